@@ -1,0 +1,61 @@
+"""The append-only record of a conversation: what was sent to a model and what it said."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
+from shared.models.values import Value
+
+
+class EntryKind(StrEnum):
+    """What an entry is; more kinds come with files, summaries and resets."""
+
+    USER = "user"
+    DYNAMIC_CONTEXT = "dynamic_context"
+    ASSISTANT = "assistant"
+    TOOL_RESULT = "tool_result"
+    VOID = "void"
+
+
+class Entry(Value):
+    """One row of the log. Positions of a conversation count 0, 1, 2 without gaps.
+
+    `message` is exactly what the model got or said (date suffix included); a void entry has none and
+    says that the turn `turn_id` is skipped by later requests.
+    """
+
+    position: int
+    epoch: int
+    turn_id: str
+    kind: EntryKind
+    message: HistoryMessage | None
+    created_at: datetime
+
+
+def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
+    """Turn the log into the messages of a request: void turns left out, results in call order."""
+    void_turns = {entry.turn_id for entry in entries if entry.kind is EntryKind.VOID}
+    messages = [e.message for e in entries if e.message is not None and e.turn_id not in void_turns]
+    return tuple(_in_call_order(messages))
+
+
+def _in_call_order(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
+    """Order the results behind each assistant message as its calls stand, whenever they arrived."""
+    ordered: list[HistoryMessage] = []
+    rank: dict[str, int] = {}
+    run_start = 0
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            ordered.append(message)
+            ordered[run_start:] = sorted(ordered[run_start:], key=lambda m: rank.get(_call_id(m), len(rank)))
+            continue
+        ordered.append(message)
+        run_start = len(ordered)
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        rank = {call.call_id: place for place, call in enumerate(calls)}
+    return ordered
+
+
+def _call_id(message: HistoryMessage) -> str:
+    return message.call_id if isinstance(message, ToolMessage) else ""

@@ -1,0 +1,81 @@
+"""Knowledge bases, who may use them and how, their documents and chunks."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from shared.models.execution import AccessMode
+from shared.models.values import Value
+
+
+class MemberRole(StrEnum):
+    """What a member may do with a base."""
+
+    OWNER = "owner"
+    EDITOR = "editor"
+    READER = "reader"
+    RESTRICTED_ANALYST = "restricted_analyst"
+
+    @property
+    def access_mode(self) -> AccessMode:
+        """Everyone but the analyst reads; the analyst gets what the gate lets out."""
+        return AccessMode.RESTRICTED if self is MemberRole.RESTRICTED_ANALYST else AccessMode.FULL
+
+    @property
+    def may_write(self) -> bool:
+        """Whether documents may be put and deleted."""
+        return self in (MemberRole.OWNER, MemberRole.EDITOR)
+
+
+class KnowledgeBase(Value):
+    """A base as its owner describes it; `version` grows with every change of its documents."""
+
+    id: str
+    tenant: str
+    name: str
+    summary: str
+    topics: tuple[str, ...]
+    routing_hint: str
+    routing_keywords: tuple[str, ...]
+    version: int
+    created_at: datetime
+
+
+class Binding(Value):
+    """A base and the role in which the caller uses it."""
+
+    base: KnowledgeBase
+    role: MemberRole
+
+
+class Document(Value):
+    """A document of a base; `name` is what it was put under, `id` what results and citations show."""
+
+    id: str
+    knowledge_base_id: str
+    name: str
+    media_type: str
+    sha256: str
+    size_bytes: int
+    chunk_count: int
+    created_at: datetime
+
+
+class Chunk(Value):
+    """A piece of a document, in document order; `heading_path` runs from the outermost heading in."""
+
+    id: str
+    document_id: str
+    ordinal: int
+    heading_path: tuple[str, ...]
+    text: str
+    tokens: int
+
+
+class Hit(Value):
+    """A chunk that a search found; a higher score is a better hit."""
+
+    knowledge_base_id: str
+    document_id: str
+    document_name: str
+    chunk: Chunk
+    score: float

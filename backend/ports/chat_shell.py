@@ -1,0 +1,32 @@
+"""The model runner, seen from the backend."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from shared.models.events import ExecutionEvent, ModelCard
+from shared.models.execution import ExecutionRequest
+
+
+class ChatShell(Protocol):
+    """Runs turns. Closing the iterator (`aclosing`) cancels the turn over there."""
+
+    def execute(self, request: ExecutionRequest) -> AsyncIterator[tuple[ExecutionEvent, ...]]:
+        """Run a turn; yield its events in order, several at once when several are ready.
+
+        Raises:
+            ChatShellUnavailable: no connection, or it broke off before the terminal event.
+            DeadlineExceeded: the request's deadline passed.
+        """
+        ...
+
+    async def models(self) -> tuple[ModelCard, ...]:
+        """Return the offered models.
+
+        Raises:
+            ChatShellUnavailable: no connection.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Free the connection."""
+        ...

@@ -1,0 +1,82 @@
+"""Storage of knowledge, and retrieval over it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from backend.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+
+
+class KnowledgeStore(Protocol):
+    """Bases, members and documents."""
+
+    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        """Store a base and its first owner."""
+        ...
+
+    async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+        """Return the bases in which the user is a member, with his role, ordered by id.
+
+        With `base_ids` only those; an id in which he is no member is simply absent.
+        """
+        ...
+
+    async def update_base(self, base: KnowledgeBase) -> None:
+        """Replace the descriptive fields of a base."""
+        ...
+
+    async def delete_base(self, base_id: str) -> None:
+        """Delete a base with members, documents and chunks."""
+        ...
+
+    async def members(self, base_id: str) -> Mapping[str, MemberRole]:
+        """Return user ids and their roles."""
+        ...
+
+    async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
+        """Add a member or change his role."""
+        ...
+
+    async def remove_member(self, base_id: str, user_id: str) -> bool:
+        """Remove a member; False when he was none."""
+        ...
+
+    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
+        """Store a document with its chunks and index entries in one transaction, replacing its namesake.
+
+        The base's version grows.
+        """
+        ...
+
+    async def find_document(self, base_id: str, name: str) -> Document | None:
+        """Return a document, or None."""
+        ...
+
+    async def document_body(self, document_id: str) -> bytes:
+        """Return the bytes that were put."""
+        ...
+
+    async def delete_document(self, base_id: str, name: str) -> bool:
+        """Delete a document with its chunks and index entries; False when there was none."""
+        ...
+
+    async def documents(
+        self, base_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[Document, ...]:
+        """Return documents ordered by name, behind the document id `after`."""
+        ...
+
+    async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        """Return the chunks of a document in document order."""
+        ...
+
+
+class Retrieval(Protocol):
+    """Ranked search. Scores depend on nothing but the named bases."""
+
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+        """Return the best chunks, best first; equal scores are ordered by content, never by arrival."""
+        ...
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+        """Return all chunks in document order when they measure at most `token_limit`, else None."""
+        ...

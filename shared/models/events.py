@@ -1,0 +1,176 @@
+"""What chat_shell reports while a turn runs: the event union, in the order of the stream.
+
+A turn is: (`ModelCallStarted`, deltas, `ModelCallFinished`, tool events, `MessagesAdded`)+, then exactly one
+of `TurnFinished` and `TurnFailed`. A cancelled turn has no terminal event: who cancelled knows.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.models.messages import AddedMessage
+from shared.models.values import Value
+
+
+class FinishReason(StrEnum):
+    """Why a model call or a turn ended."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    TOOL_CALLS = "tool_calls"
+
+
+class Usage(Value):
+    """Tokens as the provider reported them; None is unknown, which is not zero."""
+
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class ErrorReport(Value):
+    """A failure as it may be shown: never a credential, an address or text of a document.
+
+    `type` is the name of the class in shared/errors.py, `code` one of OpenAI's error codes.
+    """
+
+    type: str
+    code: str
+    message: str
+    param: str | None
+    retryable: bool
+
+
+class SearchResult(Value):
+    """One hit of a search in an unrestricted turn; `number` is what a citation names."""
+
+    number: int
+    file_id: str
+    filename: str
+    score: float
+    text: str
+
+
+class ModelCallStarted(Value):
+    """The request of model call `call` (counted from 1) is about to be sent."""
+
+    type: Literal["model_call_started"] = "model_call_started"
+    call: int
+
+
+class TextDelta(Value):
+    """More of the answer, citation markers normalised to `[n]`; several frames may be joined in it."""
+
+    type: Literal["text_delta"] = "text_delta"
+    text: str
+
+
+class ReasoningDelta(Value):
+    """More of what a reasoning model shows of its thinking."""
+
+    type: Literal["reasoning_delta"] = "reasoning_delta"
+    text: str
+
+
+class RefusalDelta(Value):
+    """More of a refusal that the provider marks as one."""
+
+    type: Literal["refusal_delta"] = "refusal_delta"
+    text: str
+
+
+class CitationAdded(Value):
+    """A `[n]` in the text of this model call; `index` is its position in characters of that text."""
+
+    type: Literal["citation_added"] = "citation_added"
+    number: int
+    file_id: str
+    filename: str
+    index: int
+
+
+class ModelCallFinished(Value):
+    """Model call `call` has ended; its usage is its own, not the turn's."""
+
+    type: Literal["model_call_finished"] = "model_call_finished"
+    call: int
+    finish_reason: FinishReason
+    usage: Usage
+
+
+class SearchStarted(Value):
+    """A knowledge search runs."""
+
+    type: Literal["search_started"] = "search_started"
+    call_id: str
+    queries: tuple[str, ...]
+
+
+class SearchFinished(Value):
+    """A knowledge search ended; `results` is empty in a restricted turn."""
+
+    type: Literal["search_finished"] = "search_finished"
+    call_id: str
+    failed: bool
+    results: tuple[SearchResult, ...]
+
+
+class FunctionCallRequested(Value):
+    """The model calls a function of the client; the turn ends after this model call."""
+
+    type: Literal["function_call_requested"] = "function_call_requested"
+    call_id: str
+    name: str
+    arguments: str
+
+
+class MessagesAdded(Value):
+    """Messages to append to the log: an assistant message and all results that are known, at once."""
+
+    type: Literal["messages_added"] = "messages_added"
+    messages: tuple[AddedMessage, ...]
+
+
+class TurnFinished(Value):
+    """The turn is over; `usage` is the sum over its model calls."""
+
+    type: Literal["turn_finished"] = "turn_finished"
+    finish_reason: FinishReason
+    usage: Usage
+
+
+class TurnFailed(Value):
+    """The turn failed; what was said before stands."""
+
+    type: Literal["turn_failed"] = "turn_failed"
+    error: ErrorReport
+    usage: Usage
+
+
+ExecutionEvent = Annotated[
+    ModelCallStarted
+    | TextDelta
+    | ReasoningDelta
+    | RefusalDelta
+    | CitationAdded
+    | ModelCallFinished
+    | SearchStarted
+    | SearchFinished
+    | FunctionCallRequested
+    | MessagesAdded
+    | TurnFinished
+    | TurnFailed,
+    Field(discriminator="type"),
+]
+
+
+class ModelCard(Value):
+    """A model that chat_shell offers."""
+
+    name: str
+    context_window_tokens: int
+    max_output_tokens: int
