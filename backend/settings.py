@@ -1,0 +1,85 @@
+"""The backend's settings; docs and defaults stand in README.md."""
+
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
+DEFAULT_BUDGETS = "conversation=8,day=20,month=60"
+
+
+class ContextPolicy(StrEnum):
+    """How the dynamic context travels: kept in the log, or sent anew each turn."""
+
+    DURABLE = "durable"
+    TAIL = "tail"
+
+
+class RestrictedBudgets(BaseModel):
+    """Searches of a restricted member, per conversation, day and 30 days."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    conversation: int = Field(ge=0)
+    day: int = Field(ge=0)
+    month: int = Field(ge=0)
+
+
+def _with_scheme(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if value and urlsplit(value).scheme not in schemes:
+            raise ValueError(f"must begin with one of {', '.join(f'{scheme}://' for scheme in schemes)}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _existing_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("must be an IANA time zone such as Europe/Berlin") from None
+    return value
+
+
+def _split_budgets(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    pairs = [pair.partition("=") for pair in value.split(",")]
+    if any(not separator or not number.strip().isdigit() for _, separator, number in pairs):
+        raise ValueError(f"must look like {DEFAULT_BUDGETS}")
+    return {name.strip(): int(number) for name, _, number in pairs}
+
+
+class Settings(BaseModel):
+    """All that an operator can set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    host: str = Field("127.0.0.1", alias="BACKEND_HOST")
+    port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
+    database_url: Annotated[str, _with_scheme("sqlite+aiosqlite", "postgresql+asyncpg")] = Field(
+        DEFAULT_DATABASE_URL, alias="BACKEND_DATABASE_URL"
+    )
+    redis_url: Annotated[str, _with_scheme("redis", "rediss", "unix")] = Field("", alias="BACKEND_REDIS_URL")
+    chat_shell_url: Annotated[str, _with_scheme("grpc", "http", "https")] = Field(
+        "grpc://127.0.0.1:50051", alias="BACKEND_CHAT_SHELL_URL"
+    )
+    admin_key: SecretStr | None = Field(None, alias="BACKEND_ADMIN_KEY", min_length=1)
+    secret: SecretStr = Field(alias="BACKEND_SECRET", min_length=1)
+    context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
+    time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
+    max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024)
+    turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
+    event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
+    restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
+        DEFAULT_BUDGETS,  # pyright: ignore[reportArgumentType] -- validated like a given value
+        alias="BACKEND_RESTRICTED_BUDGETS",
+    )
+    embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
+    embedding_api_key: SecretStr | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
+    embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL")
+    service_token: SecretStr = Field(alias="SERVICE_TOKEN", min_length=1)
