@@ -1,16 +1,61 @@
-"""Names that operators grep for, one spelling for both services; docs/debugging.md walks along them."""
+"""Logs of both services: set up once, the same names, the same ids on every line."""
 
+import logging
+import sys
 from enum import StrEnum
+
+import structlog
 
 
 class LogEvent(StrEnum):
-    """Log events that are promised."""
+    """Log events that are promised to operators; docs/debugging.md walks along them."""
 
     LLM_REQUEST = "LLM_REQUEST"
     LLM_RESPONSE = "LLM_RESPONSE"
     TURN_STARTED = "Turn started"
     TURN_FINISHED = "Turn finished"
     EPOCH_STARTED = "Epoch started"
+
+
+QUIET_LIBRARIES = ("uvicorn", "uvicorn.access", "uvicorn.error", "alembic", "aiosqlite", "asyncio", "grpc")
+
+
+def configure_logging(level: int = logging.INFO) -> None:
+    """Send every line to standard error: JSON for machines, readable in a terminal.
+
+    Ids bound with `bind_ids` stand on each line. Tracebacks carry no local variables: these may hold
+    credentials or text of users.
+    """
+    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    before = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    for_machines = [
+        structlog.processors.ExceptionRenderer(tracebacks),
+        structlog.processors.JSONRenderer(ensure_ascii=False, sort_keys=False),
+    ]
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(
+        processors=[*before, plain] if sys.stderr.isatty() else [*before, *for_machines],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    for name in QUIET_LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def bind_ids(*, request_id: str, conversation_id: str, turn_id: str) -> None:
+    """Put a turn's ids on every line that the current task logs from now on."""
+    structlog.contextvars.bind_contextvars(
+        request_id=request_id,
+        conversation_id=conversation_id,
+        turn_id=turn_id,
+        trace_id=trace_id_of(request_id),
+    )
 
 
 def trace_id_of(request_id: str) -> str:
