@@ -1,0 +1,84 @@
+"""An in-memory `ConversationStore`."""
+
+from collections.abc import Sequence
+
+from backend.domain.conversation_log import Entry
+from backend.domain.responses import Conversation, Item
+from shared.errors import NotFound, TurnRunning
+from tests.fakes.store_state import StoreState
+
+
+class FakeConversationStore:
+    """Keeps conversations in a `StoreState`."""
+
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+
+    async def create(self, conversation: Conversation, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+        """Store a new conversation with what it begins with."""
+        self._state.conversations[conversation.id] = conversation
+        self._state.entries[conversation.id] = list(entries)
+        self._state.items[conversation.id] = list(items)
+
+    async def find(self, conversation_id: str) -> Conversation | None:
+        """Return the conversation, or None."""
+        return self._state.conversations.get(conversation_id)
+
+    async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
+        """Replace the caller's metadata; no effect when there is no such conversation."""
+        conversation = self._state.conversations.get(conversation_id)
+        if conversation is not None:
+            changed = conversation.model_copy(update={"metadata": dict(metadata)})
+            self._state.conversations[conversation_id] = changed
+
+    async def delete(self, conversation_id: str) -> None:
+        """Delete the conversation with its log and items."""
+        conversation = self._state.conversations.get(conversation_id)
+        if conversation is not None and conversation.running_response_id is not None:
+            raise TurnRunning("A turn is running on this conversation.")
+        self._state.conversations.pop(conversation_id, None)
+        self._state.entries.pop(conversation_id, None)
+        self._state.items.pop(conversation_id, None)
+
+    async def append(
+        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
+    ) -> None:
+        """Append outside of a turn."""
+        conversation = self._state.conversations.get(conversation_id)
+        if conversation is None:
+            raise NotFound("There is no such conversation.")
+        if conversation.running_response_id is not None or conversation.log_length != expected_log_length:
+            raise TurnRunning("The conversation has changed meanwhile.")
+        stored_items = self._state.items[conversation_id]
+        if items and items[0].sequence != len(stored_items):
+            raise TurnRunning("The conversation has changed meanwhile.")
+        length = expected_log_length + len(entries)
+        self._state.conversations[conversation_id] = conversation.model_copy(update={"log_length": length})
+        self._state.entries[conversation_id].extend(entries)
+        stored_items.extend(items)
+
+    async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
+        """Return the entries at positions below `end`, in order."""
+        return tuple(self._state.entries.get(conversation_id, ())[:end])
+
+    async def items(
+        self, conversation_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[Item, ...]:
+        """Return up to `limit` items behind the item `after` in the given order."""
+        ordered = list(self._state.items.get(conversation_id, ()))
+        if descending:
+            ordered.reverse()
+        if after is None:
+            return tuple(ordered[:limit])
+        for place, item in enumerate(ordered):
+            if item.id == after:
+                return tuple(ordered[place + 1 : place + 1 + limit])
+        raise NotFound("There is no such item in this conversation.", param="after")
+
+    async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
+        """Return the items with a sequence below `end`, in order."""
+        return tuple(self._state.items.get(conversation_id, ())[:end])
+
+    async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
+        """Return one item, or None."""
+        return next((item for item in self._state.items.get(conversation_id, ()) if item.id == item_id), None)

@@ -1,0 +1,21 @@
+"""What the in-memory stores share: one value of it plays one database."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from backend.domain.conversation_log import Entry
+from backend.domain.identity import ApiKey
+from backend.domain.responses import Conversation, Item, StoredResponse
+
+
+@dataclass
+class StoreState:
+    """Rows by their keys; every store over the same value sees the same rows."""
+
+    conversations: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
+    entries: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
+    items: dict[str, list[Item]] = field(default_factory=dict[str, list[Item]])
+    responses: dict[str, StoredResponse] = field(default_factory=dict[str, StoredResponse])
+    deleted_response_ids: set[str] = field(default_factory=set[str])
+    replica_seen_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])

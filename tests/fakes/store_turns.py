@@ -1,0 +1,104 @@
+"""An in-memory `TurnStore`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.domain.conversation_log import Entry
+from backend.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
+from shared.errors import NotFound, TurnRunning
+from tests.fakes.store_state import StoreState
+
+
+class FakeTurnStore:
+    """Keeps responses in a `StoreState`, and writes the conversations of its turns there."""
+
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+
+    async def begin(self, turn: NewTurn) -> None:
+        """Store a turn before its first request is sent, and take the conversation for it."""
+        conversation_id = turn.conversation.id
+        changed = turn.conversation
+        if turn.expected_log_length is not None:
+            stored = self._state.conversations.get(conversation_id)
+            if stored is None:
+                raise NotFound("There is no such conversation.")
+            if stored.running_response_id is not None or stored.log_length != turn.expected_log_length:
+                raise TurnRunning("A turn is running on this conversation.")
+            changed = changed.model_copy(update={"metadata": stored.metadata, "created_at": stored.created_at})
+        self._state.conversations[conversation_id] = changed
+        self._state.entries.setdefault(conversation_id, []).extend(turn.entries)
+        self._state.items.setdefault(conversation_id, []).extend(turn.items)
+        self._state.responses[turn.response.id] = turn.response
+
+    async def append(self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry]) -> None:
+        """Append what a running turn has added."""
+        conversation = self._state.conversations.get(conversation_id)
+        held = conversation is not None and conversation.running_response_id is not None
+        if conversation is None or not held or conversation.log_length != expected_log_length:
+            raise TurnRunning("The conversation has changed meanwhile.")
+        length = expected_log_length + len(entries)
+        self._state.conversations[conversation_id] = conversation.model_copy(update={"log_length": length})
+        self._state.entries[conversation_id].extend(entries)
+
+    async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
+        """Keep what a running turn has said so far; no effect once terminal."""
+        stored = self._state.responses.get(response_id)
+        if stored is None or stored.status.is_terminal:
+            return
+        body = {**stored.body, "output": list(output)}
+        changed = stored.model_copy(update={"body": body, "last_event": last_event})
+        self._state.responses[response_id] = changed
+
+    async def finish(self, turn: FinishedTurn) -> bool:
+        """Store the end of a turn and free the conversation; False when it had ended already."""
+        response = turn.response
+        stored = self._state.responses.get(response.id)
+        if stored is None or stored.status.is_terminal:
+            return False
+        conversation = self._state.conversations[response.conversation_id]
+        if turn.entries and turn.entries[0].position != conversation.log_length:
+            raise TurnRunning("The conversation has changed meanwhile.")
+        freed = {"running_response_id": None, "log_length": conversation.log_length + len(turn.entries)}
+        self._state.conversations[conversation.id] = conversation.model_copy(update=freed)
+        self._state.entries[conversation.id].extend(turn.entries)
+        self._state.items[conversation.id].extend(turn.items)
+        self._store_end(response, stored)
+        return True
+
+    def _store_end(self, response: StoredResponse, stored: StoredResponse) -> None:
+        if response.id in self._state.deleted_response_ids:
+            del self._state.responses[response.id]
+            return
+        changed = response.model_copy(update={"input_items": stored.input_items})
+        self._state.responses[response.id] = changed
+
+    async def find(self, response_id: str) -> StoredResponse | None:
+        """Return a response, or None when there is none or it was deleted."""
+        if response_id in self._state.deleted_response_ids:
+            return None
+        return self._state.responses.get(response_id)
+
+    async def delete(self, response_id: str) -> None:
+        """Make a response unretrievable; a running one goes on and leaves no response behind."""
+        stored = self._state.responses.get(response_id)
+        if stored is None:
+            return
+        if stored.status.is_terminal:
+            del self._state.responses[response_id]
+        else:
+            self._state.deleted_response_ids.add(response_id)
+
+    async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
+        """Return responses in progress whose replica has not been seen alive since that instant."""
+        running = [r for r in self._state.responses.values() if not r.status.is_terminal]
+        dead = [r for r in running if alive_since is None or not self._is_alive(r.replica, alive_since)]
+        return tuple(sorted(dead, key=lambda response: (response.created_at, response.id)))
+
+    def _is_alive(self, replica: str, since: datetime) -> bool:
+        seen_at = self._state.replica_seen_at.get(replica)
+        return seen_at is not None and seen_at >= since
+
+    async def beat(self, replica: str, now: datetime) -> None:
+        """Record that this replica lives."""
+        self._state.replica_seen_at[replica] = now
