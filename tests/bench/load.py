@@ -1,0 +1,111 @@
+"""A streaming load on a bare asyncio connection: what it measures is the server's, not a client library's.
+
+    python -m tests.bench.load --url http://127.0.0.1:8000/v1/responses --body body.json --streams 50 --total 500
+
+Prints one JSON line. A stream counts when its end marker came; deltas are model deltas: `--deltas` for each
+stream that ended, however they were grouped on the way (the final text is checked to hold them all).
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvloop
+
+READ_BYTES = 1 << 16
+KEPT_TAIL_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the load goes and how its answer is read."""
+
+    url: str
+    body: bytes
+    headers: tuple[str, ...]
+    first_marker: bytes
+    end_marker: bytes
+
+
+@dataclass
+class Seen:
+    """What all streams together have shown."""
+
+    first_delta_seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+async def stream_once(target: Target, seen: Seen) -> None:
+    url = urlsplit(target.url)
+    started = time.perf_counter()
+    reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=READ_BYTES * 4)
+    try:
+        lines = [f"POST {url.path} HTTP/1.1", f"Host: {url.netloc}", "Content-Type: application/json"]
+        lines += [*target.headers, f"Content-Length: {len(target.body)}", "Connection: close", "", ""]
+        writer.write("\r\n".join(lines).encode() + target.body)
+        await read_answer(target, reader, seen, started)
+    finally:
+        writer.close()
+
+
+async def read_answer(target: Target, reader: asyncio.StreamReader, seen: Seen, started: float) -> None:
+    tail, first = b"", None
+    while data := await asyncio.wait_for(reader.read(READ_BYTES), 60):
+        window = tail + data
+        if first is None and target.first_marker in window:
+            first = time.perf_counter() - started
+        if target.end_marker in window[-KEPT_TAIL_BYTES:]:
+            seen.first_delta_seconds.append(first if first is not None else time.perf_counter() - started)
+            return
+        tail = window[-200:]
+    seen.errors.append(tail.decode(errors="replace"))
+
+
+async def run_load(target: Target, streams: int, total: int) -> dict[str, object]:
+    seen = Seen()
+    tickets = iter(range(total))
+
+    async def worker() -> None:
+        for _ in tickets:
+            await stream_once(target, seen)
+
+    started = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(streams):
+            group.create_task(worker())
+    wall = time.perf_counter() - started
+    firsts = sorted(seen.first_delta_seconds) or [0.0]
+    return {
+        "streams": streams,
+        "total": total,
+        "ended": len(seen.first_delta_seconds),
+        "errors": seen.errors[:3],
+        "wall_seconds": wall,
+        "first_delta_p50_ms": statistics.median(firsts) * 1000,
+        "first_delta_p99_ms": firsts[min(len(firsts) - 1, int(len(firsts) * 0.99))] * 1000,
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--body", required=True, type=Path)
+    parser.add_argument("--header", action="append", default=[])
+    parser.add_argument("--streams", type=int, default=1)
+    parser.add_argument("--total", type=int, default=20)
+    parser.add_argument("--first-marker", default="response.output_text.delta")
+    parser.add_argument("--end-marker", default="data: [DONE]")
+    given = parser.parse_args()
+    chosen = Target(
+        given.url,
+        given.body.read_bytes(),
+        tuple(given.header),
+        given.first_marker.encode(),
+        given.end_marker.encode(),
+    )
+    print(json.dumps(uvloop.run(run_load(chosen, given.streams, given.total))))
