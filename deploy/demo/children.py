@@ -1,0 +1,130 @@
+"""Child processes that never outlive the one that started them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+_LEASH = Path(__file__).with_name("leash.py")
+_POLL_SECONDS = 0.02
+_LOG_TAIL_CHARACTERS = 4000
+
+Mechanism = Literal["kernel", "watcher"]
+NATIVE_MECHANISM: Mechanism = "kernel" if sys.platform == "linux" else "watcher"
+
+
+class ChildFailed(RuntimeError):
+    """A child ended before it was ready, or was not ready in time; the message ends with its last log lines."""
+
+
+@dataclass(frozen=True)
+class ChildSpec:
+    """What to start. Output of both kinds is appended to `log_path`; `user_id` needs root."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    directory: Path
+    log_path: Path
+    user_id: int | None = None
+    mechanism: Mechanism = NATIVE_MECHANISM
+
+
+class Child:
+    """One child in a session of its own, so that a Ctrl-C in the terminal reaches only its parent."""
+
+    def __init__(self, spec: ChildSpec):
+        self.spec = spec
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The operating system's number of it."""
+        return self._started().pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative when a signal ended it."""
+        return self._started().poll()
+
+    def start(self) -> None:
+        """Start it; returns before it is ready.
+
+        Must run in the main thread: Linux ties a child to the thread that started it, not to the process.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("a child dies with the thread that starts it: start it in the main thread")
+        user = "-" if self.spec.user_id is None else str(self.spec.user_id)
+        leash = [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid()), user, self.spec.mechanism]
+        self.spec.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.spec.log_path.open("ab") as log:
+            self._popen = subprocess.Popen(
+                [*leash, *self.spec.command],
+                env=dict(self.spec.environment),
+                cwd=self.spec.directory,
+                stdin=subprocess.DEVNULL if self.spec.mechanism == "kernel" else subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_until(self, ready: Callable[[], bool], timeout_seconds: float) -> None:
+        """Ask `ready` again and again until it says yes.
+
+        Raises:
+            ChildFailed: it ended, or time is over.
+        """
+        give_up = time.monotonic() + timeout_seconds
+        while not ready():
+            if self.exit_code is not None:
+                raise ChildFailed(f"{self.spec.name} ended with {self.exit_code}\n{self.log_tail()}")
+            if time.monotonic() > give_up:
+                raise ChildFailed(f"{self.spec.name} is not ready after {timeout_seconds} s\n{self.log_tail()}")
+            time.sleep(_POLL_SECONDS)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to it; no effect when it has ended."""
+        self._started().send_signal(number)
+
+    def stop(self, timeout_seconds: float = 10, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end, kill it when it has not in time, and return its exit code; repeatable."""
+        popen = self._started()
+        popen.send_signal(number)
+        try:
+            popen.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        return self._reaped(popen)
+
+    def kill(self) -> None:
+        """Kill it and its group at once, and reap it; repeatable."""
+        popen = self._started()
+        if popen.poll() is None:
+            os.killpg(popen.pid, signal.SIGKILL)
+        popen.wait()
+        self._reaped(popen)
+
+    def log(self) -> str:
+        """All that it has printed so far, over all its starts."""
+        return self.spec.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def log_tail(self) -> str:
+        """The end of its log."""
+        return self.log()[-_LOG_TAIL_CHARACTERS:]
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._popen is None:
+            raise RuntimeError(f"{self.spec.name} was never started")
+        return self._popen
+
+    @staticmethod
+    def _reaped(popen: subprocess.Popen[bytes]) -> int:
+        if popen.stdin is not None:
+            popen.stdin.close()
+        return popen.returncode

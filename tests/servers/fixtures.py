@@ -1,0 +1,70 @@
+"""Fixtures over the real servers; each server starts when a test first asks for it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.servers.postgres import PostgresServer
+from tests.servers.processes import Launch, ServiceProcess
+from tests.servers.valkey import ValkeyServer
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A running PostgreSQL; whoever kills it restarts it."""
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """SQLAlchemy's address of a fresh database, with asyncpg."""
+    name = postgres_server.new_database()
+    yield postgres_server.url(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def valkey_server() -> Iterator[ValkeyServer]:
+    """A running Valkey; whoever kills it restarts it."""
+    server = ValkeyServer()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def valkey_url(valkey_server: ValkeyServer) -> str:
+    """Address of an empty Valkey."""
+    valkey_server.flush()
+    return valkey_server.url
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launch]:
+    """Start modules as processes, killed when the test ends.
+
+    `launch(module, *arguments, settings=…, ready_url=…, directory=…)` returns when the process has started; call
+    `wait_ready` on it. Without a directory it is the test's own; two of one module need two.
+    """
+    with ExitStack() as running:
+
+        def start(
+            module: str,
+            *arguments: str,
+            settings: Mapping[str, str],
+            ready_url: str = "",
+            directory: Path | None = None,
+        ) -> ServiceProcess:
+            service = ServiceProcess(
+                module, *arguments, settings=settings, directory=directory or tmp_path, ready_url=ready_url
+            )
+            service.start()
+            running.callback(service.kill)
+            return service
+
+        yield start

@@ -1,0 +1,67 @@
+"""The services as real processes of a test."""
+
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from deploy.demo.children import Child, ChildSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
+
+
+class ServiceProcess(Child):
+    """`python -m module arguments…` that is ready when `ready_url` answers 200.
+
+    It sees the settings in `settings` and none of the developer's own environment; it works in `directory`, where
+    `<name>.log` and the files of its defaults (`var/`) go.
+    """
+
+    def __init__(self, module: str, *arguments: str, settings: Mapping[str, str], directory: Path, ready_url: str = ""):
+        super().__init__(
+            ChildSpec(
+                name=module,
+                command=[sys.executable, "-m", module, *arguments],
+                environment=service_environment(settings),
+                directory=directory,
+                log_path=directory / f"{module}.log",
+            )
+        )
+        self.ready_url = ready_url
+
+    def wait_ready(self, timeout_seconds: float = 30) -> None:
+        """Return when it is ready; from a coroutine call it with `asyncio.to_thread`.
+
+        Raises:
+            ChildFailed: it ended, or is not ready in time.
+        """
+        self.wait_until(self.is_ready, timeout_seconds)
+
+    def is_ready(self) -> bool:
+        """Whether `ready_url` answers 200 now."""
+        return http_status(self.ready_url) == 200
+
+
+Launch = Callable[..., ServiceProcess]
+
+
+def service_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return a clean environment in which our modules can be imported from any directory."""
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return inherited | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | dict(settings)
+
+
+def http_status(url: str) -> int:
+    """Return the status of a GET, 0 when nobody answers. Proxies of the environment are not asked."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+    except OSError:
+        return 0
