@@ -3,15 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from shared.models.values import Value
+from backend.domain.response_events import LoggedEvent
 
-
-class LoggedEvent(Value):
-    """An event as clients get it: its number and its JSON text, ready for the wire."""
-
-    sequence_number: int
-    type: str
-    body: bytes
+__all__ = ["EventLog", "LoggedEvent", "StopSignals"]
 
 
 class EventLog(Protocol):

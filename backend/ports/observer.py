@@ -1,0 +1,33 @@
+"""What an operator watches of turns on the backend's side."""
+
+from typing import Protocol
+
+from backend.domain.responses import StoredResponse
+
+
+class TurnObserver(Protocol):
+    """Told what an operator wants to see; must not raise and must not block."""
+
+    def turn_started(self, response: StoredResponse, request_id: str) -> None:
+        """A turn begins; called inside its task, so that ids bound to the task stand on all its lines."""
+        ...
+
+    def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
+        """An epoch begins; `reason` is one of prompt stability's closed list."""
+        ...
+
+    def first_delta(self, seconds: float) -> None:
+        """The first piece of the answer came so long after the request."""
+        ...
+
+    def deltas(self, count: int, seconds: float) -> None:
+        """`count` further pieces came `seconds` after the ones before."""
+        ...
+
+    def turn_finished(self, response: StoredResponse) -> None:
+        """A turn ended; `response.status` says how."""
+        ...
+
+    def turn_broke(self, response_id: str, error: BaseException) -> None:
+        """Something failed that is no BallastError: a defect, to be logged with its traceback."""
+        ...
