@@ -4,10 +4,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import model_validator
 
 from shared.models.messages import Content, HistoryMessage, ToolMessage
-from shared.models.values import Value
+from shared.models.values import Count, Instant, Int64, PositiveCount, Value
 
 JsonObject = dict[str, Any]
 
@@ -67,7 +67,7 @@ class ModelParameters(Value):
     top_p: float | None
     presence_penalty: float | None
     frequency_penalty: float | None
-    max_output_tokens: int | None
+    max_output_tokens: Int64 | None
     reasoning_effort: ReasoningEffort | None
     text_format: JsonObject | None
     tool_choice: ToolChoice
@@ -107,8 +107,8 @@ class Knowledge(Value):
 class TurnLimits(Value):
     """Bounds on one turn: calls of knowledge tools, and model calls (the last one must answer)."""
 
-    max_knowledge_calls: int = Field(ge=0)
-    max_model_calls: int | None = Field(ge=1)
+    max_knowledge_calls: Count
+    max_model_calls: PositiveCount | None
 
 
 class ExecutionRequest(Value):
@@ -121,7 +121,7 @@ class ExecutionRequest(Value):
     request_id: str
     conversation_id: str
     turn_id: str
-    epoch: int = Field(ge=0)
+    epoch: Count
     user: User
     model: str
     parameters: ModelParameters
@@ -130,13 +130,13 @@ class ExecutionRequest(Value):
     kb_meta_prompt: str
     dynamic_blocks: tuple[DynamicBlock, ...]
     prompt: Content | None
-    sent_at: AwareDatetime
+    sent_at: Instant
     time_zone: str
     knowledge: Knowledge
     tools: tuple[ToolDefinition, ...]
     limits: TurnLimits
     cache_key: str
-    deadline: AwareDatetime
+    deadline: Instant
 
     @model_validator(mode="after")
     def _continues_from_a_result(self) -> Self:
