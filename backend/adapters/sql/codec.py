@@ -1,0 +1,195 @@
+"""Values to rows and back; JSON columns hold text, so that what was stored is what is read, byte for byte."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, cast
+
+import orjson
+from pydantic import TypeAdapter
+from sqlalchemy import RowMapping
+
+from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
+from shared.errors import CorruptRecord, InvalidRequest
+from shared.models.execution import ToolDefinition
+from shared.models.messages import HistoryMessage
+from shared.models.values import Value
+
+Parameters = dict[str, Any]
+
+_MESSAGE = TypeAdapter[HistoryMessage](HistoryMessage)
+
+
+class _TurnDefaults(Value):
+    """What a conversation's next turn uses where it names nothing itself."""
+
+    instructions: str
+    model: str
+    functions: tuple[ToolDefinition, ...]
+    knowledge_base_ids: tuple[str, ...]
+
+
+class EntryRow(NamedTuple):
+    """The columns of a log entry that are read."""
+
+    position: int
+    epoch: int
+    turn_id: str
+    kind: str
+    content: str | None
+    created_at: datetime
+
+
+def to_json(value: object) -> str:
+    """Write JSON text, keys in their order.
+
+    Raises:
+        InvalidRequest: half a character (a lone surrogate), or a number beyond 64 bits.
+    """
+    return _dumps(value, 0)
+
+
+def _dumps(value: object, options: int) -> str:
+    try:
+        return orjson.dumps(value, option=options).decode()
+    except orjson.JSONEncodeError as error:
+        raise InvalidRequest("A text or a number in the request cannot be written as JSON.") from error
+
+
+def conversation_parameters(conversation: Conversation) -> Parameters:
+    """Make the row of a conversation."""
+    defaults = conversation.model_dump(include=set(_TurnDefaults.model_fields))
+    return {
+        "id": conversation.id,
+        "tenant": conversation.tenant,
+        "user_id": conversation.user_id,
+        "created_at": conversation.created_at,
+        "metadata": to_json(conversation.metadata),
+        "log_length": conversation.log_length,
+        "epoch": conversation.epoch,
+        "turn_defaults": to_json(defaults),
+        "cache_key": conversation.cache_key,
+        "running_response_id": conversation.running_response_id,
+        "latest_response_id": conversation.latest_response_id,
+    }
+
+
+def to_conversation(row: RowMapping) -> Conversation:
+    """Read the row of a conversation."""
+    columns = dict(row)
+    try:
+        defaults = _TurnDefaults.model_validate_json(columns.pop("turn_defaults"))
+        metadata = orjson.loads(columns.pop("metadata"))
+        return Conversation(**columns, metadata=metadata, **dict(defaults))
+    except ValueError as error:
+        raise CorruptRecord(f"Conversation {row['id']} cannot be read.") from error
+
+
+def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Parameters]:
+    """Make the rows of log entries; content is canonical JSON: sorted keys, no spaces."""
+    return [
+        {
+            "conversation_id": conversation_id,
+            "position": entry.position,
+            "epoch": entry.epoch,
+            "turn_id": entry.turn_id,
+            "kind": entry.kind.value,
+            "role": entry.message.role if entry.message is not None else None,
+            "content": _canonical(entry.message) if entry.message is not None else None,
+            "created_at": entry.created_at,
+        }
+        for entry in entries
+    ]
+
+
+def _canonical(message: HistoryMessage) -> str:
+    return _dumps(message.model_dump(), orjson.OPT_SORT_KEYS)
+
+
+def to_entry(conversation_id: str, row: EntryRow) -> Entry:
+    """Read the row of a log entry."""
+    try:
+        return Entry.model_construct(
+            position=row.position,
+            epoch=row.epoch,
+            turn_id=row.turn_id,
+            kind=EntryKind(row.kind),
+            message=_MESSAGE.validate_json(row.content) if row.content is not None else None,
+            created_at=row.created_at,
+        )
+    except ValueError as error:
+        place = f"position {row.position} of conversation {conversation_id}"
+        raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
+
+
+def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:
+    """Make the rows of items."""
+    return [
+        {
+            "conversation_id": conversation_id,
+            "sequence": item.sequence,
+            "id": item.id,
+            "response_id": item.response_id,
+            "body": to_json(item.body),
+        }
+        for item in items
+    ]
+
+
+def to_item(conversation_id: str, row: RowMapping) -> Item:
+    """Read the row of an item."""
+    try:
+        return Item(
+            id=row["id"], sequence=row["sequence"], response_id=row["response_id"], body=orjson.loads(row["body"])
+        )
+    except ValueError as error:
+        place = f"position {row['sequence']} of conversation {conversation_id}"
+        raise CorruptRecord(f"The item at {place} cannot be read.") from error
+
+
+def response_parameters(response: StoredResponse) -> Parameters:
+    """Make the row of a response."""
+    return {
+        "id": response.id,
+        "tenant": response.tenant,
+        "user_id": response.user_id,
+        "conversation_id": response.conversation_id,
+        "created_at": response.created_at,
+        "status": response.status.value,
+        "background": response.background,
+        "body": to_json(response.body),
+        "input_items": to_json(response.input_items),
+        "log_end": response.log_end,
+        "items_end": response.items_end,
+        "last_event": response.last_event,
+        "replica": response.replica,
+        "is_deleted": False,
+    }
+
+
+def to_response(row: RowMapping) -> StoredResponse:
+    """Read the row of a response; what a running turn has said so far stands in its body."""
+    columns = dict(row)
+    del columns["is_deleted"]
+    partial_output = columns.pop("partial_output")
+    try:
+        body = cast(Parameters, orjson.loads(columns.pop("body")))
+        if partial_output is not None:
+            body["output"] = orjson.loads(partial_output)
+        input_items = cast(list[ItemBody], orjson.loads(columns.pop("input_items")))
+        status = ResponseStatus(columns.pop("status"))
+        return StoredResponse(**columns, status=status, body=body, input_items=tuple(input_items))
+    except ValueError as error:
+        raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
+
+
+def finish_parameters(response: StoredResponse) -> Mapping[str, Any]:
+    """Make the columns of a response that the end of its turn writes."""
+    return {
+        "status": response.status.value,
+        "body": to_json(response.body),
+        "partial_output": None,
+        "log_end": response.log_end,
+        "items_end": response.items_end,
+        "last_event": response.last_event,
+    }

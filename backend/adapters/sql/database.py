@@ -1,0 +1,68 @@
+"""A database as two verbs, so that no session is ever held across anything but its own statements.
+
+The unit of work is a plain function over a SQLAlchemy `Connection`: it runs whole, in one transaction, in a
+thread on SQLite and in a greenlet on PostgreSQL. It touches nothing but its connection and its arguments.
+"""
+
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeVar
+
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError
+
+from backend.adapters.sql.postgres import PostgresDatabase
+from backend.adapters.sql.sqlite import SqliteDatabase
+
+Result = TypeVar("Result")
+
+DEFAULT_TIMEOUT_SECONDS = 60.0
+
+
+class Database(Protocol):
+    """An open database.
+
+    Raises (both verbs):
+        Unavailable: no connection, a lock that nobody gave back, a full disk. Retryable.
+        InvalidRequest: text that the database cannot hold, such as a NUL character.
+
+    A call that is cancelled or times out has either committed whole or left nothing.
+    """
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        """Which SQL it speaks."""
+        ...
+
+    async def read(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
+        """Run a unit of work that changes nothing; it waits for no writer."""
+        ...
+
+    async def write(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
+        """Run a unit of work and commit it; an exception in it rolls it back."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what runs and free the connections."""
+        ...
+
+
+def open_database(url: str) -> Database:
+    """Open `sqlite+aiosqlite:///path` or `postgresql+asyncpg://…`; connections are made at first use.
+
+    Raises:
+        ValueError: no such address, or SQLite without a file.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ValueError("a database address looks like sqlite+aiosqlite:///path or postgresql+asyncpg://…") from error
+    backend_name = parsed.get_backend_name()
+    if backend_name == "sqlite":
+        return SqliteDatabase(parsed)
+    if backend_name == "postgresql":
+        return PostgresDatabase(parsed)
+    raise ValueError(f"the database must be sqlite or postgresql, not {backend_name}")

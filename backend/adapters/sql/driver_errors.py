@@ -1,0 +1,61 @@
+"""Translation of what the database drivers raise into our errors."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from shared.errors import InvalidRequest, Unavailable
+
+# Primary result codes, https://www.sqlite.org/rescode.html; an extended code has its primary in the low byte.
+_SQLITE_AWAY = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+    }
+)
+
+# Classes and codes of https://www.postgresql.org/docs/current/errcodes-appendix.html
+_POSTGRES_AWAY = ("08", "25006", "25P03", "40", "53", "55P03", "57")
+_POSTGRES_BAD_TEXT = ("22021", "22P05")
+
+
+@contextmanager
+def translated() -> Generator[None]:
+    """Raise `Unavailable` and `InvalidRequest` for what a driver says of the world; a defect stays itself."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except DBAPIError as error:
+        if _is_bad_text(error):
+            raise InvalidRequest("The text holds a character that cannot be stored.") from error
+        if _is_away(error):
+            raise Unavailable("The database is not available.", retry_after_seconds=1) from error
+        raise
+    except (PoolTimeoutError, TimeoutError, OSError) as error:
+        raise Unavailable("The database is not available.", retry_after_seconds=1) from error
+
+
+def _is_bad_text(error: DBAPIError) -> bool:
+    return _sqlstate(error) in _POSTGRES_BAD_TEXT
+
+
+def _is_away(error: DBAPIError) -> bool:
+    if error.connection_invalidated or isinstance(error.orig, OSError):
+        return True
+    sqlite_code: object = getattr(error.orig, "sqlite_errorcode", None)
+    if isinstance(sqlite_code, int):
+        return sqlite_code & 0xFF in _SQLITE_AWAY
+    return _sqlstate(error).startswith(_POSTGRES_AWAY)
+
+
+def _sqlstate(error: DBAPIError) -> str:
+    state: object = getattr(error.orig, "sqlstate", None)
+    return state if isinstance(state, str) else ""

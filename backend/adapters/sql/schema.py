@@ -1,0 +1,147 @@
+"""The tables of conversations, turns and keys; one `metadata` for every table of the backend."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+IS_RUNNING = text("status IN ('queued', 'in_progress')")
+"""Written out, because a partial index serves only queries that repeat its words."""
+
+
+class Instant(TypeDecorator[datetime]):
+    """A time-zone-aware instant, kept and returned in UTC; SQLite has no zones, so there it goes without."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Turn any aware instant into UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("An instant needs a time zone.")
+        in_utc = value.astimezone(UTC)
+        return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Put the zone back where the database dropped it."""
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+def required(name: str, kind: Any, *arguments: Any, **options: Any) -> Column[Any]:
+    """Make a column that is never NULL."""
+    return Column(name, kind, *arguments, nullable=False, **options)
+
+
+def _conversation_key() -> Column[Any]:
+    return Column("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), primary_key=True)
+
+
+# `turn_defaults` is the JSON of what the newest turn used: instructions, model, functions, bases.
+conversation = Table(
+    "conversation",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("tenant", Text),
+    required("user_id", Text),
+    required("created_at", Instant),
+    required("metadata", Text),
+    required("log_length", Integer),
+    required("epoch", Integer),
+    required("turn_defaults", Text),
+    required("cache_key", Text),
+    Column("running_response_id", Text),
+    Column("latest_response_id", Text),
+)
+
+# `content` is the message's JSON; a void entry has none. `label` is for entries derived from protected text.
+log_entry = Table(
+    "log_entry",
+    metadata,
+    _conversation_key(),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    required("epoch", Integer),
+    required("turn_id", Text),
+    required("kind", Text),
+    Column("role", Text),
+    Column("label", Text),
+    Column("content", Text),
+    required("created_at", Instant),
+)
+
+# A fork repeats the ids of the items it begins with, so an id is unique within its conversation only.
+item = Table(
+    "item",
+    metadata,
+    _conversation_key(),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    required("id", Text),
+    Column("response_id", Text),
+    required("body", Text),
+    Index(None, "conversation_id", "id", unique=True),
+)
+
+# No foreign key: responses outlive their conversation. `partial_output` is the checkpoint of a running turn.
+# A response that is deleted while its turn runs is marked, and goes when the turn ends.
+response = Table(
+    "response",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("tenant", Text),
+    required("user_id", Text),
+    required("conversation_id", Text),
+    required("created_at", Instant),
+    required("status", Text),
+    required("background", Boolean),
+    required("body", Text),
+    required("input_items", Text),
+    Column("partial_output", Text),
+    Column("log_end", Integer),
+    Column("items_end", Integer),
+    required("last_event", Integer),
+    required("replica", Text),
+    required("is_deleted", Boolean),
+    Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
+)
+
+replica = Table(
+    "replica",
+    metadata,
+    Column("name", Text, primary_key=True),
+    required("seen_at", Instant),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("key_hash", Text, unique=True),
+    required("user_id", Text),
+    required("tenant", Text),
+    required("role", Text),
+    required("created_at", Instant),
+)

@@ -1,0 +1,108 @@
+"""SQLite: one writing thread, a few reading threads, a connection each.
+
+A unit of work costs one hop into a thread, however many statements it has; the writing thread is the queue in
+which writers wait, so that within a process nobody ever meets a locked database. Other processes are met with
+BEGIN IMMEDIATE and a busy timeout.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+
+from backend.adapters.sql.driver_errors import translated
+
+Result = TypeVar("Result")
+
+_READERS = 4
+_BUSY_TIMEOUT_MILLISECONDS = 10_000
+
+# WAL with synchronous NORMAL: a killed process loses nothing; a power cut may lose the newest commits
+# but never the order (https://www.sqlite.org/pragma.html#pragma_synchronous).
+_PRAGMAS = (
+    f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MILLISECONDS}",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -16000",
+)
+
+
+class SqliteDatabase:
+    """A SQLite file, whose parents are created with it."""
+
+    def __init__(self, url: URL) -> None:
+        path = url.database
+        if not path or path == ":memory:" or path.startswith("file:"):
+            raise ValueError("SQLite needs a file: sqlite+aiosqlite:///path")
+        self._path = Path(path)
+        plain_url = URL.create("sqlite", database=path)
+        self._reader = _engine(plain_url, "BEGIN", _READERS)
+        self._writer = _engine(plain_url, "BEGIN IMMEDIATE", 1)
+        self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="sqlite-read")
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="sqlite-write")
+        self._file_made = threading.Event()
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        """SQLite's."""
+        return "sqlite"
+
+    async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Run a unit of work over a snapshot."""
+        with translated():
+            async with asyncio.timeout(timeout_seconds):
+                return await self._run(self._reading, self._reader, work)
+
+    async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Run a unit of work behind all earlier ones and commit it."""
+        with translated():
+            async with asyncio.timeout(timeout_seconds):
+                return await self._run(self._writing, self._writer, work)
+
+    async def close(self) -> None:
+        """Finish what runs, then close the connections."""
+        for executor in (self._reading, self._writing):
+            await asyncio.to_thread(executor.shutdown)
+        for engine in (self._reader, self._writer):
+            engine.dispose()
+
+    async def _run(self, executor: ThreadPoolExecutor, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+        """Run in a thread; who is cancelled while waiting leaves a transaction that ends by itself."""
+        return await asyncio.get_running_loop().run_in_executor(executor, self._transact, engine, work)
+
+    def _transact(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+        if not self._file_made.is_set():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file_made.set()
+        with engine.begin() as connection:
+            return work(connection)
+
+
+def _engine(url: URL, begin: str, pool_size: int) -> Engine:
+    engine = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        connect_args={"check_same_thread": False, "cached_statements": 512},
+    )
+
+    def configure(dbapi_connection: Any, _record: object) -> None:
+        # The driver's own transactions begin late and deferred; ours are begun below.
+        dbapi_connection.isolation_level = None
+        for pragma in _PRAGMAS:
+            dbapi_connection.execute(pragma)
+
+    def begin_transaction(connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        driver.execute(begin)
+
+    event.listen(engine, "connect", configure)
+    event.listen(engine, "begin", begin_transaction)
+    return engine
