@@ -4,10 +4,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from backend.domain.conversation_log import Entry
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value
-
-from backend.domain.conversation_log import Entry
 
 ItemBody = dict[str, Any]
 """An item as a client sees it, in OpenAI's words, with `id` and `status`."""

@@ -1,0 +1,199 @@
+"""Input items of OpenAI's Responses API: what a caller may send as `input` or as conversation items."""
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
+
+from backend.domain.field_errors import field_error
+from backend.domain.images import check_image_url
+
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+Detail = Literal["low", "high", "auto", "original"]
+FunctionName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+CallId = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class Given(BaseModel):
+    """Something a caller has written: no conversion, no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class InputTextPart(Given):
+    """Text inside a message of a user, a system or a developer."""
+
+    type: Literal["input_text"]
+    text: str
+    prompt_cache_breakpoint: Any = None
+
+
+class InputImagePart(Given):
+    """An image inside a user's message."""
+
+    type: Literal["input_image"]
+    image_url: str
+    detail: Detail | None = "auto"
+    file_id: None = None
+    prompt_cache_breakpoint: Any = None
+
+    @field_validator("image_url")
+    @classmethod
+    def _is_reachable_or_inline(cls, url: str) -> str:
+        check_image_url(url)
+        return url
+
+
+class OutputTextPart(Given):
+    """Text of an assistant's message."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[Any] | None = None
+    logprobs: list[Any] | None = None
+    parsed: Any = None
+
+
+class RefusalPart(Given):
+    """A refusal in an assistant's message."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+def _tag_of_text(value: Any) -> str:
+    return "text" if isinstance(value, str) else "parts"
+
+
+InputPart = Annotated[InputTextPart | InputImagePart, Field(discriminator="type")]
+OutputPart = Annotated[OutputTextPart | RefusalPart, Field(discriminator="type")]
+SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], Field(min_length=1)]
+UserContent = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
+    Discriminator(_tag_of_text),
+]
+SystemContent = Annotated[
+    Annotated[str, Tag("text")] | Annotated[SystemParts, Tag("parts")], Discriminator(_tag_of_text)
+]
+AssistantContent = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[OutputPart], Field(min_length=1), Tag("parts")],
+    Discriminator(_tag_of_text),
+]
+ToolOutput = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
+    Discriminator(_tag_of_text),
+]
+
+
+class _Message(Given):
+    type: Literal["message"] = "message"
+    id: str | None = None
+    status: ItemStatus | None = None
+    phase: Literal["commentary", "final_answer"] | None = None
+
+
+class UserItem(_Message):
+    """What a user says."""
+
+    role: Literal["user"]
+    content: UserContent
+
+
+class SystemItem(_Message):
+    """Instructions in the shape of a message."""
+
+    role: Literal["system", "developer"]
+    content: SystemContent
+
+
+class AssistantItem(_Message):
+    """What a model said."""
+
+    role: Literal["assistant"]
+    content: AssistantContent
+
+
+class FunctionCallItem(Given):
+    """A model's call of a function of the client."""
+
+    type: Literal["function_call"]
+    call_id: CallId
+    name: FunctionName
+    arguments: str
+    id: str | None = None
+    status: ItemStatus | None = None
+    namespace: Any = None
+    caller: Any = None
+    parsed_arguments: Any = None
+
+
+class FunctionCallOutputItem(Given):
+    """What the client's function returned."""
+
+    type: Literal["function_call_output"]
+    call_id: CallId
+    output: ToolOutput
+    id: str | None = None
+    status: ItemStatus | None = None
+    name: str | None = None
+    namespace: Any = None
+    caller: Any = None
+
+
+class ReasoningItem(Given):
+    """A model's thinking, resent; accepted and left out of the prompt."""
+
+    type: Literal["reasoning"]
+    id: str | None = None
+    summary: list[Any] = []
+    content: list[Any] | None = None
+    encrypted_content: str | None = None
+    status: ItemStatus | None = None
+
+
+class FileSearchItem(Given):
+    """A search of ours, resent; accepted and left out of the prompt."""
+
+    type: Literal["file_search_call"]
+    id: str | None = None
+    queries: list[str] = []
+    status: str | None = None
+    results: list[Any] | None = None
+
+
+def _tag_of_item(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return "user"
+    fields = cast("dict[str, Any]", value)
+    kind = fields.get("type", "message")
+    if kind != "message":
+        return kind if isinstance(kind, str) else None
+    role = fields.get("role")
+    return {"system": "system", "developer": "system", "assistant": "assistant"}.get(str(role), "user")
+
+
+InputItem = Annotated[
+    Annotated[UserItem, Tag("user")]
+    | Annotated[SystemItem, Tag("system")]
+    | Annotated[AssistantItem, Tag("assistant")]
+    | Annotated[FunctionCallItem, Tag("function_call")]
+    | Annotated[FunctionCallOutputItem, Tag("function_call_output")]
+    | Annotated[ReasoningItem, Tag("reasoning")]
+    | Annotated[FileSearchItem, Tag("file_search_call")],
+    Discriminator(_tag_of_item),
+]
+_ITEMS: TypeAdapter[list[InputItem]] = TypeAdapter(list[InputItem])
+
+
+def parse_items(raw: Any, where: str) -> list[InputItem]:
+    """Check a list of items that stood in the body under the name `where`.
+
+    Raises:
+        InvalidRequest: `param` names the field, such as `items[2].content[0].image_url`.
+    """
+    try:
+        return _ITEMS.validate_python(raw)
+    except ValidationError as error:
+        found = field_error(error, raw)
+        path = found.param or ""
+        found.param = f"{where}{path}" if path.startswith("[") or not path else f"{where}.{path}"
+        raise found from None
