@@ -12,10 +12,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from deploy.demo.children import ChildFailed
-from tests.servers.places import new_directory, process_runs
+from tests.servers.places import new_directory, pid_runs
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.postgres import PostgresServer
-from tests.servers.processes import ROOT, Launch, service_environment
+from tests.servers.services import ROOT, Launch, service_environment
 from tests.servers.valkey import ValkeyServer
 
 
@@ -108,7 +108,7 @@ def test_nothing_outlives_a_killed_run(mechanism: str, tmp_path: Path):
         assert accepts_connections(valkey_port)
         run.kill()
 
-    wait_until(lambda: not process_runs(plain_pid))
+    wait_until(lambda: not pid_runs(plain_pid))
     wait_until(lambda: not accepts_connections(postgres_port))
     wait_until(lambda: not accepts_connections(valkey_port))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import PostgresServer
-from tests.servers.processes import Launch, ServiceProcess
+from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
 
 
@@ -59,8 +59,8 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
             settings: Mapping[str, str],
             ready_url: str = "",
             directory: Path | None = None,
-        ) -> ServiceProcess:
-            service = ServiceProcess(
+        ) -> RunningService:
+            service = RunningService(
                 module, *arguments, settings=settings, directory=directory or tmp_path, ready_url=ready_url
             )
             service.start()

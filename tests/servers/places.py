@@ -23,7 +23,7 @@ def new_directory(purpose: str) -> Path:
     """Make a directory that any user may enter; sweep away those that killed runs have left."""
     root = next(place for place in (Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")) if open_to_all(place))
     for leftover in root.glob(f"{_PREFIX}*"):
-        if not process_runs(int(leftover.name.split("-")[2])):
+        if not pid_runs(int(leftover.name.split("-")[2])):
             shutil.rmtree(leftover, ignore_errors=True)
     directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{purpose}-", dir=root))
     directory.chmod(0o755)
@@ -36,7 +36,7 @@ def open_to_all(place: Path) -> bool:
     return all(directory.stat().st_mode & stat.S_IXOTH for directory in (resolved, *resolved.parents))
 
 
-def process_runs(pid: int) -> bool:
+def pid_runs(pid: int) -> bool:
     """Whether a process of that number exists."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, 0)

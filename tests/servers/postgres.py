@@ -39,7 +39,7 @@ class PostgresServer:
         self._child = Child(
             ChildSpec(
                 name="postgres",
-                command=self._command("postgres", "-D", str(self._data), *self._settings()),
+                command=self._command("postgres", "-D", str(self._cluster), *self._settings()),
                 environment={"PATH": os.defpath, "LC_ALL": "C"},
                 directory=self._root,
                 log_path=self._root / "postgres.log",
@@ -49,7 +49,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Make the data directory at the first call, start the server, return when it takes connections."""
-        if not self._data.exists():
+        if not self._cluster.exists():
             self._initialise()
         for attempt in range(1, _START_ATTEMPTS + 1):
             self._child.start()
@@ -97,8 +97,8 @@ class PostgresServer:
         return ("-h", "127.0.0.1", "-p", str(self.port), "-U", _USER, "-w")
 
     @property
-    def _data(self) -> Path:
-        return self._root / "owned" / "data"
+    def _cluster(self) -> Path:
+        return self._root / "owned" / "cluster"
 
     @cached_property
     def _binaries(self) -> Path:
@@ -124,11 +124,11 @@ class PostgresServer:
         return [word for setting in (*network, *_OPTIONS) for word in ("-c", setting)]
 
     def _initialise(self) -> None:
-        owned = self._data.parent
+        owned = self._cluster.parent
         owned.mkdir()
         if self._user_id is not None:
             os.chown(owned, self._user_id, self._user_id)
-        arguments = ("-D", str(self._data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        arguments = ("-D", str(self._cluster), "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
         self._run("initdb", *arguments, user_id=self._user_id)
 
     def _run(self, program: str, *arguments: str, user_id: int | None = None) -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
 
 
-class ServiceProcess(Child):
+class RunningService(Child):
     """`python -m module arguments…` that is ready when `ready_url` answers 200.
 
     It sees the settings in `settings` and none of the developer's own environment; it works in `directory`, where
@@ -45,7 +45,7 @@ class ServiceProcess(Child):
         return http_status(self.ready_url) == 200
 
 
-Launch = Callable[..., ServiceProcess]
+Launch = Callable[..., RunningService]
 
 
 def service_environment(settings: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,89 @@
+# Everything starts here; `make help` lists it. Needs Python 3.11+, make and pip, and nothing else.
+# Settings are read from the environment: BACKEND_PORT=9000 make run
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+# the first that runs and is new enough; the tests' PostgreSQL has wheels for 3.11 to 3.13
+PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 python3.14; do \
+	$$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
+	&& echo $$candidate && break; done)
+PYTEST := $(BIN)/python -m pytest
+PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
+PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
+PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=$(1) --mypy_grpc_out=$(1)
+LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
+	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
+
+.PHONY: help run test check bench eval-retrieval setup setup-run protos fmt lock lint types floors house \
+	protos-check manifests
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: setup-run ## start backend, chat_shell and, with no model configured, the demo model; Ctrl-C stops them
+	@exec $(BIN)/python -m deploy.demo.run
+
+test: setup ## run every test, with servers of its own
+	@$(PYTEST)
+
+check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
+	@$(MAKE) --no-print-directory test
+
+bench: setup ## measure the pair; prints a table, writes var/bench/*.json
+	@$(BIN)/python -m tests.bench
+
+eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
+	@$(BIN)/python -m tests.bench.eval_retrieval
+
+setup: ## create .venv and install what the tests need
+	@$(if $(PYTHON),,echo "Python 3.11 or later is needed; name one with PYTHON=…"; exit 1;) $(PYTHON) requirements/install.py dev
+
+setup-run:
+	@$(if $(PYTHON),,echo "Python 3.11 or later is needed; name one with PYTHON=…"; exit 1;) $(PYTHON) requirements/install.py run
+
+protos: setup ## generate the protobuf code beside its sources
+	@$(PROTOC) $(call PROTOC_OUT,.) $(PROTO_FILES)
+
+fmt: setup ## format, and mend what can be mended
+	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format
+
+lock: ## resolve the dependencies anew (needs uv)
+	@$(LOCK) --extra backend --extra chat-shell --group dev pyproject.toml -o requirements/dev.txt
+	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell pyproject.toml -o requirements/run.txt
+	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
+	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
+
+lint: setup
+	@echo "== lint"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: setup
+	@echo "== types"
+	@$(BIN)/pyright
+
+floors: setup
+	@echo "== floors"
+	@$(BIN)/lint-imports --no-cache --no-logo
+
+house: setup
+	@echo "== sizes, names, locks"
+	@$(PYTEST) -q tests/house
+
+protos-check: setup
+	@echo "== protobuf"
+	@$(BIN)/buf lint --config protos/buf.yaml --path protos
+	@rm -rf var/protos-check && mkdir -p var/protos-check
+	@$(PROTOC) $(call PROTOC_OUT,var/protos-check) $(PROTO_FILES)
+	@diff -r -x '*.proto' -x '*.yaml' -x '__init__.py' -x '__pycache__' protos var/protos-check/protos \
+	|| { echo "generated code is stale: run make protos"; exit 1; }
+
+manifests:
+	@echo "== manifests"
+	@if command -v kubectl >/dev/null 2>&1; \
+	then for base in $$(find deploy/kustomize -name kustomization.yaml); do \
+		kubectl kustomize "$$(dirname "$$base")" >/dev/null || exit 1; done; \
+	else echo "kubectl is not installed: manifests are not rendered, only validated by the tests"; fi

@@ -1,0 +1,73 @@
+"""Make `.venv` and install a lock into it, once for each content of the lock.
+
+Run as `python install.py run` (what the services need) or `python install.py dev` (that and the tests' tools). It needs
+nothing but the standard library and pip. `dev` holds all that `run` holds, at the same versions.
+"""
+
+import hashlib
+import subprocess
+import sys
+import time
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+_REQUIREMENTS = Path(__file__).resolve().parent
+_ENVIRONMENT = _REQUIREMENTS.parent / ".venv"
+_PYTHON = _ENVIRONMENT / "bin" / "python"
+_SATISFIED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
+_OLDEST_PYTHON = (3, 11)
+
+
+def main(lock_name: str) -> None:
+    """Install the lock unless that has been done."""
+    if sys.version_info[:2] < _OLDEST_PYTHON:
+        sys.exit(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; name one with PYTHON=…")
+    if any(_is_installed(name) for name in _SATISFIED_BY[lock_name]):
+        return
+    if not _PYTHON.exists():
+        # without ensurepip (Debian packages it apart) the pip of this Python installs from outside
+        venv.create(_ENVIRONMENT, with_pip=find_spec("ensurepip") is not None)
+    _install(lock_name)
+
+
+def _is_installed(lock_name: str) -> bool:
+    stamp = _stamp(lock_name)
+    return stamp.exists() and stamp.read_text(encoding="ascii") == _digest(lock_name)
+
+
+def _install(lock_name: str) -> None:
+    started = time.monotonic()
+    print(f"Installing requirements/{lock_name}.txt into .venv, once: this takes a minute or two", flush=True)
+    # the lock is complete: nothing is left to resolve
+    options = ("--no-deps", "--require-hashes", "--quiet", "--disable-pip-version-check", "--no-input")
+    done = subprocess.run([*_pip(), "install", *options, "-r", str(_lock(lock_name))], check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    _stamp(lock_name).write_text(_digest(lock_name), encoding="ascii")
+    print(f"Installed in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def _pip() -> list[str]:
+    inside = subprocess.run([str(_PYTHON), "-m", "pip", "--version"], check=False, capture_output=True)
+    if inside.returncode == 0:
+        return [str(_PYTHON), "-m", "pip"]
+    return [sys.executable, "-m", "pip", "--python", str(_PYTHON)]
+
+
+def _lock(lock_name: str) -> Path:
+    return _REQUIREMENTS / f"{lock_name}.txt"
+
+
+def _stamp(lock_name: str) -> Path:
+    return _ENVIRONMENT / f".installed-{lock_name}"
+
+
+def _digest(lock_name: str) -> str:
+    return hashlib.sha256(_lock(lock_name).read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in (["run"], ["dev"]):
+        sys.exit("usage: install.py run|dev")
+    main(sys.argv[1])
