@@ -59,3 +59,14 @@ def _in_call_order(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
 
 def _call_id(message: HistoryMessage) -> str:
     return message.call_id if isinstance(message, ToolMessage) else ""
+
+
+def pending_calls(messages: Sequence[HistoryMessage]) -> tuple[str, ...]:
+    """Return the ids of tool calls that no result has answered, in call order."""
+    waiting: dict[str, None] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            waiting.update(dict.fromkeys(call.call_id for call in message.tool_calls))
+        elif isinstance(message, ToolMessage):
+            waiting.pop(message.call_id, None)
+    return tuple(waiting)
