@@ -33,18 +33,33 @@ class KnowledgeStore(Protocol):
         ...
 
     async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
-        """Add a member or change his role."""
+        """Add a member or change his role.
+
+        Raises:
+            Conflict: the base would be left without an owner.
+        """
         ...
 
     async def remove_member(self, base_id: str, user_id: str) -> bool:
-        """Remove a member; False when he was none."""
+        """Remove a member; False when he was none.
+
+        Raises:
+            Conflict: the base would be left without an owner.
+        """
         ...
 
     async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
         """Store a document with its chunks and index entries in one transaction, replacing its namesake.
 
-        The base's version grows.
+        The base's version grows. `document.chunk_count` is the number of `chunks`.
+
+        Raises:
+            NotFound: the base was deleted meanwhile.
         """
+        ...
+
+    async def document(self, document_id: str) -> Document | None:
+        """Return a document by its id, or None."""
         ...
 
     async def find_document(self, base_id: str, name: str) -> Document | None:
@@ -52,7 +67,11 @@ class KnowledgeStore(Protocol):
         ...
 
     async def document_body(self, document_id: str) -> bytes:
-        """Return the bytes that were put."""
+        """Return the bytes that were put.
+
+        Raises:
+            NotFound: the document was deleted meanwhile.
+        """
         ...
 
     async def delete_document(self, base_id: str, name: str) -> bool:
@@ -62,7 +81,15 @@ class KnowledgeStore(Protocol):
     async def documents(
         self, base_id: str, *, after: str | None, limit: int, descending: bool
     ) -> tuple[Document, ...]:
-        """Return documents ordered by name, behind the document id `after`."""
+        """Return up to `limit` documents ordered by name (code points), behind the document id `after`.
+
+        Raises:
+            NotFound: `after` names no document of this base.
+        """
+        ...
+
+    async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
+        """Return the documents of these bases, ordered by base id and name."""
         ...
 
     async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
@@ -74,9 +101,15 @@ class Retrieval(Protocol):
     """Ranked search. Scores depend on nothing but the named bases."""
 
     async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
-        """Return the best chunks, best first; equal scores are ordered by content, never by arrival."""
+        """Return the best chunks, best first; equal scores are ordered by content, never by arrival.
+
+        Any text is a query; one without a word of a chunk finds nothing.
+        """
         ...
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
-        """Return all chunks in document order when they measure at most `token_limit`, else None."""
+        """Return all chunks when they measure at most `token_limit` tokens, else None.
+
+        They are ordered by base id, document name, place in the document; their score is 1.0.
+        """
         ...

@@ -1,0 +1,163 @@
+"""In-memory knowledge: a store and an exact retrieval over it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backend.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
+from backend.domain.index_entries import IndexEntry, index_entry
+from backend.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+from backend.domain.tokenizing import tokenize
+from shared.errors import Conflict, NotFound
+
+
+@dataclass
+class _StoredDocument:
+    document: Document
+    body: bytes
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass
+class _StoredBase:
+    base: KnowledgeBase
+    members: dict[str, MemberRole]
+    documents: dict[str, _StoredDocument] = field(default_factory=dict[str, _StoredDocument])
+
+
+class FakeKnowledge:
+    """A `KnowledgeStore` and a `Retrieval` at once."""
+
+    def __init__(self) -> None:
+        self._bases: dict[str, _StoredBase] = {}
+
+    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        self._bases[base.id] = _StoredBase(base, {owner_id: MemberRole.OWNER})
+
+    async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+        return tuple(
+            Binding(base=stored.base, role=stored.members[user_id])
+            for base_id, stored in sorted(self._bases.items())
+            if stored.base.tenant == tenant and user_id in stored.members and (base_ids is None or base_id in base_ids)
+        )
+
+    async def update_base(self, base: KnowledgeBase) -> None:
+        if stored := self._bases.get(base.id):
+            stored.base = base.model_copy(update={"version": stored.base.version})
+
+    async def delete_base(self, base_id: str) -> None:
+        self._bases.pop(base_id, None)
+
+    async def members(self, base_id: str) -> Mapping[str, MemberRole]:
+        stored = self._bases.get(base_id)
+        return dict(sorted(stored.members.items())) if stored else {}
+
+    async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
+        self._replace_members(base_id, {**self._base(base_id).members, user_id: role})
+
+    async def remove_member(self, base_id: str, user_id: str) -> bool:
+        members = self._base(base_id).members
+        self._replace_members(base_id, {user: role for user, role in members.items() if user != user_id})
+        return user_id in members
+
+    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
+        stored = self._base(document.knowledge_base_id)
+        stored.documents[document.name] = _StoredDocument(document, body, tuple(chunks))
+        self._grow_version(stored)
+
+    async def document(self, document_id: str) -> Document | None:
+        found = self._by_id(document_id)
+        return found.document if found else None
+
+    async def find_document(self, base_id: str, name: str) -> Document | None:
+        found = self._bases[base_id].documents.get(name) if base_id in self._bases else None
+        return found.document if found else None
+
+    async def document_body(self, document_id: str) -> bytes:
+        found = self._by_id(document_id)
+        if found is None:
+            raise NotFound("No such document.")
+        return found.body
+
+    async def delete_document(self, base_id: str, name: str) -> bool:
+        stored = self._bases.get(base_id)
+        if stored is None or stored.documents.pop(name, None) is None:
+            return False
+        self._grow_version(stored)
+        return True
+
+    async def documents(
+        self, base_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[Document, ...]:
+        ordered = sorted(await self.all_documents([base_id]), key=lambda document: document.name, reverse=descending)
+        ids = [document.id for document in ordered]
+        if after is not None and after not in ids:
+            raise NotFound("No such document.", param="after")
+        start = ids.index(after) + 1 if after is not None else 0
+        return tuple(ordered[start : start + limit])
+
+    async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
+        return tuple(stored.document for stored in self._documents_of(base_ids))
+
+    async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        found = self._by_id(document_id)
+        return found.chunks if found else ()
+
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+        chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
+        entries = [index_entry(document, chunk) for document, chunk in chunks]
+        terms = looked_up_terms(tokenize(query))
+        statistics = _statistics(entries, terms)
+        planned = plan(terms, statistics)
+        scorer = Scorer(planned, statistics)
+        hits = [
+            _hit(document, chunk, scorer.score(entry.counts, len(entry.tokens)))
+            for (document, chunk), entry in zip(chunks, entries, strict=True)
+            if not set(planned.leading).isdisjoint(entry.tokens)
+        ]
+        ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
+        return tuple(ordered[:limit])
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+        stored = self._documents_of(base_ids)
+        if sum(chunk.tokens for one in stored for chunk in one.chunks) > token_limit:
+            return None
+        return tuple(_hit(one.document, chunk, 1.0) for one in stored for chunk in one.chunks)
+
+    def _base(self, base_id: str) -> _StoredBase:
+        if base_id not in self._bases:
+            raise NotFound("No such knowledge base.")
+        return self._bases[base_id]
+
+    def _documents_of(self, base_ids: Sequence[str]) -> list[_StoredDocument]:
+        bases = [self._bases[base_id] for base_id in sorted(set(base_ids)) if base_id in self._bases]
+        return [base.documents[name] for base in bases for name in sorted(base.documents)]
+
+    def _by_id(self, document_id: str) -> _StoredDocument | None:
+        stored = self._documents_of(list(self._bases))
+        return next((one for one in stored if one.document.id == document_id), None)
+
+    def _replace_members(self, base_id: str, members: dict[str, MemberRole]) -> None:
+        if MemberRole.OWNER not in members.values():
+            raise Conflict("A knowledge base keeps at least one owner.", param="role")
+        self._base(base_id).members = members
+
+    def _grow_version(self, stored: _StoredBase) -> None:
+        stored.base = stored.base.model_copy(update={"version": stored.base.version + 1})
+
+
+def _statistics(entries: Sequence[IndexEntry], terms: Sequence[str]) -> Statistics:
+    return Statistics(
+        chunk_count=len(entries),
+        token_count=sum(len(entry.tokens) for entry in entries),
+        chunk_counts={term: sum(term in entry.tokens for entry in entries) for term in terms},
+    )
+
+
+def _hit(document: Document, chunk: Chunk, score: float) -> Hit:
+    return Hit(
+        knowledge_base_id=document.knowledge_base_id,
+        document_id=document.id,
+        document_name=document.name,
+        chunk=chunk,
+        score=score,
+    )
