@@ -1,0 +1,39 @@
+"""The HTTP door of the backend."""
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from backend.adapters.http import routes_api_keys, routes_health, routes_models
+from backend.adapters.http.errors import install_error_handlers
+from backend.adapters.http.rim import AccessCounters, BodyLimit, CleanAddress, LastCatch, RequestIds
+from backend.adapters.http.services import HttpOptions, Services
+from backend.adapters.http.shapes import ERROR_RESPONSES
+
+ROUTERS = (
+    routes_health.router,
+    routes_models.router,
+    routes_api_keys.router,
+)
+
+
+def create_app(services: Services, options: HttpOptions) -> FastAPI:
+    """Build the ASGI application; whoever built the services closes them."""
+    app = FastAPI(
+        title="Ballast",
+        summary="OpenAI's Responses API over knowledge bases.",
+        strict_content_type=False,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(RequestIds),
+            Middleware(AccessCounters),
+            Middleware(LastCatch),
+            Middleware(CleanAddress),
+            Middleware(BodyLimit, max_body_bytes=options.max_body_bytes),
+        ],
+    )
+    app.state.services = services
+    app.state.options = options
+    install_error_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router, responses=ERROR_RESPONSES)
+    return app

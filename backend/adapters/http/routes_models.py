@@ -1,0 +1,44 @@
+"""The models that chat_shell offers, in OpenAI's shape."""
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from backend.adapters.http.caller import CallerDep
+from backend.adapters.http.json_body import new_router
+from backend.adapters.http.services import ServicesDep
+from shared.models.events import ModelCard
+
+router = new_router("Models")
+
+
+class Model(BaseModel):
+    """A model. chat_shell does not say since when it offers one: `created` is 0."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "ballast"
+
+
+class ModelList(BaseModel):
+    """All models, in one page."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+@router.get("/v1/models", summary="List the models")
+async def list_models(services: ServicesDep, caller: CallerDep) -> ModelList:
+    """Return what chat_shell offers, its default first."""
+    return ModelList(data=[_shown(card) for card in await services.models.all()])
+
+
+@router.get("/v1/models/{model_id:path}", summary="Retrieve a model")
+async def retrieve_model(model_id: str, services: ServicesDep, caller: CallerDep) -> Model:
+    """Return one model; names may hold slashes."""
+    return _shown(await services.models.find(model_id))
+
+
+def _shown(card: ModelCard) -> Model:
+    return Model(id=card.name)

@@ -1,0 +1,70 @@
+"""Shapes that several routes answer with; pydantic models for the OpenAPI document."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+MAX_METADATA_PAIRS = 16
+MAX_METADATA_KEY_CHARS = 64
+MAX_METADATA_VALUE_CHARS = 512
+
+
+class RequestBody(BaseModel):
+    """The base of JSON bodies: no unknown field, no conversion between types."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable() or value != value.strip():
+        raise ValueError("must be printable characters without blanks around them")
+    return value
+
+
+PrincipalName = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_printable)]
+"""The id of a user or a tenant."""
+
+Metadata = Annotated[
+    dict[
+        Annotated[str, Field(max_length=MAX_METADATA_KEY_CHARS)],
+        Annotated[str, Field(max_length=MAX_METADATA_VALUE_CHARS)],
+    ],
+    Field(max_length=MAX_METADATA_PAIRS),
+]
+"""The caller's own pairs, kept untouched; OpenAI's limits."""
+
+
+class ErrorDetail(BaseModel):
+    """What went wrong, in OpenAI's four keys."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorBody(BaseModel):
+    """Every error of this API."""
+
+    error: ErrorDetail
+
+
+class Deleted(BaseModel):
+    """What is left of a deleted object."""
+
+    id: str
+    object: str
+    deleted: Literal[True] = True
+
+
+def unix_seconds(instant: datetime) -> int:
+    """Return an instant as OpenAI writes it: whole seconds."""
+    return int(instant.timestamp())
+
+
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorBody, "description": "The request cannot be answered; `error.param` names the field."},
+    "5XX": {"model": ErrorBody, "description": "The server, or a part behind it, failed."},
+}
+"""What every route of the API may also answer."""

@@ -1,0 +1,15 @@
+"""A part that answers a ping, or does not."""
+
+from shared.errors import Unavailable
+
+
+class FakeProbe:
+    """Answers until it is set to be away."""
+
+    def __init__(self) -> None:
+        self.away = False
+
+    async def ping(self) -> None:
+        """Answer, or raise."""
+        if self.away:
+            raise Unavailable("The database does not answer.")
