@@ -1,0 +1,58 @@
+"""What an operator sees of a turn on this side: log lines and Prometheus figures."""
+
+import structlog
+from prometheus_client import Counter, Gauge, Histogram
+
+from backend.domain.responses import StoredResponse
+from shared.telemetry import LogEvent, bind_ids
+
+log = structlog.get_logger("backend.turn")
+
+SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+TURNS = Counter("ballast_turns_total", "Turns by how they ended", ["outcome"])
+STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
+EPOCHS = Counter("ballast_epochs_total", "Epochs by the reason that started them", ["reason"])
+FIRST_DELTA = Histogram(
+    "ballast_ttft_seconds", "From the request to the first piece of the answer", buckets=SECONDS_BUCKETS
+)
+INTER_DELTA = Histogram("ballast_inter_delta_seconds", "Between two pieces of an answer", buckets=SECONDS_BUCKETS)
+
+
+class LoggingTurnObserver:
+    """Implements `backend.ports.observer.TurnObserver`; no text of users reaches a line or a label."""
+
+    def turn_started(self, response: StoredResponse, request_id: str) -> None:
+        """Log the start and put the turn's ids on all lines of this task."""
+        bind_ids(request_id=request_id, conversation_id=response.conversation_id, turn_id=response.id)
+        STREAMS_ACTIVE.inc()
+        log.info(LogEvent.TURN_STARTED, model=response.body.get("model"), background=response.background)
+
+    def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
+        """Log and count it."""
+        EPOCHS.labels(reason).inc()
+        log.info(LogEvent.EPOCH_STARTED, conversation_id=conversation_id, epoch=epoch, reason=reason)
+
+    def first_delta(self, seconds: float) -> None:
+        """Count the wait for the first piece."""
+        FIRST_DELTA.observe(seconds)
+
+    def deltas(self, count: int, seconds: float) -> None:
+        """Count pieces that came together as one interval."""
+        INTER_DELTA.observe(seconds)
+
+    def turn_finished(self, response: StoredResponse) -> None:
+        """Log the end and count it."""
+        STREAMS_ACTIVE.dec()
+        TURNS.labels(response.status.value).inc()
+        error = response.body.get("error") or {}
+        log.info(
+            LogEvent.TURN_FINISHED,
+            outcome=response.status.value,
+            error_type=error.get("type"),
+            usage=response.body.get("usage"),
+        )
+
+    def turn_broke(self, response_id: str, error: BaseException) -> None:
+        """Log a defect with its traceback."""
+        log.error("Turn broke", turn_id=response_id, exc_info=error)
