@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import orjson
 from pydantic import TypeAdapter
 from sqlalchemy import RowMapping
 
-from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.conversation_log import Entry
 from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
 from shared.errors import CorruptRecord, InvalidRequest
 from shared.models.execution import ToolDefinition
@@ -18,6 +18,7 @@ from shared.models.values import Value
 Parameters = dict[str, Any]
 
 _MESSAGE = TypeAdapter[HistoryMessage](HistoryMessage)
+_ENTRIES = TypeAdapter(tuple[Entry, ...])
 
 
 class _TurnDefaults(Value):
@@ -29,15 +30,8 @@ class _TurnDefaults(Value):
     knowledge_base_ids: tuple[str, ...]
 
 
-class EntryRow(NamedTuple):
-    """The columns of a log entry that are read."""
-
-    position: int
-    epoch: int
-    turn_id: str
-    kind: str
-    content: str | None
-    created_at: datetime
+EntryRow = tuple[int, int, str, str, str | None, datetime]
+"""Position, epoch, turn, kind, content and instant of a log entry."""
 
 
 def to_json(value: object) -> str:
@@ -106,20 +100,34 @@ def _canonical(message: HistoryMessage) -> str:
     return _dumps(message.model_dump(), orjson.OPT_SORT_KEYS)
 
 
-def to_entry(conversation_id: str, row: EntryRow) -> Entry:
-    """Read the row of a log entry."""
+def to_entries(conversation_id: str, rows: Sequence[EntryRow]) -> tuple[Entry, ...]:
+    """Read the rows of log entries, at once because a history is long."""
     try:
-        return Entry.model_construct(
-            position=row.position,
-            epoch=row.epoch,
-            turn_id=row.turn_id,
-            kind=EntryKind(row.kind),
-            message=_MESSAGE.validate_json(row.content) if row.content is not None else None,
-            created_at=row.created_at,
-        )
+        return _ENTRIES.validate_python([_entry_fields(row) for row in rows])
     except ValueError as error:
-        place = f"position {row.position} of conversation {conversation_id}"
+        position = next(row[0] for row in rows if not _is_readable(row))
+        place = f"position {position} of conversation {conversation_id}"
         raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
+
+
+def _entry_fields(row: EntryRow) -> Parameters:
+    position, epoch, turn_id, kind, content, created_at = row
+    return {
+        "position": position,
+        "epoch": epoch,
+        "turn_id": turn_id,
+        "kind": kind,
+        "message": _MESSAGE.validate_json(content) if content is not None else None,
+        "created_at": created_at,
+    }
+
+
+def _is_readable(row: EntryRow) -> bool:
+    try:
+        Entry.model_validate(_entry_fields(row))
+    except ValueError:
+        return False
+    return True
 
 
 def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:

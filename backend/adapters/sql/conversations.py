@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Executable, Select, bindparam, delete, insert, select, update
 
 from backend.adapters.sql import schema
 from backend.adapters.sql.codec import (
-    EntryRow,
+    Parameters,
     conversation_parameters,
     to_conversation,
-    to_entry,
+    to_entries,
     to_item,
     to_json,
 )
 from backend.adapters.sql.database import Database
-from backend.adapters.sql.writing import is_free, positions_are_free, refusal, write_rows
+from backend.adapters.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
 from backend.domain.conversation_log import Entry
 from backend.domain.responses import Conversation, Item
 from shared.errors import NotFound, TurnRunning
@@ -23,8 +23,33 @@ from shared.errors import NotFound, TurnRunning
 _conversation = schema.conversation
 _entry = schema.log_entry
 _item = schema.item
-_ENTRY_COLUMNS = tuple(_entry.c[name] for name in EntryRow._fields)
-_ITEM_COLUMNS = (_item.c.id, _item.c.sequence, _item.c.response_id, _item.c.body)
+_sequence = _item.c.sequence
+
+_INSERT = insert(_conversation)
+_FIND = select(_conversation).where(IS_CONVERSATION)
+_SET = update(_conversation).where(IS_CONVERSATION)
+_DELETE = delete(_conversation).where(IS_CONVERSATION, IS_FREE)
+_GROW = update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH)
+
+_LOG = (
+    select(_entry.c.position, _entry.c.epoch, _entry.c.turn_id, _entry.c.kind, _entry.c.content, _entry.c.created_at)
+    .where(_entry.c.conversation_id == bindparam("where_id"))
+    .order_by(_entry.c.position)
+)
+_LOG_BELOW = _LOG.where(_entry.c.position < bindparam("where_end"))
+
+_ITEMS: Select[Any, Any, Any, Any] = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
+    _item.c.conversation_id == bindparam("where_id")
+)
+_ITEMS_BELOW = _ITEMS.where(_sequence < bindparam("where_place")).order_by(_sequence)
+_FIND_ITEM = _ITEMS.where(_item.c.id == bindparam("where_item_id"))
+_PAGE_UP = _ITEMS.where(_sequence > bindparam("where_place")).order_by(_sequence).limit(bindparam("where_limit"))
+_PAGE_DOWN = (
+    _ITEMS.where(_sequence < bindparam("where_place")).order_by(_sequence.desc()).limit(bindparam("where_limit"))
+)
+
+_BEFORE_ALL = -1
+_BEHIND_ALL = 2**31 - 1
 
 
 class SqlConversationStore:
@@ -37,7 +62,7 @@ class SqlConversationStore:
         """Store a new conversation with what it begins with."""
 
         def work(connection: Connection) -> None:
-            connection.execute(insert(_conversation), conversation_parameters(conversation))
+            connection.execute(_INSERT, conversation_parameters(conversation))
             write_rows(connection, conversation.id, entries, items)
 
         await self._database.write(work)
@@ -46,8 +71,7 @@ class SqlConversationStore:
         """Return the conversation, or None."""
 
         def work(connection: Connection) -> Conversation | None:
-            query = select(_conversation).where(_conversation.c.id == conversation_id)
-            row = connection.execute(query).mappings().first()
+            row = connection.execute(_FIND, {"where_id": conversation_id}).mappings().first()
             return to_conversation(row) if row is not None else None
 
         return await self._database.read(work)
@@ -56,8 +80,7 @@ class SqlConversationStore:
         """Replace the caller's metadata; no effect when there is no such conversation."""
 
         def work(connection: Connection) -> None:
-            change = update(_conversation).where(_conversation.c.id == conversation_id)
-            connection.execute(change.values(metadata=to_json(metadata)))
+            connection.execute(_SET, {"where_id": conversation_id, "metadata": to_json(metadata)})
 
         await self._database.write(work)
 
@@ -65,8 +88,7 @@ class SqlConversationStore:
         """Delete the conversation with its log and items; one that is not there is no error."""
 
         def work(connection: Connection) -> None:
-            free = (_conversation.c.id == conversation_id) & _conversation.c.running_response_id.is_(None)
-            if connection.execute(delete(_conversation).where(free)).rowcount:
+            if connection.execute(_DELETE, {"where_id": conversation_id}).rowcount:
                 return
             error = refusal(connection, conversation_id)
             if isinstance(error, TurnRunning):
@@ -80,37 +102,38 @@ class SqlConversationStore:
         """Append outside of a turn."""
 
         def work(connection: Connection) -> None:
-            change = update(_conversation).where(is_free(conversation_id, expected_log_length))
-            length = expected_log_length + len(entries)
-            if not connection.execute(change.values(log_length=length)).rowcount:
+            growth = {
+                "where_id": conversation_id,
+                "where_log_length": expected_log_length,
+                "log_length": expected_log_length + len(entries),
+            }
+            if not connection.execute(_GROW, growth).rowcount:
                 raise refusal(connection, conversation_id)
-            with positions_are_free():
-                write_rows(connection, conversation_id, entries, items)
+            write_rows(connection, conversation_id, entries, items)
 
         await self._database.write(work)
 
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end`, in order."""
+        query = _LOG if end is None else _LOG_BELOW
+        parameters: Parameters = {"where_id": conversation_id}
+        if end is not None:
+            parameters["where_end"] = end
 
-        def work(connection: Connection) -> Sequence[EntryRow]:
-            query = select(*_ENTRY_COLUMNS).where(_entry.c.conversation_id == conversation_id)
-            if end is not None:
-                query = query.where(_entry.c.position < end)
-            return [EntryRow(*row) for row in connection.execute(query.order_by(_entry.c.position))]
+        def work(connection: Connection) -> tuple[Entry, ...]:
+            return to_entries(conversation_id, connection.execute(query, parameters).tuples().all())
 
-        rows = await self._database.read(work)
-        return tuple(to_entry(conversation_id, row) for row in rows)
+        return await self._database.read(work)
 
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""
 
         def work(connection: Connection) -> tuple[Item, ...]:
-            query = _items_of(conversation_id)
+            place = _BEHIND_ALL if descending else _BEFORE_ALL
             if after is not None:
                 place = _sequence_of(connection, conversation_id, after)
-                query = query.where(_item.c.sequence < place if descending else _item.c.sequence > place)
-            order = _item.c.sequence.desc() if descending else _item.c.sequence
-            return _read_items(connection, conversation_id, query.order_by(order).limit(limit))
+            page = {"where_id": conversation_id, "where_place": place, "where_limit": limit}
+            return _read_items(connection, _PAGE_DOWN if descending else _PAGE_UP, page)
 
         return await self._database.read(work)
 
@@ -118,8 +141,7 @@ class SqlConversationStore:
         """Return the items with a sequence below `end`, in order."""
 
         def work(connection: Connection) -> tuple[Item, ...]:
-            query = _items_of(conversation_id).where(_item.c.sequence < end).order_by(_item.c.sequence)
-            return _read_items(connection, conversation_id, query)
+            return _read_items(connection, _ITEMS_BELOW, {"where_id": conversation_id, "where_place": end})
 
         return await self._database.read(work)
 
@@ -127,23 +149,23 @@ class SqlConversationStore:
         """Return one item, or None."""
 
         def work(connection: Connection) -> Item | None:
-            query = _items_of(conversation_id).where(_item.c.id == item_id)
-            return next(iter(_read_items(connection, conversation_id, query)), None)
+            return _find_item(connection, conversation_id, item_id)
 
         return await self._database.read(work)
 
 
-def _items_of(conversation_id: str) -> Select[Any, Any, Any, Any]:
-    return select(*_ITEM_COLUMNS).where(_item.c.conversation_id == conversation_id)
+def _read_items(connection: Connection, query: Executable, parameters: Parameters) -> tuple[Item, ...]:
+    conversation_id = parameters["where_id"]
+    return tuple(to_item(conversation_id, row) for row in connection.execute(query, parameters).mappings())
 
 
-def _read_items(connection: Connection, conversation_id: str, query: Select[Any, Any, Any, Any]) -> tuple[Item, ...]:
-    return tuple(to_item(conversation_id, row) for row in connection.execute(query).mappings())
+def _find_item(connection: Connection, conversation_id: str, item_id: str) -> Item | None:
+    named = {"where_id": conversation_id, "where_item_id": item_id}
+    return next(iter(_read_items(connection, _FIND_ITEM, named)), None)
 
 
 def _sequence_of(connection: Connection, conversation_id: str, item_id: str) -> int:
-    named = (_item.c.conversation_id == conversation_id) & (_item.c.id == item_id)
-    place = connection.execute(select(_item.c.sequence).where(named)).scalar()
-    if place is None:
+    item = _find_item(connection, conversation_id, item_id)
+    if item is None:
         raise NotFound("There is no such item in this conversation.", param="after")
-    return place
+    return item.sequence

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, delete, insert, not_, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, not_, select, update
 
 from backend.adapters.sql import schema
 from backend.adapters.sql.codec import (
+    Parameters,
     conversation_parameters,
     finish_parameters,
     response_parameters,
@@ -14,16 +15,47 @@ from backend.adapters.sql.codec import (
     to_response,
 )
 from backend.adapters.sql.database import Database
-from backend.adapters.sql.writing import is_free, positions_are_free, refusal, write_rows
+from backend.adapters.sql.writing import (
+    HAS_LENGTH,
+    IS_CONVERSATION,
+    IS_FREE,
+    held_by_another,
+    refusal,
+    write_rows,
+)
 from backend.domain.conversation_log import Entry
 from backend.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
-from shared.errors import TurnRunning
 
 _conversation = schema.conversation
 _response = schema.response
 _replica = schema.replica
 
-# Neither of these is a turn's to change.
+_IS_RESPONSE = _response.c.id == bindparam("where_response_id")
+_IS_REPLICA = _replica.c.name == bindparam("where_name")
+
+_INSERT_CONVERSATION = insert(_conversation)
+_TAKE = update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH)
+_GROW = update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
+_FREE = update(_conversation).where(
+    IS_CONVERSATION, _conversation.c.running_response_id == bindparam("where_response_id")
+)
+_GROW_AND_FREE = _FREE.where(HAS_LENGTH)
+
+_INSERT_RESPONSE = insert(_response)
+_FIND = select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted))
+_CHANGE_RUNNING = update(_response).where(_IS_RESPONSE, schema.IS_RUNNING)
+_END_RUNNING = _CHANGE_RUNNING.returning(_response.c.is_deleted)
+_DELETE = delete(_response).where(_IS_RESPONSE)
+_RUNNING = select(_response).where(schema.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
+_ABANDONED = _RUNNING.where(
+    _response.c.replica.not_in(select(_replica.c.name).where(_replica.c.seen_at >= bindparam("where_seen_at")))
+)
+
+_BEAT = update(_replica).where(_IS_REPLICA)
+_FIRST_BEAT = insert(_replica)
+_FORGET_REPLICAS = delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at"))
+
+# None of these is a turn's to change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata")
 
 _REPLICA_FORGOTTEN_AFTER = timedelta(days=1)
@@ -40,36 +72,36 @@ class SqlTurnStore:
 
         def work(connection: Connection) -> None:
             _take_conversation(connection, turn)
-            with positions_are_free():
-                write_rows(connection, turn.conversation.id, turn.entries, turn.items)
-            connection.execute(insert(_response), response_parameters(turn.response))
+            write_rows(connection, turn.conversation.id, turn.entries, turn.items)
+            connection.execute(_INSERT_RESPONSE, response_parameters(turn.response))
 
         await self._database.write(work)
 
     async def append(self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry]) -> None:
         """Append what a running turn has added; one whose conversation was taken from it cannot."""
+        growth = {
+            "where_id": conversation_id,
+            "where_log_length": expected_log_length,
+            "log_length": expected_log_length + len(entries),
+        }
 
         def work(connection: Connection) -> None:
-            mine = (
-                (_conversation.c.id == conversation_id)
-                & _conversation.c.running_response_id.is_not(None)
-                & (_conversation.c.log_length == expected_log_length)
-            )
-            length = expected_log_length + len(entries)
-            if not connection.execute(update(_conversation).where(mine).values(log_length=length)).rowcount:
-                raise TurnRunning("Another turn holds this conversation, or has just written to it.")
-            with positions_are_free():
-                write_rows(connection, conversation_id, entries, ())
+            if not connection.execute(_GROW, growth).rowcount:
+                raise held_by_another()
+            write_rows(connection, conversation_id, entries, ())
 
         await self._database.write(work)
 
     async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
         """Keep what a running turn has said so far; no effect once terminal."""
-        partial_output = to_json(list(output))
+        change = {
+            "where_response_id": response_id,
+            "partial_output": to_json(list(output)),
+            "last_event": last_event,
+        }
 
         def work(connection: Connection) -> None:
-            running = update(_response).where(_response.c.id == response_id, schema.IS_RUNNING)
-            connection.execute(running.values(partial_output=partial_output, last_event=last_event))
+            connection.execute(_CHANGE_RUNNING, change)
 
         await self._database.write(work)
 
@@ -80,8 +112,7 @@ class SqlTurnStore:
             if not _end_response(connection, turn.response):
                 return False
             _free_conversation(connection, turn)
-            with positions_are_free():
-                write_rows(connection, turn.response.conversation_id, turn.entries, turn.items)
+            write_rows(connection, turn.response.conversation_id, turn.entries, turn.items)
             return True
 
         return await self._database.write(work)
@@ -90,8 +121,7 @@ class SqlTurnStore:
         """Return a response, or None when there is none or it was deleted."""
 
         def work(connection: Connection) -> StoredResponse | None:
-            query = select(_response).where(_response.c.id == response_id, not_(_response.c.is_deleted))
-            row = connection.execute(query).mappings().first()
+            row = connection.execute(_FIND, {"where_response_id": response_id}).mappings().first()
             return to_response(row) if row is not None else None
 
         return await self._database.read(work)
@@ -100,9 +130,9 @@ class SqlTurnStore:
         """Make a response unretrievable; a running one goes on and leaves no response behind."""
 
         def work(connection: Connection) -> None:
-            running = update(_response).where(_response.c.id == response_id, schema.IS_RUNNING)
-            if not connection.execute(running.values(is_deleted=True)).rowcount:
-                connection.execute(delete(_response).where(_response.c.id == response_id))
+            named = {"where_response_id": response_id}
+            if not connection.execute(_CHANGE_RUNNING, {**named, "is_deleted": True}).rowcount:
+                connection.execute(_DELETE, named)
 
         await self._database.write(work)
 
@@ -110,23 +140,22 @@ class SqlTurnStore:
         """Return responses in progress whose replica has not been seen alive since that instant."""
 
         def work(connection: Connection) -> tuple[StoredResponse, ...]:
-            query = select(_response).where(schema.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
-            if alive_since is not None:
-                alive = select(_replica.c.name).where(_replica.c.seen_at >= alive_since)
-                query = query.where(_response.c.replica.not_in(alive))
-            return tuple(to_response(row) for row in connection.execute(query).mappings())
+            if alive_since is None:
+                rows = connection.execute(_RUNNING)
+            else:
+                rows = connection.execute(_ABANDONED, {"where_seen_at": alive_since})
+            return tuple(to_response(row) for row in rows.mappings())
 
         return await self._database.read(work)
 
     async def beat(self, replica: str, now: datetime) -> None:
-        """Record that this replica lives."""
+        """Record that this replica lives; replicas that fell silent a day ago are forgotten."""
 
         def work(connection: Connection) -> None:
-            known = update(_replica).where(_replica.c.name == replica).values(seen_at=now)
-            if connection.execute(known).rowcount:
+            if connection.execute(_BEAT, {"where_name": replica, "seen_at": now}).rowcount:
                 return
-            connection.execute(delete(_replica).where(_replica.c.seen_at < now - _REPLICA_FORGOTTEN_AFTER))
-            connection.execute(insert(_replica), {"name": replica, "seen_at": now})
+            connection.execute(_FORGET_REPLICAS, {"where_seen_at": now - _REPLICA_FORGOTTEN_AFTER})
+            connection.execute(_FIRST_BEAT, {"name": replica, "seen_at": now})
 
         await self._database.write(work)
 
@@ -134,33 +163,36 @@ class SqlTurnStore:
 def _take_conversation(connection: Connection, turn: NewTurn) -> None:
     parameters = conversation_parameters(turn.conversation)
     if turn.expected_log_length is None:
-        connection.execute(insert(_conversation), parameters)
+        connection.execute(_INSERT_CONVERSATION, parameters)
         return
     for column in _KEPT_BY_BEGIN:
         del parameters[column]
-    change = update(_conversation).where(is_free(turn.conversation.id, turn.expected_log_length))
-    if not connection.execute(change.values(**parameters)).rowcount:
+    parameters["where_id"] = turn.conversation.id
+    parameters["where_log_length"] = turn.expected_log_length
+    if not connection.execute(_TAKE, parameters).rowcount:
         raise refusal(connection, turn.conversation.id)
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool:
     """Write the end; False when the response had ended. One that was deleted meanwhile goes for good."""
-    running = update(_response).where(_response.c.id == response.id, schema.IS_RUNNING)
-    ended = connection.execute(running.values(**finish_parameters(response)).returning(_response.c.is_deleted)).first()
+    named = {"where_response_id": response.id}
+    ended = connection.execute(_END_RUNNING, {**named, **finish_parameters(response)}).first()
     if ended is None:
         return False
     if ended.is_deleted:
-        connection.execute(delete(_response).where(_response.c.id == response.id))
+        connection.execute(_DELETE, named)
     return True
 
 
 def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
-    held = update(_conversation).where(
-        _conversation.c.id == turn.response.conversation_id,
-        _conversation.c.running_response_id == turn.response.id,
-    )
+    parameters: Parameters = {
+        "where_id": turn.response.conversation_id,
+        "where_response_id": turn.response.id,
+        "running_response_id": None,
+    }
     if turn.entries:
-        held = held.where(_conversation.c.log_length == turn.entries[0].position)
-    length = _conversation.c.log_length + len(turn.entries)
-    if not connection.execute(held.values(running_response_id=None, log_length=length)).rowcount:
-        raise TurnRunning("Another turn holds this conversation, or has just written to it.")
+        position = turn.entries[0].position
+        parameters |= {"where_log_length": position, "log_length": position + len(turn.entries)}
+    change = _GROW_AND_FREE if turn.entries else _FREE
+    if not connection.execute(change, parameters).rowcount:
+        raise held_by_another()

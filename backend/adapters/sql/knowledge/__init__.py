@@ -1,0 +1,1 @@
+"""Knowledge bases, their documents, and search over them, in SQLite and PostgreSQL."""

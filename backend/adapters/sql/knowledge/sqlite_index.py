@@ -1,0 +1,142 @@
+"""BM25 on SQLite: one FTS5 table a base finds candidates, which are then scored over all searched bases.
+
+FTS5 counts words per table, so a table of its own is what keeps a base's scores apart from every other's. Its
+`bm25()` has constants of its own (https://www.sqlite.org/fts5.html#the_bm25_function) and knows one base only:
+it is used to choose candidates, far more than are asked for.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+import orjson
+from sqlalchemy import Connection
+
+from backend.adapters.sql.knowledge.search_index import BaseSize, Found, NumberedEntry
+from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX
+from backend.domain.bm25 import Query, Scorer, Statistics, looked_up_terms, plan
+
+_CANDIDATES = 200
+_MIN_CANDIDATES_PER_BASE = 10
+"""A search reads about 200 candidates in all, of each base twice what is asked for or at least ten."""
+
+_COUNT_TERMS = """
+    SELECT term, knowledge_base_id, chunk_count FROM search_term
+    WHERE knowledge_base_id IN (SELECT value FROM json_each(?)) AND term IN (SELECT value FROM json_each(?))
+"""
+_ADD_TO_TERM = """
+    INSERT INTO search_term (knowledge_base_id, term, chunk_count) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET chunk_count = chunk_count + excluded.chunk_count
+"""
+_TAKE_FROM_TERM = "UPDATE search_term SET chunk_count = chunk_count - ? WHERE knowledge_base_id = ? AND term = ?"
+_FORGET_TERM = "DELETE FROM search_term WHERE knowledge_base_id = ? AND term = ? AND chunk_count = 0"
+
+_BLANK = " "
+_SEPARATOR = _BLANK * 2
+"""Two blanks, so that a word can be counted as text between blanks even when it stands twice in a row."""
+
+
+class SqliteIndex:
+    """The `SearchIndex` on FTS5.
+
+    Tokens hold no ASCII but letters and digits, and FTS5's `ascii` tokenizer takes all else as part of a word:
+    what goes in is what is indexed.
+    """
+
+    def open_base(self, connection: Connection, base_id: str) -> None:
+        """Make the base's full-text table."""
+        connection.exec_driver_sql(f"CREATE VIRTUAL TABLE {_table(base_id)} USING fts5(tokens, tokenize='ascii')")
+
+    def drop_base(self, connection: Connection, base_id: str) -> None:
+        """Drop the base's full-text table and word counts."""
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_table(base_id)}")
+        connection.exec_driver_sql("DELETE FROM search_term WHERE knowledge_base_id = ?", (base_id,))
+
+    def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
+        """Index chunks under their content keys, in whose order FTS5 takes them fastest."""
+        rows = sorted((entry.content_key, _SEPARATOR.join(entry.tokens)) for _, entry in entries)
+        if not rows:
+            return
+        connection.exec_driver_sql(f"INSERT INTO {_table(base_id)} (rowid, tokens) VALUES (?, ?)", rows)
+        counts = sorted(_chunks_by_term(entries).items())
+        if counts:
+            connection.exec_driver_sql(_ADD_TO_TERM, [(base_id, term, count) for term, count in counts])
+
+    def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
+        """Take chunks out."""
+        keys = [(entry.content_key,) for _, entry in entries]
+        if not keys:
+            return
+        connection.exec_driver_sql(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", keys)
+        counts = _chunks_by_term(entries)
+        if counts:
+            taken = [(count, base_id, term) for term, count in counts.items()]
+            connection.exec_driver_sql(_TAKE_FROM_TERM, taken)
+            connection.exec_driver_sql(_FORGET_TERM, [(base_id, term) for term in counts])
+
+    def search(
+        self, connection: Connection, sizes: Sequence[BaseSize], tokens: Sequence[str], limit: int
+    ) -> list[Found]:
+        """Score the candidates of every base."""
+        terms = looked_up_terms(tokens)
+        bases_by_term = _count_terms(connection, [size.base_id for size in sizes], terms)
+        statistics = Statistics(
+            chunk_count=sum(size.chunk_count for size in sizes),
+            token_count=sum(size.index_token_count for size in sizes),
+            chunk_counts={term: sum(bases.values()) for term, bases in bases_by_term.items()},
+        )
+        query = plan(terms, statistics)
+        scorer = Scorer(query, statistics)
+        per_base = max(2 * limit, _CANDIDATES // max(1, len(sizes)), _MIN_CANDIDATES_PER_BASE)
+        return [
+            Found(size.base_id, key, _score(scorer, query, text))
+            for size in sizes
+            for key, text in _candidates(connection, size.base_id, _words_here(query, bases_by_term, size), per_base)
+        ]
+
+
+def _table(base_id: str) -> str:
+    return '"' + (SEARCH_PREFIX + base_id).replace('"', '""') + '"'
+
+
+def _chunks_by_term(entries: Sequence[NumberedEntry]) -> Counter[str]:
+    return Counter(chain.from_iterable(set(entry.tokens) for _, entry in entries))
+
+
+def _count_terms(
+    connection: Connection, base_ids: Sequence[str], terms: Sequence[str]
+) -> Mapping[str, Mapping[str, int]]:
+    """Return for each word of the bases in how many chunks of which base it stands."""
+    counts: dict[str, dict[str, int]] = {}
+    parameters = (orjson.dumps(base_ids).decode(), orjson.dumps(terms).decode())
+    for term, base_id, count in connection.exec_driver_sql(_COUNT_TERMS, parameters):
+        counts.setdefault(term, {})[base_id] = count
+    return counts
+
+
+def _words_here(query: Query, bases_by_term: Mapping[str, Mapping[str, int]], size: BaseSize) -> list[str]:
+    return [term for term in query.leading if size.base_id in bases_by_term[term]]
+
+
+def _candidates(
+    connection: Connection, base_id: str, words: Sequence[str], limit: int
+) -> Sequence[tuple[int, str]]:
+    if not words:
+        return ()
+    table = _table(base_id)
+    rows = connection.exec_driver_sql(
+        f"""
+        WITH best AS MATERIALIZED (
+            SELECT rowid AS key FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}), rowid LIMIT ?
+        )
+        SELECT best.key, content.tokens FROM best JOIN {table} AS content ON content.rowid = best.key
+        """,
+        (" OR ".join(f'"{word}"' for word in words), limit),
+    )
+    return [(key, text) for key, text in rows]
+
+
+def _score(scorer: Scorer, query: Query, text: str) -> float:
+    bounded = f"{_BLANK}{text}{_BLANK}"
+    counts = {term: bounded.count(f"{_BLANK}{term}{_BLANK}") for term in query.terms}
+    return scorer.score(counts, text.count(_SEPARATOR) + 1)

@@ -1,0 +1,72 @@
+"""The tables of knowledge.
+
+What only one database has for its search (SQLite one full-text table a base and the word counts, PostgreSQL
+the postings) has a name beginning with `search_`, is made by plain SQL and left out of comparisons of schemas.
+"""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
+
+from backend.adapters.sql.schema import Instant, metadata, required
+
+SEARCH_PREFIX = "search_"
+
+
+# chunk_count and index_token_count are what BM25 needs; next_chunk_number is never given twice.
+knowledge_base = Table(
+    "knowledge_base",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("tenant", Text),
+    required("name", Text),
+    required("summary", Text),
+    required("topics", Text),
+    required("routing_hint", Text),
+    required("routing_keywords", Text),
+    required("version", Integer),
+    required("created_at", Instant),
+    required("chunk_count", Integer),
+    required("index_token_count", BigInteger),
+    required("next_chunk_number", Integer),
+)
+
+knowledge_member = Table(
+    "knowledge_member",
+    metadata,
+    Column("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    required("role", Text),
+    Index(None, "user_id"),
+)
+
+# The body stands last: SQLite reads a row from the left and stops where it has enough.
+document = Table(
+    "document",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
+    required("name", Text),
+    required("media_type", Text),
+    required("sha256", Text),
+    required("size_bytes", Integer),
+    required("chunk_count", Integer),
+    required("created_at", Instant),
+    required("body", LargeBinary),
+    Index(None, "knowledge_base_id", "name", unique=True),
+)
+
+# `number` and `content_key` name a chunk within its base: the first in order of arrival, the second by content.
+chunk = Table(
+    "chunk",
+    metadata,
+    Column("document_id", Text, ForeignKey("document.id", ondelete="CASCADE"), primary_key=True),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    required("id", Text),
+    required("knowledge_base_id", Text),
+    required("number", Integer),
+    required("content_key", BigInteger),
+    required("tokens", Integer),
+    required("heading_path", Text),
+    required("text", Text),
+    Index(None, "knowledge_base_id", "number", unique=True),
+    Index(None, "knowledge_base_id", "content_key", unique=True),
+)
