@@ -1,0 +1,1 @@
+"""Events and signals within one process, for a backend of one replica."""
