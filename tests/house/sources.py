@@ -1,0 +1,78 @@
+"""The source files of the project, parsed once."""
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCT = ("shared", "backend", "chat_shell", "deploy")
+_GENERATED_SUFFIXES = ("_pb2.py", "_pb2_grpc.py")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python file; `name` is its path from the root."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it belongs to the tests."""
+        return self.name.startswith("tests/")
+
+    @property
+    def line_count(self) -> int:
+        """How many lines it has."""
+        return len(self.text.splitlines())
+
+    def functions(self) -> Iterator[Function]:
+        """Yield every function and method, nested ones too."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, Function):
+                yield node
+
+    def at(self, node: ast.stmt | ast.expr | ast.ExceptHandler | ast.arg) -> str:
+        """Return the place of a node as `file:line`."""
+        return f"{self.name}:{node.lineno}"
+
+
+def parse(name: str, text: str) -> Source:
+    """Make a source of a text."""
+    return Source(name, text, ast.parse(text))
+
+
+@functools.cache
+def sources(*directories: str) -> tuple[Source, ...]:
+    """Return the files we write, ordered by path; without directories all of them."""
+    return tuple(
+        parse(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+        for directory in directories or (*PRODUCT, "tests", "requirements")
+        for path in sorted((ROOT / directory).rglob("*.py"))
+        if not path.name.endswith(_GENERATED_SUFFIXES)
+    )
+
+
+def length_lines(function: Function) -> int:
+    """Count the lines of a function without its decorators and its docstring."""
+    assert function.end_lineno is not None
+    total = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if not (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    ):
+        return total
+    assert first.end_lineno is not None
+    return total - (first.end_lineno - first.lineno + 1)
+
+
+def parameter_count(function: Function) -> int:
+    """Count the parameters without `self` and `cls`, star arguments not counted."""
+    arguments = function.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])

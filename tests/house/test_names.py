@@ -1,0 +1,68 @@
+"""Names say what a thing is; words that fit everything are banned."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from tests.house.sources import Source, parse, sources
+
+_BANNED = frozenset(
+    {
+        "process", "processes", "processed", "processing", "processor", "manage", "manages", "managed", "manager",
+        "helper", "helpers", "util", "utils", "common", "misc", "data", "info", "infos", "do",
+    }
+)  # fmt: skip
+# names that a protocol, a library or the operating system has given
+_GIVEN_IN = {
+    "data": ("backend/adapters/", "chat_shell/adapters/", "tests/"),  # lists and SSE frames of the OpenAI API
+    "info": ("backend/adapters/", "chat_shell/adapters/", "shared/telemetry.py", "tests/"),  # a logger's method
+    "DATA_URL": ("backend/domain/images.py",),  # RFC 2397
+    "data_received": ("tests/",),  # asyncio.Protocol
+    "handle_data": ("backend/",),  # html.parser
+    "process_bind_param": ("backend/adapters/sql/",),  # SQLAlchemy
+    "process_result_value": ("backend/adapters/sql/",),
+    "do_GET": ("deploy/", "tests/"),  # http.server
+    "do_POST": ("deploy/", "tests/"),
+}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def defined_names(file: Source) -> Iterator[tuple[str, str]]:
+    """Yield each name that a file gives, with its place."""
+    yield PurePath(file.name).stem, file.name
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, file.at(node)
+            case ast.arg(arg=name):
+                yield name, file.at(node)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, file.at(node)
+            case _:
+                pass
+
+
+def badly_named(file: Source) -> list[str]:
+    return [
+        f"{place} {name}"
+        for name, place in defined_names(file)
+        if _BANNED.intersection(words(name)) and not file.name.startswith(_GIVEN_IN.get(name, ("nowhere",)))
+    ]
+
+
+def test_names_are_words_of_the_glossary():
+    assert [name for file in sources() for name in badly_named(file)] == []
+
+
+def test_the_check_bites():
+    for text in ("def process_turn(): ...", "class DocumentManager: ...", "chunk_data = 1", "def f(misc): ..."):
+        assert badly_named(parse("backend/domain/a.py", text))
+    assert badly_named(parse("backend/domain/text_utils.py", ""))
+    assert not badly_named(parse("backend/domain/a.py", "def document(metadata): ...\nundo = 1"))
+    assert badly_named(parse("backend/domain/a.py", "data = 1"))
+    assert not badly_named(parse("backend/adapters/http/a.py", "data = 1"))

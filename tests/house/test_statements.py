@@ -1,0 +1,135 @@
+"""What must not be written: late imports, catch-alls, swallowed cancellations, hidden clocks, mocks."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.house.sources import PRODUCT, Function, Source, parse, sources
+
+# the three rims: whatever escapes a request, a call or a tool is logged there and turned into an answer
+_RIMS = (
+    "backend/adapters/http/",
+    "chat_shell/adapters/http/",
+    "chat_shell/adapters/grpc/",
+    "chat_shell/services/run_tools.py",
+)
+_AMBIENT = frozenset(
+    {
+        "datetime.now", "datetime.datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time",
+        "uuid.uuid4", "uuid4", "os.getenv",
+    }
+)  # fmt: skip
+_AMBIENT_PLACES = (
+    "/adapters/",
+    "/settings.py",
+    "/app.py",
+    "/__main__.py",
+    "shared/environment.py",
+    "shared/ids.py",
+    "deploy/",
+)
+
+
+def late_imports(file: Source) -> list[str]:
+    return [
+        file.at(node)
+        for function in file.functions()
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+
+
+def catch_alls(file: Source) -> list[str]:
+    return [
+        file.at(handler)
+        for handler in _handlers(file)
+        if _caught(handler) & {"", "Exception", "BaseException"} and not _is_at_a_rim(file, handler)
+    ]
+
+
+def swallowed_cancellations(file: Source) -> list[str]:
+    return [
+        file.at(handler)
+        for handler in _handlers(file)
+        if _caught(handler) & {"", "BaseException", "CancelledError"} and not _raises(handler)
+    ]
+
+
+def ambient_reads(file: Source) -> list[str]:
+    if any(place in file.name for place in _AMBIENT_PLACES):
+        return []
+    return [
+        file.at(node)
+        for node in ast.walk(file.tree)
+        if (isinstance(node, ast.Call) and ast.unparse(node.func) in _AMBIENT)
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "os.environ")
+    ]
+
+
+def mocks(file: Source) -> list[str]:
+    names = ("unittest.mock", "monkeypatch", "pytest.mark.skip", "pytest.skip", "pytest.mark.xfail", "importorskip")
+    return [f"{file.name} {name}" for name in names if name in file.text]
+
+
+def _handlers(file: Source) -> Iterator[ast.ExceptHandler]:
+    return (node for node in ast.walk(file.tree) if isinstance(node, ast.ExceptHandler))
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    if handler.type is None:
+        return {""}
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {ast.unparse(caught).rpartition(".")[2] for caught in types}
+
+
+def _is_at_a_rim(file: Source, handler: ast.ExceptHandler) -> bool:
+    return file.name.startswith(_RIMS) and (_raises(handler) or _logs_the_traceback(handler))
+
+
+def _logs_the_traceback(handler: ast.ExceptHandler) -> bool:
+    calls = [node for node in ast.walk(handler) if isinstance(node, ast.Call)]
+    return any(
+        ast.unparse(call.func).endswith((".exception", ".tool_failed"))
+        or any(keyword.arg == "exc_info" for keyword in call.keywords)
+        for call in calls
+    )
+
+
+def _raises(handler: ast.ExceptHandler) -> bool:
+    return any(isinstance(node, ast.Raise) for node in ast.walk(handler) if not isinstance(node, Function))
+
+
+def test_imports_stand_at_the_top():
+    assert [place for file in sources() for place in late_imports(file)] == []
+
+
+def test_only_rims_catch_everything_and_they_log_it():
+    assert [place for file in sources(*PRODUCT) for place in catch_alls(file)] == []
+
+
+def test_cancellation_is_never_swallowed():
+    assert [place for file in sources(*PRODUCT) for place in swallowed_cancellations(file)] == []
+
+
+def test_wall_clock_ids_and_environment_are_ports_or_settings():
+    assert [place for file in sources(*PRODUCT) for place in ambient_reads(file)] == []
+
+
+def test_tests_neither_mock_nor_skip():
+    this_file = "tests/house/test_statements.py"
+    assert [place for file in sources("tests") if file.name != this_file for place in mocks(file)] == []
+
+
+def test_the_checks_bite():
+    rim, elsewhere = "backend/adapters/http/a.py", "backend/services/a.py"
+    assert late_imports(parse(elsewhere, "def f():\n    import os"))
+    for caught in ("", " Exception", " (ValueError, BaseException) as error"):
+        assert catch_alls(parse(elsewhere, f"try: ...\nexcept{caught}: log.exception('x')"))
+        assert catch_alls(parse(rim, f"try: ...\nexcept{caught}: ..."))
+        assert not catch_alls(parse(rim, f"try: ...\nexcept{caught}: log.exception('x')"))
+    assert not catch_alls(parse(elsewhere, "try: ...\nexcept ValueError: ..."))
+    assert swallowed_cancellations(parse(rim, "try: ...\nexcept asyncio.CancelledError: ..."))
+    assert not swallowed_cancellations(parse(rim, "try: ...\nexcept asyncio.CancelledError: raise"))
+    assert ambient_reads(parse(elsewhere, "x = datetime.now(UTC)"))
+    assert ambient_reads(parse(elsewhere, "x = os.environ['A']"))
+    assert not ambient_reads(parse("backend/adapters/clock.py", "x = datetime.now(UTC)"))
+    assert mocks(parse("tests/a.py", "from unittest.mock import Mock"))

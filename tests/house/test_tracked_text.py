@@ -1,0 +1,66 @@
+"""No tracked file names a registry, a machine or a private place; the locks agree with each other."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house.sources import ROOT
+
+# put together here, so that this file does not hold what it forbids
+_FORBIDDEN = [
+    "|".join(("pypi" + r"\.org", "python" + r"hosted\.org", r"(?<!emit-)index" + "-url")),
+    "|".join(("registry" + r"\.npmjs", "artifactory", r"\bnexus\.", "gh" + r"cr\.io", r"\bquay" + r"\.io")),
+    r"(?<![\w.])/(?:work|root|Users|home/\w+)/",
+]
+_ALLOWED_FILES = frozenset({"tests/house/test_tracked_text.py"})
+_NOT_OURS = (".git", ".venv", "var", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)", re.MULTILINE)
+
+
+def tracked_files() -> list[Path]:
+    """Return the files under version control, or all of them where there is no git."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return [path for path in ROOT.rglob("*") if path.is_file() and not set(_NOT_OURS) & set(path.parts)]
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def forbidden_words(text: str) -> list[str]:
+    return [found.group() for pattern in _FORBIDDEN for found in re.finditer(pattern, text)]
+
+
+def pins(lock_name: str) -> set[tuple[str, str]]:
+    return set(_PIN.findall((ROOT / "requirements" / lock_name).read_text(encoding="utf-8")))
+
+
+def test_no_file_names_a_registry_or_a_machine():
+    found = {
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in tracked_files()
+        if str(path.relative_to(ROOT)) not in _ALLOWED_FILES
+        for word in forbidden_words(path.read_text(encoding="utf-8", errors="replace"))
+    }
+    assert found == set()
+
+
+def test_the_check_bites():
+    for text in ("--index" + "-url https://x", "see /work" + "/main", "https://py" + "pi.org/simple"):
+        assert forbidden_words(text)
+    assert not forbidden_words("uv pip compile --no-emit-index-" + "url --universal; ~/work; /workspace/x; a/work/b")
+
+
+@pytest.mark.parametrize("lock_name", ["run.txt", "backend.txt", "chat-shell.txt"])
+def test_what_runs_is_what_was_tested(lock_name: str):
+    assert pins(lock_name)
+    assert pins(lock_name) <= pins("dev.txt")
+
+
+@pytest.mark.parametrize("lock_name", ["dev.txt", "run.txt", "backend.txt", "chat-shell.txt"])
+def test_every_pin_has_a_hash_and_no_lock_has_an_address(lock_name: str):
+    text = (ROOT / "requirements" / lock_name).read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=[A-Za-z0-9])", text)[1:]
+    assert [entry.partition(" ")[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    assert "://" not in text
