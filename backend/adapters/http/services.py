@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from backend.services.admission import Admission
 from backend.services.api_keys import ApiKeys
 from backend.services.authenticate import Authenticate
+from backend.services.conversations import Conversations
 from backend.services.model_catalogue import ModelCatalogue
 from backend.services.readiness import Readiness
 
@@ -23,6 +24,7 @@ class Services:
     admission: Admission
     readiness: Readiness
     models: ModelCatalogue
+    conversations: Conversations
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 MISSING_TYPE = "missing"
+UNKNOWN_TAG_TYPE = "union_tag"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ def most_telling(errors: Sequence[Mapping[str, Any]], body: object) -> InvalidFi
     paths = [_path(error, body) for error in errors]
     deepest = max(range(len(errors)), key=lambda place: (len(paths[place]), -place))
     error, path = errors[deepest], paths[deepest]
+    if str(error["type"]).startswith(UNKNOWN_TAG_TYPE):
+        return InvalidField(render_path([*path, "type"]), "This type is not supported here.")
     param = render_path(path) or None
     what = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if error["type"] == MISSING_TYPE:

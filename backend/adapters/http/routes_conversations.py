@@ -1,0 +1,119 @@
+"""Conversations and their items, in OpenAI's shape."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Body
+from pydantic import BaseModel, Field
+
+from backend.adapters.http.caller import CallerDep
+from backend.adapters.http.json_body import new_router
+from backend.adapters.http.paging import IncludeParam, ItemList, ItemPageParams, item_list, shown_item
+from backend.adapters.http.services import ServicesDep
+from backend.adapters.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
+from backend.domain.input_items import InputItem
+from backend.domain.responses import Conversation
+from backend.domain.turn_request import Include
+from backend.services.conversations import ItemQuery
+
+router = new_router("Conversations")
+
+
+class CreateConversation(RequestBody):
+    """What a conversation begins with."""
+
+    items: list[InputItem] | None = None
+    metadata: Metadata | None = None
+
+
+class UpdateConversation(RequestBody):
+    """The pairs that replace all pairs so far."""
+
+    metadata: Metadata | None
+
+
+class CreateItems(RequestBody):
+    """Items to append to the history."""
+
+    items: Annotated[list[InputItem], Field(min_length=1)]
+
+
+class ShownConversation(BaseModel):
+    """A conversation."""
+
+    id: str
+    object: Literal["conversation"] = "conversation"
+    created_at: int
+    metadata: dict[str, str]
+
+
+NOTHING_GIVEN = CreateConversation()
+NOTHING_MORE: list[Include] = []
+
+
+@router.post("/v1/conversations", status_code=201, summary="Create a conversation")
+async def create_conversation(
+    services: ServicesDep, caller: CallerDep, body: Annotated[CreateConversation, Body()] = NOTHING_GIVEN
+) -> ShownConversation:
+    """Begin a conversation, empty or with a history of the caller's own."""
+    return _shown(await services.conversations.create(caller, body.items or (), body.metadata or {}))
+
+
+@router.get("/v1/conversations/{conversation_id}", summary="Retrieve a conversation")
+async def retrieve_conversation(conversation_id: str, services: ServicesDep, caller: CallerDep) -> ShownConversation:
+    """Return a conversation."""
+    return _shown(await services.conversations.find(caller, conversation_id))
+
+
+@router.post("/v1/conversations/{conversation_id}", summary="Update a conversation")
+async def update_conversation(
+    conversation_id: str, body: UpdateConversation, services: ServicesDep, caller: CallerDep
+) -> ShownConversation:
+    """Replace the metadata."""
+    return _shown(await services.conversations.set_metadata(caller, conversation_id, body.metadata or {}))
+
+
+@router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation")
+async def delete_conversation(conversation_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+    """Delete a conversation with its items; 409 while a turn runs on it."""
+    await services.conversations.delete(caller, conversation_id)
+    return Deleted(id=conversation_id, object="conversation.deleted")
+
+
+@router.get("/v1/conversations/{conversation_id}/items", summary="List items")
+async def list_items(conversation_id: str, services: ServicesDep, caller: CallerDep, page: ItemPageParams) -> ItemList:
+    """Return a page of items, the newest first unless asked otherwise."""
+    query = ItemQuery(limit=page.limit, descending=page.descending, after=page.after)
+    found = await services.conversations.items(caller, conversation_id, query)
+    return item_list([item.body for item in found.items], page.include, has_more=found.has_more)
+
+
+@router.post("/v1/conversations/{conversation_id}/items", status_code=201, summary="Create items")
+async def create_items(
+    conversation_id: str,
+    body: CreateItems,
+    services: ServicesDep,
+    caller: CallerDep,
+    include: IncludeParam = NOTHING_MORE,
+) -> ItemList:
+    """Append items to the history; 409 while a turn runs on the conversation."""
+    created = await services.conversations.add_items(caller, conversation_id, body.items)
+    return item_list([item.body for item in created], include, has_more=False)
+
+
+@router.get("/v1/conversations/{conversation_id}/items/{item_id}", summary="Retrieve an item")
+async def retrieve_item(
+    conversation_id: str,
+    item_id: str,
+    services: ServicesDep,
+    caller: CallerDep,
+    include: IncludeParam = NOTHING_MORE,
+) -> dict[str, Any]:
+    """Return one item. Items are never deleted: the log only grows."""
+    found = await services.conversations.item(caller, conversation_id, item_id)
+    return shown_item(found.body, include)
+
+
+def _shown(conversation: Conversation) -> ShownConversation:
+    return ShownConversation(
+        id=conversation.id, created_at=unix_seconds(conversation.created_at), metadata=conversation.metadata
+    )

@@ -1,0 +1,65 @@
+"""The HTTP door over in-memory stores, with a client that calls it inside the process."""
+
+from dataclasses import dataclass, field
+
+import httpx2
+from fastapi import FastAPI
+
+from backend.adapters.http.app import create_app
+from backend.adapters.http.services import HttpOptions, Services
+from backend.domain.identity import KeyRole
+from backend.services.admission import Admission
+from backend.services.api_keys import ApiKeys
+from backend.services.authenticate import Authenticate
+from backend.services.conversations import Conversations
+from backend.services.model_catalogue import ModelCatalogue
+from backend.services.readiness import Readiness
+from tests.fakes.chat_shell_models import FakeModelLister
+from tests.fakes.clock import FakeClock
+from tests.fakes.probe import FakeProbe
+from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.fakes.store_conversations import FakeConversationStore
+from tests.fakes.store_state import StoreState
+
+SERVICE_TOKEN = "service-token-of-the-tests"
+BASE_URL = "http://ballast.test"
+
+
+@dataclass
+class FakeHouse:
+    """All that stands behind the door."""
+
+    state: StoreState = field(default_factory=StoreState)
+    clock: FakeClock = field(default_factory=FakeClock)
+    chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
+    probe: FakeProbe = field(default_factory=FakeProbe)
+    admission: Admission = field(default_factory=Admission)
+    max_body_bytes: int = 100_000
+
+    def services(self) -> Services:
+        """Build the use cases."""
+        keys = FakeApiKeyStore(self.state)
+        return Services(
+            authenticate=Authenticate(keys),
+            api_keys=ApiKeys(keys, self.clock),
+            admission=self.admission,
+            readiness=Readiness(self.admission, self.probe),
+            models=ModelCatalogue(self.chat_shell, self.clock),
+            conversations=Conversations(FakeConversationStore(self.state), self.clock, "secret"),
+        )
+
+    def app(self) -> FastAPI:
+        """Build the application."""
+        return create_app(self.services(), HttpOptions(SERVICE_TOKEN, self.max_body_bytes))
+
+    async def key(self, user_id: str = "ada", role: KeyRole = KeyRole.USER, tenant: str = "default") -> str:
+        """Issue a key."""
+        issued = await ApiKeys(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
+        return issued.secret
+
+
+def client_of(app: FastAPI, key: str | None = None, **headers: str) -> httpx2.AsyncClient:
+    """Open a client that calls the application without a network."""
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=BASE_URL, headers=headers)
