@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Protocol
 
+from chat_shell.domain.documents import FoundDocument
 from shared.models.events import FinishReason, ModelCard, Usage
-from shared.models.execution import AccessMode, ExecutionRequest, ModelParameters, ToolDefinition
+from shared.models.execution import AccessMode, ExecutionRequest, JsonObject, ModelParameters, ToolDefinition
 from shared.models.messages import Message, ToolCall
 from shared.models.values import Value
 
@@ -150,6 +151,44 @@ class Knowledge(Protocol):
 
         Raises:
             NotFound: no such document in the bases of the ticket.
+        """
+        ...
+
+
+class ToolAnswer(Value):
+    """What a tool brought: documents, which are numbered and rendered later, or else a text."""
+
+    documents: tuple[FoundDocument, ...] = ()
+    text: str = ""
+    failed: bool = False
+
+
+class ToolContext(Value):
+    """What a tool may know of the turn: the caller's bases, mode and ticket, and the model."""
+
+    request: ExecutionRequest
+    card: ModelCard
+
+
+class Tool(Protocol):
+    """A tool of our own. It acts with the caller's authority and never beyond the turn's bound bases."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """Return what is offered to the model: a constant."""
+        ...
+
+    @property
+    def accepts_restricted(self) -> bool:
+        """Whether it may be offered in a restricted turn, which it must then treat as one."""
+        ...
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
+        """Answer one call; cancelled at its timeout and when the turn is.
+
+        Raises:
+            ArgumentsRejected: the arguments do not fit; its message goes to the model.
+            BallastError: the call failed; the model is told so in words of ours.
         """
         ...
 

@@ -1,0 +1,71 @@
+"""How much knowledge a turn may read: a number of calls, and a share of the model's window."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from shared.models.events import ModelCard, Usage
+from shared.models.messages import AssistantMessage, ImagePart, Message
+from shared.prompts.knowledge_base import BUDGET_EXHAUSTED, BUDGET_WARNING, CALL_LIMIT_REACHED
+from shared.tokens import estimate_tokens
+
+WARNING_PERCENT = 70
+REFUSAL_PERCENT = 90
+
+IMAGE_TOKENS = 1_000
+"""About what OpenAI counts for an image of 1024 by 1024 pixels in high detail (765), rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeAllowance:
+    """What is left to knowledge tools; `used_tokens` is all that the next request would carry."""
+
+    calls_left: int
+    budget_tokens: int
+    used_tokens: int
+
+    def refusal(self) -> str | None:
+        """Say why no further call may be made, or None when one may."""
+        if self.exhausted:
+            return BUDGET_EXHAUSTED
+        return CALL_LIMIT_REACHED if self.calls_left <= 0 else None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the prompt leaves no room for a further result."""
+        return self.used_tokens * 100 >= self.budget_tokens * REFUSAL_PERCENT
+
+    def after_call(self) -> "KnowledgeAllowance":
+        """Count one call."""
+        return replace(self, calls_left=self.calls_left - 1)
+
+    def after_text(self, text: str) -> "KnowledgeAllowance":
+        """Count a result that goes into the prompt."""
+        return replace(self, used_tokens=self.used_tokens + estimate_tokens(text))
+
+    def with_warning(self, text: str) -> str:
+        """Add the warning to a knowledge result that brings the prompt near its budget."""
+        used = self.after_text(text).used_tokens
+        return f"{text}\n\n{BUDGET_WARNING}" if used * 100 >= self.budget_tokens * WARNING_PERCENT else text
+
+
+def input_budget_tokens(card: ModelCard) -> int:
+    """Tokens that a request may carry: the window less what is kept for the answer."""
+    return max(0, card.context_window_tokens - card.max_output_tokens)
+
+
+def used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Usage) -> int:
+    """Count what the prompt holds once the answer is in it: as the provider reports it, else estimated."""
+    if usage.input_tokens is None:
+        return sum(message_tokens(message) for message in messages) + message_tokens(answer)
+    output_tokens = message_tokens(answer) if usage.output_tokens is None else usage.output_tokens
+    return usage.input_tokens + output_tokens
+
+
+def message_tokens(message: Message) -> int:
+    """Estimate the tokens of one message."""
+    if isinstance(message, AssistantMessage):
+        calls = sum(estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls)
+        return estimate_tokens(message.text) + calls
+    if isinstance(message.content, str):
+        return estimate_tokens(message.content)
+    return sum(IMAGE_TOKENS if isinstance(part, ImagePart) else estimate_tokens(part.text) for part in message.content)

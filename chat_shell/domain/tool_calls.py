@@ -1,0 +1,82 @@
+"""Tool calls as models really write them, made fit to be answered."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from shared.models.execution import JsonObject
+from shared.models.messages import AssistantMessage, Message, ToolCall
+from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
+
+MAX_ENCODINGS = 2
+"""Some models encode the arguments' JSON text once more as a JSON string."""
+
+
+class ArgumentsRejected(Exception):
+    """The arguments of a call cannot be used; `message` tells the model what is wrong with them."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.message = message
+
+
+def decode_arguments(arguments: str) -> JsonObject:
+    """Read the arguments of a call; blank ones are an empty object.
+
+    Raises:
+        ArgumentsRejected: no JSON, or no object.
+    """
+    decoded: object = arguments if arguments.strip() else "{}"
+    for _ in range(MAX_ENCODINGS):
+        if isinstance(decoded, str):
+            decoded = _decode(decoded)
+    if not isinstance(decoded, dict):
+        raise ArgumentsRejected(ARGUMENTS_NO_OBJECT)
+    arguments_object = cast(JsonObject, decoded)
+    _check_text(arguments_object)
+    return arguments_object
+
+
+def _decode(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentsRejected(ARGUMENTS_NO_JSON) from error
+
+
+def _check_text(decoded: JsonObject) -> None:
+    """Refuse escapes that name half a character: such a text can be sent nowhere (RFC 8259, section 8.2)."""
+    try:
+        json.dumps(decoded, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentsRejected(ARGUMENTS_NO_JSON) from error
+
+
+def with_distinct_ids(calls: Sequence[ToolCall], call_number: int, taken: Iterable[str]) -> tuple[ToolCall, ...]:
+    """Give each call an id of its own: missing ones are made up, repeated ones get a suffix.
+
+    `taken` are the ids used before in this turn. The same answer always gets the same ids.
+    """
+    seen = set(taken)
+    distinct: list[ToolCall] = []
+    for place, call in enumerate(calls, start=1):
+        call_id = _free_id(call.call_id or f"call_{call_number}_{place}", seen)
+        seen.add(call_id)
+        distinct.append(call if call_id == call.call_id else call.model_copy(update={"call_id": call_id}))
+    return tuple(distinct)
+
+
+def _free_id(wanted: str, seen: set[str]) -> str:
+    if wanted not in seen:
+        return wanted
+    suffix = 2
+    while f"{wanted}_{suffix}" in seen:
+        suffix += 1
+    return f"{wanted}_{suffix}"
+
+
+def call_ids(messages: Iterable[Message]) -> set[str]:
+    """Collect the ids of all tool calls in messages."""
+    return {
+        call.call_id for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls
+    }
