@@ -1,0 +1,58 @@
+"""Values that the tests of turns share."""
+
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from backend.domain.item_bodies import NewId
+from backend.domain.response_events import LoggedEvent
+from backend.domain.response_object import ResponseFacts, new_body
+from backend.domain.response_projection import ResponseProjection
+from backend.domain.turn_request import TurnRequest, parse_turn_request
+from shared.ids import IdPrefix
+from shared.models.events import Usage
+
+NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+USAGE = Usage(input_tokens=11, cached_tokens=4, cache_write_tokens=0, output_tokens=7, reasoning_tokens=2)
+
+
+def counting_ids() -> NewId:
+    """Make ids that can be told apart in a test: `msg_1`, `rs_2`, …"""
+    counter: Iterator[int] = itertools.count(1)
+
+    def new_id(prefix: IdPrefix) -> str:
+        return f"{prefix}_{next(counter)}"
+
+    return new_id
+
+
+def request(**fields: Any) -> TurnRequest:
+    """Make a request as a caller would write it."""
+    return parse_turn_request(orjson.dumps({"input": "Hello", **fields}))
+
+
+def facts(**fields: Any) -> ResponseFacts:
+    """Make the facts of a response."""
+    plain: dict[str, Any] = {
+        "id": "resp_1",
+        "created_at_seconds": 1_700_000_000,
+        "conversation_id": "conv_1",
+        "model": "demo-model",
+        "instructions": "",
+        "functions": (),
+        "knowledge_base_ids": (),
+    }
+    return ResponseFacts(**{**plain, **fields})
+
+
+def projection(*, with_results: bool = True, **fields: Any) -> ResponseProjection:
+    """Make a projection of a fresh response."""
+    return ResponseProjection(new_body(request(**fields), facts()), counting_ids(), with_results=with_results)
+
+
+def decoded(events: list[LoggedEvent]) -> list[dict[str, Any]]:
+    """Decode events."""
+    return [orjson.loads(event.body) for event in events]
