@@ -1,0 +1,69 @@
+"""JSON text that every party reads alike: UTF-8, no NaN, no lone surrogate, keys in their order."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from math import isfinite
+from typing import Any, NoReturn, cast
+
+from shared.errors import InvalidRequest
+from shared.models.refusals import place_of
+
+Path = tuple[str | int, ...]
+
+
+def encode_json(value: Any, place: str = "") -> bytes:
+    """Encode a JSON value compactly; `place` names it in an error.
+
+    Raises:
+        InvalidRequest: NaN, an infinite number, a lone surrogate, no JSON at all, or nested too deeply.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except RecursionError as error:
+        raise InvalidRequest(f"{place or 'body'}: nested too deeply", param=place or None) from error
+    except (TypeError, ValueError) as error:
+        culprit = place_of(place, next(_culprits(value, ()), ()))
+        raise InvalidRequest(f"{culprit or 'body'}: cannot be written as JSON", param=culprit or None) from error
+
+
+def decode_json(text: bytes | str, place: str = "") -> Any:
+    """Decode JSON, exactly: whole numbers of any size stay what they are.
+
+    Raises:
+        InvalidRequest: no JSON, or no UTF-8.
+    """
+    try:
+        decoded = text.decode() if isinstance(text, bytes) else text
+        return json.loads(decoded, parse_constant=_refuse_constant)
+    except (RecursionError, ValueError) as error:
+        raise InvalidRequest(f"{place or 'body'}: is no valid JSON", param=place or None) from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _culprits(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, Mapping):
+        members = cast(Mapping[Any, Any], value).items()
+        yield from chain.from_iterable(_culprits_of_member(key, member, path) for key, member in members)
+    elif isinstance(value, list | tuple):
+        elements = enumerate(cast(Sequence[Any], value))
+        yield from chain.from_iterable(_culprits(element, (*path, index)) for index, element in elements)
+    elif not _writable(value):
+        yield path
+
+
+def _culprits_of_member(key: Any, member: Any, path: Path) -> Iterator[Path]:
+    if isinstance(key, str) and _writable(key):
+        return _culprits(member, (*path, key))
+    return iter((path,))
+
+
+def _writable(scalar: Any) -> bool:
+    if isinstance(scalar, str):
+        return not any("\ud800" <= character <= "\udfff" for character in scalar)
+    if isinstance(scalar, float):
+        return isfinite(scalar)
+    return scalar is None or isinstance(scalar, int)

@@ -1,0 +1,181 @@
+"""The OpenAI Responses request that carries an `ExecutionRequest`, as strictly typed values."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, Json
+
+from shared.models.execution import AccessMode, DynamicBlock, JsonObject, ReasoningEffort, TurnLimits, User
+from shared.models.messages import ImageDetail
+from shared.models.values import Count, Instant, Int64, Value
+
+
+def _epoch(text: Any) -> Any:
+    if not isinstance(text, str) or not text.isascii() or not text.isdecimal() or len(text) > 19:
+        raise ValueError("must be a whole number in decimal digits")
+    return int(text)
+
+
+def _moment(text: Any) -> Any:
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError("must be an instant as ISO 8601 writes it, with its offset") from error
+
+
+def _one_of(kind: type[StrEnum]) -> BeforeValidator:
+    def read(text: Any) -> Any:
+        if text not in (words := [member.value for member in kind]):
+            raise ValueError(f"must be one of {', '.join(words)}")
+        return kind(text)
+
+    return BeforeValidator(read)
+
+
+EpochText = Annotated[Count, BeforeValidator(_epoch)]
+InstantText = Annotated[Instant, BeforeValidator(_moment)]
+AccessModeText = Annotated[AccessMode, _one_of(AccessMode)]
+EffortText = Annotated[ReasoningEffort, _one_of(ReasoningEffort)]
+DetailText = Annotated[ImageDetail, _one_of(ImageDetail)]
+
+
+class FunctionTool(Value):
+    """An element of `tools`."""
+
+    type: Literal["function"]
+    name: str
+    description: str | None = None
+    parameters: JsonObject | None = None
+    strict: bool | None = None
+
+
+class FunctionChoice(Value):
+    """`tool_choice` where it names a function."""
+
+    type: Literal["function"]
+    name: str
+
+
+class Reasoning(Value):
+    """`reasoning`."""
+
+    effort: EffortText | None = None
+
+
+class TextOptions(Value):
+    """`text`."""
+
+    format: JsonObject | None = None
+
+
+class KnowledgeBaseBody(Value):
+    """An element of `metadata.knowledge_bases`; without an access mode it is restricted."""
+
+    id: str
+    name: str
+    access_mode: AccessMode | None = None
+
+
+class Metadata(Value):
+    """What OpenAI has no word for, each a string; without an access mode the turn is restricted."""
+
+    request_id: str
+    conversation_id: str
+    turn_id: str
+    epoch: EpochText
+    user: Json[User]
+    kb_meta_prompt: str
+    dynamic_blocks: Json[tuple[DynamicBlock, ...]]
+    sent_at: InstantText
+    time_zone: str
+    access_mode: AccessModeText | None = None
+    ticket: str
+    knowledge_bases: Json[tuple[KnowledgeBaseBody, ...]]
+    limits: Json[TurnLimits]
+    deadline: InstantText
+    presence_penalty: Json[float] | None = None
+    frequency_penalty: Json[float] | None = None
+
+
+class RequestBody(Value):
+    """The whole body; what OpenAI lets a caller leave out may be left out here."""
+
+    model: str
+    input: Any
+    instructions: str | None = None
+    tools: list[FunctionTool] | None = None
+    tool_choice: Any = "auto"
+    parallel_tool_calls: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: Int64 | None = None
+    reasoning: Reasoning | None = None
+    text: TextOptions | None = None
+    prompt_cache_key: str
+    stream: Literal[True] = True
+    store: Literal[False] = False
+    metadata: Metadata
+
+
+class InputText(Value):
+    """A text part of a user's message or of a tool's result."""
+
+    type: Literal["input_text"]
+    text: str
+
+
+class InputImage(Value):
+    """An image part; OpenAI's default for `detail` is auto."""
+
+    type: Literal["input_image"]
+    image_url: str
+    detail: DetailText = ImageDetail.AUTO
+
+
+class OutputText(Value):
+    """A text part of an assistant's message."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[Any] = Field(default=[], max_length=0)
+
+
+class Item(Value):
+    """What OpenAI's items may carry besides; both are read and mean nothing here."""
+
+    id: str | None = None
+    status: Literal["in_progress", "completed", "incomplete"] | None = None
+
+
+class UserItem(Item):
+    """A message of a user."""
+
+    type: Literal["message"] = "message"
+    role: Literal["user"]
+    content: Any
+
+
+class AssistantItem(Item):
+    """A message of the model."""
+
+    type: Literal["message"] = "message"
+    role: Literal["assistant"]
+    content: str | list[Any]
+
+
+class FunctionCallItem(Item):
+    """A tool call of the model."""
+
+    type: Literal["function_call"]
+    call_id: str
+    name: str
+    arguments: str
+
+
+class FunctionCallOutputItem(Item):
+    """The result of a tool call."""
+
+    type: Literal["function_call_output"]
+    call_id: str
+    output: Any

@@ -1,0 +1,190 @@
+"""`ExecutionRequest` as an OpenAI Responses request, and back, without loss.
+
+What OpenAI has a word for stands under that word; all else stands in `metadata`, each value a string.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from shared.errors import InvalidRequest
+from shared.models.execution import (
+    AccessMode,
+    ExecutionRequest,
+    Knowledge,
+    KnowledgeBaseRef,
+    ModelParameters,
+    NamedToolChoice,
+    ToolChoice,
+    ToolDefinition,
+)
+from shared.models.json_text import encode_json
+from shared.models.openai_body import FunctionChoice, FunctionTool, Metadata, RequestBody
+from shared.models.openai_items import decode_input, encode_items
+from shared.models.refusals import read, refusal_of
+from shared.models.values import Value
+
+JsonBody = dict[str, Any]
+
+
+class OpenAIRequestConverter:
+    """Both directions; `to_execution_request(from_execution_request(r)) == r` for every request."""
+
+    @staticmethod
+    def from_execution_request(request: ExecutionRequest) -> JsonBody:
+        """Write the request as a body made of dicts, lists, strings, numbers, booleans and None."""
+        return {
+            "model": request.model,
+            "instructions": request.system_prompt,
+            "input": encode_items(request.history, request.prompt),
+            "tools": [_encode_tool(tool) for tool in request.tools],
+            **_encode_parameters(request.parameters),
+            "prompt_cache_key": request.cache_key,
+            "stream": True,
+            "store": False,
+            "metadata": _encode_metadata(request),
+        }
+
+    @staticmethod
+    def to_execution_request(body: Mapping[str, Any]) -> ExecutionRequest:
+        """Read a body.
+
+        Raises:
+            InvalidRequest: a key that is unknown, a value that is missing or malformed; `param` names the
+                place, such as `input[3].role`.
+        """
+        encode_json(dict(body))
+        parsed = read(RequestBody, body, "")
+        history, prompt = decode_input(parsed.input)
+        metadata = parsed.metadata
+        fields = {
+            "request_id": metadata.request_id,
+            "conversation_id": metadata.conversation_id,
+            "turn_id": metadata.turn_id,
+            "epoch": metadata.epoch,
+            "user": metadata.user,
+            "model": parsed.model,
+            "parameters": _decode_parameters(parsed),
+            "system_prompt": parsed.instructions or "",
+            "history": history,
+            "kb_meta_prompt": metadata.kb_meta_prompt,
+            "dynamic_blocks": metadata.dynamic_blocks,
+            "prompt": prompt,
+            "sent_at": metadata.sent_at,
+            "time_zone": metadata.time_zone,
+            "knowledge": _decode_knowledge(metadata),
+            "tools": tuple(_decode_tool(tool) for tool in parsed.tools or ()),
+            "limits": metadata.limits,
+            "cache_key": parsed.prompt_cache_key,
+            "deadline": metadata.deadline,
+        }
+        try:
+            return ExecutionRequest.model_validate(fields)
+        except ValidationError as error:
+            raise refusal_of(error) from error
+
+
+def _encode_tool(tool: ToolDefinition) -> JsonBody:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": tool.strict,
+    }
+
+
+def _decode_tool(tool: FunctionTool) -> ToolDefinition:
+    return ToolDefinition(name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict)
+
+
+def _encode_parameters(parameters: ModelParameters) -> JsonBody:
+    effort, text_format = parameters.reasoning_effort, parameters.text_format
+    optional = {
+        "temperature": parameters.temperature,
+        "top_p": parameters.top_p,
+        "max_output_tokens": parameters.max_output_tokens,
+        "reasoning": None if effort is None else {"effort": effort.value},
+        "text": None if text_format is None else {"format": text_format},
+    }
+    return {
+        "tool_choice": _encode_choice(parameters.tool_choice),
+        "parallel_tool_calls": parameters.parallel_tool_calls,
+        **{key: value for key, value in optional.items() if value is not None},
+    }
+
+
+def _encode_choice(choice: ToolChoice) -> str | JsonBody:
+    return {"type": "function", "name": choice.name} if isinstance(choice, NamedToolChoice) else choice
+
+
+def _decode_parameters(body: RequestBody) -> ModelParameters:
+    return ModelParameters(
+        temperature=body.temperature,
+        top_p=body.top_p,
+        presence_penalty=body.metadata.presence_penalty,
+        frequency_penalty=body.metadata.frequency_penalty,
+        max_output_tokens=body.max_output_tokens,
+        reasoning_effort=body.reasoning.effort if body.reasoning else None,
+        text_format=body.text.format if body.text else None,
+        tool_choice=_decode_choice(body.tool_choice),
+        parallel_tool_calls=body.parallel_tool_calls is not False,
+    )
+
+
+def _decode_choice(raw: Any) -> ToolChoice:
+    match raw:
+        case None:
+            return "auto"
+        case "auto" | "none" | "required":
+            return raw
+        case str():
+            raise InvalidRequest("tool_choice: must be auto, none, required or a function", param="tool_choice")
+        case _:
+            return NamedToolChoice(name=read(FunctionChoice, raw, "tool_choice").name)
+
+
+def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
+    knowledge, parameters = request.knowledge, request.parameters
+    penalties = {
+        "presence_penalty": parameters.presence_penalty,
+        "frequency_penalty": parameters.frequency_penalty,
+    }
+    return {
+        "request_id": request.request_id,
+        "conversation_id": request.conversation_id,
+        "turn_id": request.turn_id,
+        "epoch": str(request.epoch),
+        "user": _json_of(request.user, "metadata.user"),
+        "kb_meta_prompt": request.kb_meta_prompt,
+        "dynamic_blocks": _json_of(request.dynamic_blocks, "metadata.dynamic_blocks"),
+        "sent_at": request.sent_at.isoformat(),
+        "time_zone": request.time_zone,
+        "access_mode": knowledge.access_mode.value,
+        "ticket": knowledge.ticket,
+        "knowledge_bases": _json_of(knowledge.bases, "metadata.knowledge_bases"),
+        "limits": _json_of(request.limits, "metadata.limits"),
+        "deadline": request.deadline.isoformat(),
+        **{key: repr(value) for key, value in penalties.items() if value is not None},
+    }
+
+
+def _json_of(value: Value | tuple[Value, ...], place: str) -> str:
+    plain = (
+        [one.model_dump(mode="json") for one in value] if isinstance(value, tuple) else value.model_dump(mode="json")
+    )
+    return encode_json(plain, place).decode()
+
+
+def _decode_knowledge(metadata: Metadata) -> Knowledge:
+    bases = tuple(
+        KnowledgeBaseRef(id=base.id, name=base.name, access_mode=base.access_mode or AccessMode.RESTRICTED)
+        for base in metadata.knowledge_bases
+    )
+    silent = any(base.access_mode is None for base in metadata.knowledge_bases)
+    access_mode = AccessMode.RESTRICTED if silent else metadata.access_mode or AccessMode.RESTRICTED
+    try:
+        return Knowledge(bases=bases, access_mode=access_mode, ticket=metadata.ticket)
+    except ValidationError as error:
+        raise refusal_of(error, "metadata") from error

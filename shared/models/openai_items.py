@@ -1,0 +1,166 @@
+"""History and prompt as OpenAI's input items, and back.
+
+An assistant message is a message item and its function_call items. The message item is left out when it
+would be empty, calls follow, and no assistant message stands before it: there the calls say all.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from shared.errors import InvalidRequest
+from shared.models.messages import (
+    AssistantMessage,
+    Content,
+    HistoryMessage,
+    ImagePart,
+    Part,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from shared.models.openai_body import (
+    AssistantItem,
+    FunctionCallItem,
+    FunctionCallOutputItem,
+    InputImage,
+    InputText,
+    OutputText,
+    UserItem,
+)
+from shared.models.refusals import read
+
+JsonItem = dict[str, Any]
+
+
+def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> list[JsonItem]:
+    """Write the messages as items; a prompt is the last of them."""
+    items: list[JsonItem] = []
+    previous: HistoryMessage | None = None
+    for message in history:
+        items += _encode_message(message, previous)
+        previous = message
+    if prompt is not None:
+        items.append(_encode_user(prompt))
+    return items
+
+
+def _encode_message(message: HistoryMessage, previous: HistoryMessage | None) -> list[JsonItem]:
+    match message:
+        case UserMessage():
+            return [_encode_user(message.content)]
+        case AssistantMessage():
+            calls = [_encode_call(call) for call in message.tool_calls]
+            silent = not message.text and calls and not isinstance(previous, AssistantMessage)
+            return calls if silent else [_encode_answer(message.text), *calls]
+        case ToolMessage():
+            output = _encode_content(message.content)
+            return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
+
+
+def _encode_user(content: Content) -> JsonItem:
+    return {"type": "message", "role": "user", "content": _encode_content(content)}
+
+
+def _encode_answer(text: str) -> JsonItem:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def _encode_call(call: ToolCall) -> JsonItem:
+    return {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
+
+
+def _encode_content(content: Content) -> str | list[JsonItem]:
+    return content if isinstance(content, str) else [_encode_part(part) for part in content]
+
+
+def _encode_part(part: Part) -> JsonItem:
+    if isinstance(part, TextPart):
+        return {"type": "input_text", "text": part.text}
+    return {"type": "input_image", "image_url": part.url, "detail": part.detail.value}
+
+
+def decode_input(raw: Any) -> tuple[tuple[HistoryMessage, ...], Content | None]:
+    """Read `input`: the history, and the prompt unless the last item is a tool's result.
+
+    Raises:
+        InvalidRequest: `param` names the place.
+    """
+    if isinstance(raw, str):
+        return (), raw
+    if not isinstance(raw, list | tuple) or not raw:
+        raise InvalidRequest("input: must be a string or a list that is not empty", param="input")
+    messages: list[HistoryMessage] = []
+    for index, item in enumerate(cast(Sequence[Any], raw)):
+        _append_item(messages, item, f"input[{index}]")
+    last = messages[-1]
+    if isinstance(last, UserMessage):
+        return tuple(messages[:-1]), last.content
+    if isinstance(last, ToolMessage):
+        return tuple(messages), None
+    raise InvalidRequest("input: must end with a user's message or a tool's result", param="input")
+
+
+def _append_item(messages: list[HistoryMessage], raw: Any, place: str) -> None:
+    item = _read_item(raw, place)
+    match item:
+        case UserItem():
+            messages.append(UserMessage(content=_decode_content(item.content, f"{place}.content")))
+        case AssistantItem():
+            messages.append(AssistantMessage(text=_decode_answer(item.content, f"{place}.content")))
+        case FunctionCallItem():
+            call = ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments)
+            said = messages.pop() if messages and isinstance(messages[-1], AssistantMessage) else None
+            before = said if isinstance(said, AssistantMessage) else AssistantMessage(text="")
+            messages.append(AssistantMessage(text=before.text, tool_calls=(*before.tool_calls, call)))
+        case FunctionCallOutputItem():
+            content = _decode_content(item.output, f"{place}.output")
+            messages.append(ToolMessage(call_id=item.call_id, content=content))
+
+
+def _read_item(raw: Any, place: str) -> UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem:
+    match _word(raw, "type", place, "message"), _word(raw, "role", place, ""):
+        case "message", "user":
+            return read(UserItem, raw, place)
+        case "message", "assistant":
+            return read(AssistantItem, raw, place)
+        case "message", _:
+            raise InvalidRequest(f"{place}.role: must be user or assistant", param=f"{place}.role")
+        case "function_call", _:
+            return read(FunctionCallItem, raw, place)
+        case "function_call_output", _:
+            return read(FunctionCallOutputItem, raw, place)
+        case _:
+            raise InvalidRequest(f"{place}.type: is no type of item that is known here", param=f"{place}.type")
+
+
+def _decode_content(raw: Any, place: str) -> Content:
+    if isinstance(raw, str):
+        return raw
+    if not isinstance(raw, list | tuple):
+        raise InvalidRequest(f"{place}: must be a string or a list of parts", param=place)
+    return tuple(_decode_part(part, f"{place}[{index}]") for index, part in enumerate(cast(Sequence[Any], raw)))
+
+
+def _decode_part(raw: Any, place: str) -> Part:
+    match _word(raw, "type", place, ""):
+        case "input_text":
+            return TextPart(text=read(InputText, raw, place).text)
+        case "input_image":
+            image = read(InputImage, raw, place)
+            return ImagePart(url=image.image_url, detail=image.detail)
+        case _:
+            raise InvalidRequest(f"{place}.type: must be input_text or input_image", param=f"{place}.type")
+
+
+def _decode_answer(raw: str | list[Any], place: str) -> str:
+    if isinstance(raw, str):
+        return raw
+    return "".join(read(OutputText, part, f"{place}[{index}]").text for index, part in enumerate(raw))
+
+
+def _word(raw: Any, key: str, place: str, default: str) -> str:
+    if not isinstance(raw, Mapping):
+        raise InvalidRequest(f"{place}: must be an object", param=place)
+    word = cast(Mapping[str, Any], raw).get(key, default)
+    return word if isinstance(word, str) else ""

@@ -1,0 +1,225 @@
+"""Hypothesis strategies for the values of the contract."""
+
+from hypothesis import strategies as st
+
+from shared.models.events import (
+    CitationAdded,
+    ErrorReport,
+    ExecutionEvent,
+    FinishReason,
+    FunctionCallRequested,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    ModelCard,
+    ReasoningDelta,
+    RefusalDelta,
+    SearchFinished,
+    SearchResult,
+    SearchStarted,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    Usage,
+)
+from shared.models.execution import (
+    AccessMode,
+    DynamicBlock,
+    ExecutionRequest,
+    JsonObject,
+    Knowledge,
+    KnowledgeBaseRef,
+    ModelParameters,
+    NamedToolChoice,
+    ReasoningEffort,
+    ToolChoice,
+    ToolDefinition,
+    TurnLimits,
+    User,
+)
+from shared.models.messages import (
+    AssistantMessage,
+    Content,
+    HistoryMessage,
+    ImageDetail,
+    ImagePart,
+    Part,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+MAX_INT64 = 2**63 - 1
+
+texts = st.text(max_size=12)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+instants = st.datetimes(timezones=st.just(None) | st.timezones()).filter(lambda moment: moment.tzinfo is not None)
+counts = st.integers(0, MAX_INT64)
+
+
+def json_values() -> st.SearchStrategy[object]:
+    """Any JSON value; whole numbers of any size."""
+    scalars = st.none() | st.booleans() | st.integers() | floats | texts
+    return st.recursive(
+        scalars,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=6,
+    )
+
+
+def json_objects() -> st.SearchStrategy[JsonObject]:
+    """Any JSON object."""
+    return st.dictionaries(texts, json_values(), max_size=3)
+
+
+def parts() -> st.SearchStrategy[Part]:
+    """A part of a message."""
+    images = st.builds(ImagePart, url=texts, detail=st.sampled_from(ImageDetail))
+    return st.builds(TextPart, text=texts) | images
+
+
+def contents() -> st.SearchStrategy[Content]:
+    """The content of a message: text, or parts, both perhaps empty."""
+    return texts | st.lists(parts(), max_size=3).map(tuple)
+
+
+def tool_calls() -> st.SearchStrategy[ToolCall]:
+    """A tool call, its arguments no JSON."""
+    return st.builds(ToolCall, call_id=texts, name=texts, arguments=texts)
+
+
+def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
+    """An assistant message with or without text and calls."""
+    return st.builds(AssistantMessage, text=texts, tool_calls=st.lists(tool_calls(), max_size=2).map(tuple))
+
+
+def tool_messages() -> st.SearchStrategy[ToolMessage]:
+    """A tool's result."""
+    return st.builds(ToolMessage, call_id=texts, content=contents())
+
+
+def history_messages() -> st.SearchStrategy[HistoryMessage]:
+    """A message of the log, in no order that makes sense."""
+    return st.builds(UserMessage, content=contents()) | assistant_messages() | tool_messages()
+
+
+def model_parameters() -> st.SearchStrategy[ModelParameters]:
+    """Every combination of parameters."""
+    named = st.builds(NamedToolChoice, name=texts)
+    choices: st.SearchStrategy[ToolChoice] = st.sampled_from(("auto", "none", "required"))
+    return st.builds(
+        ModelParameters,
+        temperature=st.none() | floats,
+        top_p=st.none() | floats,
+        presence_penalty=st.none() | floats,
+        frequency_penalty=st.none() | floats,
+        max_output_tokens=st.none() | st.integers(-MAX_INT64 - 1, MAX_INT64),
+        reasoning_effort=st.none() | st.sampled_from(ReasoningEffort),
+        text_format=st.none() | json_objects(),
+        tool_choice=choices | named,
+        parallel_tool_calls=st.booleans(),
+    )
+
+
+@st.composite
+def knowledge(draw: st.DrawFn) -> Knowledge:
+    """Bases with their modes, and a mode of the whole that is as strict."""
+    base = st.builds(KnowledgeBaseRef, id=texts, name=texts, access_mode=st.sampled_from(AccessMode))
+    bases = tuple(draw(st.lists(base, max_size=3)))
+    restricted = any(one.access_mode is AccessMode.RESTRICTED for one in bases)
+    mode = AccessMode.RESTRICTED if restricted else draw(st.sampled_from(AccessMode))
+    return Knowledge(bases=bases, access_mode=mode, ticket=draw(texts))
+
+
+def tool_definitions() -> st.SearchStrategy[ToolDefinition]:
+    """A function offered to the model."""
+    return st.builds(
+        ToolDefinition,
+        name=texts,
+        description=st.none() | texts,
+        parameters=st.none() | json_objects(),
+        strict=st.none() | st.booleans(),
+    )
+
+
+@st.composite
+def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
+    """Any request that is valid at all."""
+    history = tuple(draw(st.lists(history_messages(), max_size=5)))
+    may_continue = bool(history) and isinstance(history[-1], ToolMessage)
+    tools = draw(st.lists(tool_definitions(), max_size=3, unique_by=lambda tool: tool.name))
+    return ExecutionRequest(
+        request_id=draw(texts),
+        conversation_id=draw(texts),
+        turn_id=draw(texts),
+        epoch=draw(counts),
+        user=draw(st.builds(User, id=texts, tenant=texts, display_name=texts)),
+        model=draw(texts),
+        parameters=draw(model_parameters()),
+        system_prompt=draw(texts),
+        history=history,
+        kb_meta_prompt=draw(texts),
+        dynamic_blocks=tuple(draw(st.lists(st.builds(DynamicBlock, name=texts, text=texts), max_size=2))),
+        prompt=draw(contents() | st.none() if may_continue else contents()),
+        sent_at=draw(instants),
+        time_zone=draw(texts),
+        knowledge=draw(knowledge()),
+        tools=tuple(tools),
+        limits=draw(
+            st.builds(TurnLimits, max_knowledge_calls=counts, max_model_calls=st.none() | st.integers(1, MAX_INT64))
+        ),
+        cache_key=draw(texts),
+        deadline=draw(instants),
+    )
+
+
+def usages() -> st.SearchStrategy[Usage]:
+    """Token counts, each perhaps unknown."""
+    known = st.none() | counts
+    return st.builds(
+        Usage,
+        input_tokens=known,
+        cached_tokens=known,
+        cache_write_tokens=known,
+        output_tokens=known,
+        reasoning_tokens=known,
+    )
+
+
+def error_reports() -> st.SearchStrategy[ErrorReport]:
+    """A failure as it is shown."""
+    return st.builds(
+        ErrorReport, type=texts, code=texts, message=texts, param=st.none() | texts, retryable=st.booleans()
+    )
+
+
+def search_results() -> st.SearchStrategy[SearchResult]:
+    """A hit."""
+    return st.builds(SearchResult, number=counts, file_id=texts, filename=texts, score=floats, text=texts)
+
+
+def execution_events() -> st.SearchStrategy[ExecutionEvent]:
+    """Any event."""
+    reasons = st.sampled_from(FinishReason)
+    added = st.lists(assistant_messages() | tool_messages(), max_size=3).map(tuple)
+    results = st.lists(search_results(), max_size=2).map(tuple)
+    return st.one_of(
+        st.builds(ModelCallStarted, call=counts),
+        st.builds(TextDelta, text=texts),
+        st.builds(ReasoningDelta, text=texts),
+        st.builds(RefusalDelta, text=texts),
+        st.builds(CitationAdded, number=counts, file_id=texts, filename=texts, index=counts),
+        st.builds(ModelCallFinished, call=counts, finish_reason=reasons, usage=usages()),
+        st.builds(SearchStarted, call_id=texts, queries=st.lists(texts, max_size=2).map(tuple)),
+        st.builds(SearchFinished, call_id=texts, failed=st.booleans(), results=results),
+        st.builds(FunctionCallRequested, call_id=texts, name=texts, arguments=texts),
+        st.builds(MessagesAdded, messages=added),
+        st.builds(TurnFinished, finish_reason=reasons, usage=usages()),
+        st.builds(TurnFailed, error=error_reports(), usage=usages()),
+    )
+
+
+def model_cards() -> st.SearchStrategy[ModelCard]:
+    """A model on offer."""
+    return st.builds(ModelCard, name=texts, context_window_tokens=counts, max_output_tokens=counts)
