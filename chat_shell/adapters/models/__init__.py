@@ -1,0 +1,1 @@
+"""Providers of models, one module a step: encode the request, decode frames, assemble fragments, tell errors apart."""

@@ -1,0 +1,49 @@
+"""How long to wait for a provider: for the next frame, and until the turn's deadline."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from shared.errors import DeadlineExceeded, ModelStalled
+
+T = TypeVar("T")
+
+
+class Patience:
+    """Bound every wait by an idle timeout, which `renew` starts anew, and by one deadline.
+
+    The time a consumer takes between two waits is not the provider's: renew after it.
+    """
+
+    def __init__(self, idle_seconds: float, remaining_seconds: float) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._idle_seconds = idle_seconds
+        self._idle_until = self._now() + idle_seconds
+        self._deadline = self._now() + remaining_seconds
+
+    def renew(self, at_most_seconds: float | None = None) -> None:
+        """Start the idle timeout anew, shortened to `at_most_seconds` where given."""
+        idle_seconds = self._idle_seconds if at_most_seconds is None else min(at_most_seconds, self._idle_seconds)
+        self._idle_until = self._now() + idle_seconds
+
+    def check(self) -> None:
+        """Raise DeadlineExceeded when the deadline has passed."""
+        if self._now() >= self._deadline:
+            raise DeadlineExceeded("the turn's time is over")
+
+    async def wait(self, awaitable: Awaitable[T]) -> T:
+        """Await something of the provider's.
+
+        Raises:
+            DeadlineExceeded: the deadline passed.
+            ModelStalled: the idle timeout did.
+        """
+        scope = asyncio.timeout_at(min(self._deadline, self._idle_until))
+        try:
+            async with scope:
+                return await awaitable
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            self.check()
+            raise ModelStalled(f"the model's provider sent nothing for {self._idle_seconds:g} seconds") from None

@@ -1,0 +1,31 @@
+"""Parsed JSON, narrowed: what a provider sends has the shape it should have, or is a violation."""
+
+from typing import Any, TypeGuard
+
+from shared.errors import ModelProtocolViolated
+
+Json = dict[str, Any]
+
+
+def is_object(value: Any) -> TypeGuard[Json]:
+    """Tell a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Tell a JSON array."""
+    return isinstance(value, list)
+
+
+def as_object(value: Any) -> Json:
+    """Return a JSON object, or raise ModelProtocolViolated."""
+    if is_object(value):
+        return value
+    raise ModelProtocolViolated("the model's provider sent a frame of an unknown shape")
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a JSON array, or raise ModelProtocolViolated."""
+    if is_list(value):
+        return value
+    raise ModelProtocolViolated("the model's provider sent a frame of an unknown shape")

@@ -1,0 +1,91 @@
+"""Server-sent events, incrementally: bytes in, the payloads of whole events out (WHATWG HTML, section 9.2)."""
+
+from shared.errors import ModelProtocolViolated
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+"""No sane frame is longer; an endless line must not fill the memory."""
+
+
+class EventDecoder:
+    """Feed what the socket brings, however it is split; get the `data` of each event that became whole.
+
+    Comments, `event`, `id` and `retry` fields bring nothing. A field named `error`, which some servers send in
+    place of `data`, is handed on as a payload with that one key.
+    """
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
+        self._partial: list[bytes] = []
+        self._partial_bytes = 0
+        self._payload: list[bytes] = []
+        self._payload_bytes = 0
+        self._after_carriage_return = False
+        self._at_start = True
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """Take bytes and return the payloads they completed.
+
+        Raises:
+            ModelProtocolViolated: an event is longer than allowed.
+        """
+        received = self._without_half_a_line_end(received)
+        if b"\n" not in received and b"\r" not in received:
+            self._keep(received)
+            return []
+        if self._partial:
+            received = b"".join(self._partial) + received
+            self._partial.clear()
+            self._partial_bytes = 0
+        lines = received.splitlines()
+        if not received.endswith((b"\n", b"\r")):
+            self._keep(lines.pop())
+        return self._events(lines)
+
+    def flush(self) -> list[bytes]:
+        """Return what the end of the stream completes: a last line or event that nothing ended."""
+        return self.feed(b"\n\n")
+
+    def _without_half_a_line_end(self, received: bytes) -> bytes:
+        if self._after_carriage_return and received:
+            self._after_carriage_return = False
+            received = received.removeprefix(b"\n")
+        if received.endswith(b"\r"):
+            self._after_carriage_return = True
+        return received
+
+    def _keep(self, piece: bytes) -> None:
+        self._partial.append(piece)
+        self._partial_bytes += len(piece)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if self._partial_bytes + self._payload_bytes > self._max_event_bytes:
+            raise ModelProtocolViolated("the model's provider sent a frame without an end")
+
+    def _events(self, lines: list[bytes]) -> list[bytes]:
+        events: list[bytes] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._take(line[6:] if line.startswith(b" ", 5) else line[5:])
+            elif not line:
+                if self._payload:
+                    events.append(b"\n".join(self._payload))
+                    self._payload.clear()
+                    self._payload_bytes = 0
+            else:
+                self._take_rare(line)
+        return events
+
+    def _take(self, value: bytes) -> None:
+        self._at_start = False
+        self._payload.append(value)
+        self._payload_bytes += len(value)
+        self._check_size()
+
+    def _take_rare(self, line: bytes) -> None:
+        if self._at_start and line.startswith(b"\xef\xbb\xbfdata:"):
+            self._take(line[8:].removeprefix(b" "))
+        elif line.startswith(b"error:"):
+            self._take(b'{"error":' + line[6:] + b"}")
+        elif line == b"data":
+            self._take(b"")
