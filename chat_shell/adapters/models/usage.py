@@ -23,6 +23,9 @@ _CACHE_WRITE = (
 )
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("output_tokens_details", "reasoning_tokens"))
 
+MAX_COUNT = 10**12
+"""No call has more tokens; a larger number is no count."""
+
 
 def read_usage(reported: Json) -> Usage:
     """Read a `usage` object."""
@@ -43,6 +46,6 @@ def _count(reported: Json, path: tuple[str, ...]) -> int | None:
     value: Any = reported
     for name in path:
         value = value.get(name) if is_object(value) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
         return None
-    return int(value)
+    return int(value) if value == int(value) else None

@@ -1,0 +1,120 @@
+"""The operator's list of models."""
+
+from pathlib import Path
+
+import pytest
+
+from chat_shell.adapters.models.directory import ModelOptions, configured_models
+from chat_shell.adapters.models.entries import (
+    DEFAULT_CONTEXT_WINDOW_TOKENS,
+    DEFAULT_MAX_OUTPUT_TOKENS,
+    ModelConfigurationError,
+    ModelEntry,
+    read_models_file,
+)
+from shared.errors import UnknownModel
+from tests.fakes.model_calls import StandingClock
+
+FULL = """
+models:
+  - name: big
+    api: chat_completions
+    base_url: https://models.example/v1
+    api_key_env: BIG_KEY
+    model: vendor/big-2
+    context_window_tokens: 200000
+    max_output_tokens: 32000
+    prices: {input: 1.25, cached_input: 0.125, output: 10}
+  - name: small
+    base_url: http://localhost:9/v1
+"""
+
+
+def written(directory: Path, text: str) -> Path:
+    path = directory / "models.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file(tmp_path: Path):
+    big, small = read_models_file(written(tmp_path, FULL), {"BIG_KEY": " sk-1\n"})
+
+    assert big.api_key is not None
+    assert big.api_key.get_secret_value() == "sk-1"
+    assert (big.model, big.context_window_tokens, big.max_output_tokens) == ("vendor/big-2", 200_000, 32_000)
+    assert big.prices == {"input": 1.25, "cached_input": 0.125, "output": 10}
+    assert small.api_key is None
+    assert small.context_window_tokens == DEFAULT_CONTEXT_WINDOW_TOKENS
+    assert small.max_output_tokens == DEFAULT_MAX_OUTPUT_TOKENS
+    assert "sk-1" not in repr(big)
+
+
+def test_a_bare_list(tmp_path: Path):
+    assert [entry.name for entry in read_models_file(written(tmp_path, "[{name: a, base_url: 'http://x'}]"), {})] == [
+        "a"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- {base_url: 'http://x'}", ["models[0].name"]),
+        ("- {name: a}", ["models[0].base_url"]),
+        ("- {name: a, base_url: 'http://x'}\n- {name: b, base_url: 'ftp://x'}", ["models[1].base_url", "http"]),
+        ("- {name: a, base_url: 'http://u:p@x'}", ["models[0].base_url", "credentials"]),
+        ("- {name: a, base_url: 'http://x', api: telepathy}", ["models[0].api", "telepathy", "chat_completions"]),
+        ("- {name: a, base_url: 'http://x', api_key: sk-1}", ["models[0].api_key"]),
+        ("- {name: a, base_url: 'http://x', context_window_tokens: 0}", ["models[0].context_window_tokens"]),
+        ("- {name: a, base_url: 'http://x', api_key_env: ABSENT}", ["models[0].api_key_env", "ABSENT"]),
+        ("- {name: a, base_url: 'http://x', api_key_env: BAD}", ["models[0].api_key_env", "BAD"]),
+        ("- {name: a, base_url: 'http://x'}\n- {name: a, base_url: 'http://x'}", ["'a'", "twice"]),
+        ("[]", ["empty"]),
+        ("just words", ["models"]),
+        ("a: [", ["line", "YAML"]),
+    ],
+)
+def test_a_wrong_file_is_told_in_one_line_with_its_place(tmp_path: Path, text: str, words: list[str]):
+    path = written(tmp_path, text)
+
+    with pytest.raises(ModelConfigurationError) as caught:
+        read_models_file(path, {"BAD": "sk-\x07secret"})
+
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    assert "sk-" not in message
+    assert all(word in message for word in words), message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    with pytest.raises(ModelConfigurationError, match="cannot be read"):
+        read_models_file(tmp_path / "none.yaml", {})
+
+
+def test_the_first_entry_of_a_name_holds_and_is_the_default():
+    entries = (
+        ModelEntry(name="m", base_url="http://x", context_window_tokens=1000),
+        ModelEntry(name="a", base_url="http://x"),
+        ModelEntry(name="m", base_url="http://y", context_window_tokens=2000),
+    )
+
+    directory = configured_models(entries, StandingClock(), ModelOptions(log_requests=True))
+
+    assert [card.name for card in directory.cards()] == ["a", "m"]
+    assert directory.card("m").context_window_tokens == 1000
+    assert directory.default_name == "m"
+    assert directory.model("a") is not directory.model("m")
+
+
+def test_a_model_that_is_not_offered():
+    directory = configured_models((ModelEntry(name="m", base_url="http://x"),), StandingClock())
+
+    for ask in (directory.card, directory.model):
+        with pytest.raises(UnknownModel) as caught:
+            ask("other")
+        assert caught.value.param == "model"
+
+
+def test_no_model_at_all():
+    with pytest.raises(ModelConfigurationError):
+        configured_models((), StandingClock())

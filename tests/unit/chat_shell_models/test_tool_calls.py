@@ -1,0 +1,100 @@
+"""Tool calls, as servers really stream them."""
+
+from typing import Any
+
+import pytest
+
+from chat_shell.adapters.models.tool_calls import ToolCallAssembler
+from shared.errors import ModelProtocolViolated
+
+
+def collected(*deltas: dict[str, Any]) -> list[tuple[str, str, str]]:
+    assembler = ToolCallAssembler()
+    for delta in deltas:
+        assembler.feed(delta)
+    return [(call.call_id, call.name, call.arguments) for call in assembler.calls()]
+
+
+def delta(index: int | None, call_id: str | None, name: str | None, arguments: Any) -> dict[str, Any]:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    fields = {"index": index, "id": call_id, "function": function}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+TWO = [("a", "look", '{"x":1}'), ("b", "find", "{}")]
+
+
+def test_as_openai_sends_them():
+    assert (
+        collected(
+            delta(0, "a", "look", ""),
+            delta(0, None, None, '{"x"'),
+            delta(0, None, None, ":1}"),
+            delta(1, "b", "find", ""),
+            delta(1, None, None, "{}"),
+        )
+        == TWO
+    )
+
+
+def test_interleaved():
+    assert (
+        collected(
+            delta(0, "a", "look", '{"x"'),
+            delta(1, "b", "find", "{"),
+            delta(0, None, None, ":1}"),
+            delta(1, None, None, "}"),
+        )
+        == TWO
+    )
+
+
+def test_without_an_index():
+    assert (
+        collected(delta(None, "a", "look", '{"x"'), delta(None, None, None, ":1}"), delta(None, "b", "find", "{}"))
+        == TWO
+    )
+
+
+def test_without_index_and_id():
+    assert collected(
+        delta(None, None, "look", '{"x":'), delta(None, None, None, "1}"), delta(None, None, "look", "{}")
+    ) == [
+        ("", "look", '{"x":1}'),
+        ("", "look", "{}"),
+    ]
+
+
+def test_the_same_index_for_each():
+    assert collected(delta(0, "a", "look", '{"x":1}'), delta(0, "b", "find", "{}")) == TWO
+
+
+def test_a_name_that_is_sent_again():
+    assert (
+        collected(
+            delta(0, "a", "look", '{"x"'),
+            delta(0, "a", "look", ":1}"),
+            delta(None, "b", "find", "{"),
+            delta(None, "b", "find", "}"),
+        )
+        == TWO
+    )
+
+
+def test_a_new_id_with_each_delta():
+    assert collected(delta(0, "a", "look", '{"x"'), delta(0, "other", None, ":1}"), delta(1, "b", "find", "{}")) == TWO
+
+
+def test_arguments_that_are_an_object_already_or_nothing():
+    assert collected(delta(0, "a", "look", {"x": 1}), delta(1, "b", "find", None)) == TWO
+
+
+def test_a_call_without_a_name():
+    with pytest.raises(ModelProtocolViolated):
+        collected(delta(0, "a", None, "{}"))
+
+
+@pytest.mark.parametrize("function", [7, "look", ["look"]])
+def test_a_function_that_is_none(function: Any):
+    with pytest.raises(ModelProtocolViolated):
+        collected({"index": 0, "function": function})
