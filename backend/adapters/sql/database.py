@@ -21,7 +21,7 @@ DEFAULT_TIMEOUT_SECONDS = 60.0
 class Database(Protocol):
     """An open database.
 
-    Raises (both verbs):
+    Raises (every call):
         Unavailable: no connection, a lock that nobody gave back, a full disk. Retryable.
         InvalidRequest: text that the database cannot hold, such as a NUL character.
 
@@ -43,6 +43,10 @@ class Database(Protocol):
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work and commit it; an exception in it rolls it back."""
+        ...
+
+    async def ping(self) -> None:
+        """Ask it something cheap."""
         ...
 
     async def close(self) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from backend.adapters.sql.driver_errors import translated
 
+_PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
 
 _POOL_SIZE = 10
@@ -58,6 +59,14 @@ class PostgresDatabase:
             async with asyncio.timeout(timeout_seconds), self._engine.begin() as connection:
                 return await connection.run_sync(work)
 
+    async def ping(self) -> None:
+        """Ask it something cheap."""
+        await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._engine.dispose()
+
+
+def _ping(connection: Connection) -> None:
+    connection.exec_driver_sql("SELECT 1")

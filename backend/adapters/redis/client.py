@@ -1,0 +1,73 @@
+"""The connection pool, and the translation of what it raises."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from shared.errors import Unavailable
+
+SOCKET_TIMEOUT_SECONDS = 5.0
+BLOCK_MILLISECONDS = 2_000
+"""How long a reading command waits in the server; well below the socket's own timeout."""
+
+AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
+"""What the client raises when the server does not answer; the same command may be sent again."""
+
+_MAX_CONNECTIONS = 5_000
+
+
+def connect(url: str) -> Redis:
+    """Open a pool; connections are made at first use, and a reader that waits holds one.
+
+    Raises:
+        ValueError: no such address.
+    """
+    # The client's own annotations leave its keyword arguments open, here and wherever it is an `Any`.
+    pool: Any = Redis
+    return pool.from_url(
+        url,
+        protocol=2,
+        socket_timeout=SOCKET_TIMEOUT_SECONDS,
+        socket_connect_timeout=2.0,
+        health_check_interval=15,
+        max_connections=_MAX_CONNECTIONS,
+    )
+
+
+@contextmanager
+def translated() -> Generator[None]:
+    """Raise `Unavailable` for what the client says of the server; a command we got wrong stays itself."""
+    try:
+        yield
+    except AWAY as error:
+        raise away() from error
+    except ResponseError:
+        raise
+    except RedisError as error:
+        raise away() from error
+
+
+def away() -> Unavailable:
+    """Say that Redis does not answer."""
+    return Unavailable("The event store is not available.", retry_after_seconds=1)
+
+
+class RedisProbe:
+    """Asks whether Redis is there."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client: Any = client
+
+    async def ping(self) -> None:
+        """Ask it something cheap.
+
+        Raises:
+            Unavailable: it does not answer. Retryable.
+        """
+        with translated():
+            await self._client.echo("ready")
