@@ -94,8 +94,12 @@ class Child:
 
     def stop(self, timeout_seconds: float = 10, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, kill it when it has not in time, and return its exit code; repeatable."""
+        self.send(number)
+        return self.wait_or_kill(timeout_seconds)
+
+    def wait_or_kill(self, timeout_seconds: float) -> int:
+        """Wait for its end, kill it when time is over, and return its exit code; repeatable."""
         popen = self._started()
-        popen.send_signal(number)
         try:
             popen.wait(timeout_seconds)
         except subprocess.TimeoutExpired:

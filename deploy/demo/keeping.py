@@ -1,0 +1,30 @@
+"""Secrets that are made once and kept in files of their own."""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+def kept(file: Path, make: Callable[[], str]) -> str:
+    """Return the text of a file, after making it where it is missing; only its owner may read it."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as writer:
+            writer.write(make())
+    return file.read_text(encoding="ascii").strip()
+
+
+def secret(environ: Mapping[str, str], name: str, directory: Path) -> str:
+    """Return a secret from the environment, from the file it names, or a kept one."""
+    if environ.get(name):
+        return environ[name]
+    if environ.get(f"{name}_FILE"):
+        return Path(environ[f"{name}_FILE"]).read_text(encoding="utf-8").strip()
+    return kept(directory / name.lower(), new_secret)
+
+
+def new_secret() -> str:
+    """Make a secret of 256 random bits."""
+    return secrets.token_urlsafe(32)

@@ -1,0 +1,74 @@
+"""Fill a running backend with the demo's users and knowledge; what is there already stays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from deploy.demo.bases import BASES, CONTRACTS, HANDBOOK, DemoBase
+from deploy.demo.keeping import kept
+from deploy.demo.public_api import Answer, quoted
+
+USER_ID = "demo-user"
+ANALYST_ID = "demo-analyst"
+
+
+class Caller(Protocol):
+    """The public API with one key (`PublicApi`)."""
+
+    def call(self, method: str, path: str, body: Answer | bytes | None = None) -> Answer:
+        """Call it and return its answer."""
+        ...
+
+    def accepts_the_key(self) -> bool:
+        """Whether the key is valid."""
+        ...
+
+
+Connect = Callable[[str], Caller]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What a visitor needs to try it."""
+
+    user_key: str
+    restricted_key: str
+    handbook_id: str
+    contracts_id: str
+
+
+def load(connect: Connect, admin_key: str, directory: Path) -> Demo:
+    """Make keys, bases, documents and members; `connect` turns a key into a caller, keys are kept in `directory`."""
+    admin = connect(admin_key)
+    user_key = _key(connect, admin, directory / "user_key", USER_ID)
+    restricted_key = _key(connect, admin, directory / "restricted_key", ANALYST_ID)
+    owner = connect(user_key)
+    known = _bases_by_name(owner)
+    ids = {base.directory: _base(owner, known, base) for base in BASES}
+    return Demo(user_key, restricted_key, ids[HANDBOOK.directory], ids[CONTRACTS.directory])
+
+
+def _key(connect: Connect, admin: Caller, file: Path, user_id: str) -> str:
+    """Return the kept key, or a new one where there is none or the database is another by now."""
+    if file.exists():
+        key = file.read_text(encoding="ascii").strip()
+        if connect(key).accepts_the_key():
+            return key
+        file.unlink()
+    made = admin.call("POST", "/v1/api_keys", {"user_id": user_id, "role": "user", "tenant": "default"})
+    return kept(file, lambda: str(made["key"]))
+
+
+def _bases_by_name(owner: Caller) -> dict[str, str]:
+    listed = cast(list[dict[str, str]], owner.call("GET", "/v1/knowledge_bases?limit=100")["data"])
+    return {base["name"]: base["id"] for base in listed}
+
+
+def _base(owner: Caller, known: dict[str, str], base: DemoBase) -> str:
+    base_id = known.get(base.name) or str(owner.call("POST", "/v1/knowledge_bases", base.description())["id"])
+    for document in base.documents:
+        path = f"/v1/knowledge_bases/{base_id}/documents/{quoted(document.name)}"
+        owner.call("PUT", path, document.read_bytes())
+    owner.call("PUT", f"/v1/knowledge_bases/{base_id}/members/{ANALYST_ID}", {"role": base.analyst_role})
+    return base_id

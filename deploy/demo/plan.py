@@ -1,0 +1,90 @@
+"""What `make run` starts, worked out from the settings in the environment."""
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.demo.children import ChildSpec
+from deploy.demo.keeping import secret
+
+ROOT = Path(__file__).resolve().parents[2]
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # an address to recognise, not to listen on
+
+
+@dataclass(frozen=True)
+class Start:
+    """A process to start, and the address that answers 200 when it is ready."""
+
+    child: ChildSpec
+    ready_url: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All processes in the order of their start; `directory` holds logs, keys and secrets."""
+
+    starts: tuple[Start, ...]
+    backend_url: str
+    admin_key: str
+    directory: Path
+    has_demo_model: bool
+
+
+def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
+    """Complete the settings with defaults that fit each other and with kept secrets; `model_port` is free for the demo model."""
+    directory = var / _directory_name(environ)
+    directory.mkdir(parents=True, exist_ok=True)
+    settings = {name: value for name, value in environ.items() if value}
+    for name in ("SERVICE_TOKEN", "BACKEND_SECRET", "BACKEND_ADMIN_KEY"):
+        settings[name] = secret(environ, name, directory)
+    backend_url = _url("http", settings, ("BACKEND_HOST", "BACKEND_PORT"), "8000")
+    grpc_url = _url("grpc", settings, ("CHAT_SHELL_HOST", "CHAT_SHELL_GRPC_PORT"), "50051")
+    chat_shell_url = _url("http", settings, ("CHAT_SHELL_HOST", "CHAT_SHELL_HTTP_PORT"), "8001")
+    settings.setdefault("CHAT_SHELL_BACKEND_URL", backend_url)
+    settings.setdefault("BACKEND_CHAT_SHELL_URL", grpc_url)
+    settings["PYTHONUNBUFFERED"] = "1"
+    model = _demo_model(settings, directory, str(model_port))
+    starts = (
+        *model,
+        Start(_child("chat_shell", (), settings, directory), f"{chat_shell_url}/readyz"),
+        Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
+    )
+    return Plan(starts, backend_url, settings["BACKEND_ADMIN_KEY"], directory, has_demo_model=bool(model))
+
+
+def _directory_name(environ: Mapping[str, str]) -> str:
+    """Keys belong to a database: each database has a directory."""
+    database_url = environ.get("BACKEND_DATABASE_URL", "")
+    if not database_url:
+        return "demo"
+    return f"demo-{hashlib.sha256(database_url.encode()).hexdigest()[:12]}"
+
+
+def _demo_model(settings: dict[str, str], directory: Path, port: str) -> tuple[Start, ...]:
+    """Plan the demo model, and configure it, when no other model is."""
+    if settings.get("CHAT_SHELL_MODEL_BASE_URL") or settings.get("CHAT_SHELL_MODELS_FILE"):
+        return ()
+    settings["CHAT_SHELL_MODEL_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
+    settings["CHAT_SHELL_MODEL"] = "demo-model"
+    settings.setdefault("CHAT_SHELL_MODEL_API_KEY", "demo")
+    arguments = ("--host", "127.0.0.1", "--port", port)
+    return (Start(_child("deploy.demo.model", arguments, settings, directory), f"http://127.0.0.1:{port}/v1/models"),)
+
+
+def _child(module: str, arguments: tuple[str, ...], settings: dict[str, str], directory: Path) -> ChildSpec:
+    return ChildSpec(
+        name=module,
+        command=(sys.executable, "-m", module, *arguments),
+        environment=settings,
+        directory=ROOT,
+        log_path=directory / f"{module.rpartition('.')[2]}.log",
+    )
+
+
+def _url(scheme: str, settings: Mapping[str, str], names: tuple[str, str], default_port: str) -> str:
+    host_name, port_name = names
+    host = settings.get(host_name, "127.0.0.1")
+    host = _EVERYWHERE.get(host, host)
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.get(port_name, default_port)}"

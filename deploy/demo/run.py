@@ -1,0 +1,126 @@
+"""Start the pair with its demo on this machine; what `make run` runs.
+
+Ctrl-C, SIGTERM and a closed terminal stop everything within three seconds.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from deploy.demo.children import Child, ChildFailed
+from deploy.demo.loading import Demo, load
+from deploy.demo.plan import ROOT, Plan, plan
+from deploy.demo.public_api import PublicApi, Refused, status_of
+
+_READY_TIMEOUT_SECONDS = 60
+_STOP_TIMEOUT_SECONDS = 2.0
+_WATCH_SECONDS = 0.2
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
+_RESTRICTED_QUESTION = "What does Harrow & Finch pay for a parcel?"
+
+
+def main() -> int:
+    """Run until told to stop; returns the exit code."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, _interrupt)
+    children: list[Child] = []
+    try:
+        planned = plan(os.environ, ROOT / "var", _free_port())
+        _start(planned, children)
+        demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
+        _announce(planned, demo)
+        return _watch(children)
+    except KeyboardInterrupt:
+        return 0
+    except (ChildFailed, Refused, OSError) as error:
+        print(f"The demo cannot start: {error}", file=sys.stderr, flush=True)
+        return 1
+    finally:
+        for number in _STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        stop_all(children, _STOP_TIMEOUT_SECONDS)
+
+
+def stop_all(children: Sequence[Child], timeout_seconds: float) -> None:
+    """Ask all children to end at once; kill those that have not when time is over."""
+    give_up = time.monotonic() + timeout_seconds
+    for child in children:
+        child.send(signal.SIGTERM)
+    for child in children:
+        child.wait_or_kill(max(0.0, give_up - time.monotonic()))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _start(planned: Plan, children: list[Child]) -> None:
+    for start in planned.starts:
+        start.child.log_path.unlink(missing_ok=True)
+        child = Child(start.child)
+        child.start()
+        children.append(child)
+    for start, child in zip(planned.starts, children, strict=True):
+        child.wait_until(lambda url=start.ready_url: status_of(url) == 200, _READY_TIMEOUT_SECONDS)
+
+
+def _watch(children: Sequence[Child]) -> int:
+    while True:
+        for child in children:
+            if child.exit_code is not None:
+                print(
+                    f"{child.spec.name} ended with {child.exit_code}\n{child.log_tail()}", file=sys.stderr, flush=True
+                )
+                return 1
+        time.sleep(_WATCH_SECONDS)
+
+
+def _announce(planned: Plan, demo: Demo) -> None:
+    model = (
+        "the demo model (a stand-in without a model behind it)" if planned.has_demo_model else "the configured model"
+    )
+    print(
+        f"Ballast runs with {model}. Logs: {_short(planned.directory)}/*.log. Ctrl-C stops it.",
+        f"BACKEND_URL={planned.backend_url}",
+        f"USER_KEY={demo.user_key}",
+        f"RESTRICTED_KEY={demo.restricted_key}",
+        "",
+        "A streamed answer with citations from the handbook:",
+        curl_line(planned.backend_url, demo.user_key, demo.handbook_id, _QUESTION),
+        "",
+        "A restricted member, who may search and never read:",
+        curl_line(planned.backend_url, demo.restricted_key, demo.contracts_id, _RESTRICTED_QUESTION),
+        sep="\n",
+        flush=True,
+    )
+
+
+def curl_line(backend_url: str, key: str, base_id: str, question: str) -> str:
+    """Return a command that asks a question over a base and streams the answer."""
+    tools = [{"type": "file_search", "vector_store_ids": [base_id]}]
+    body = json.dumps({"input": question, "stream": True, "tools": tools}, ensure_ascii=False)
+    headers = f"-H 'Authorization: Bearer {key}' -H 'Content-Type: application/json'"
+    return f"curl -sN {backend_url}/v1/responses {headers} -d '{body}'"
+
+
+def _short(directory: Path) -> Path:
+    return directory.relative_to(ROOT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Child processes: stopping, killing, and what they print."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.children import Child, ChildFailed, ChildSpec
+from deploy.demo.run import stop_all
+
+_OBEDIENT = "import time; print('up', flush=True); time.sleep(600)"
+_STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {_OBEDIENT}"
+
+
+def started(directory: Path, name: str, code: str) -> Child:
+    child = Child(ChildSpec(name, (sys.executable, "-c", code), {}, directory, directory / f"{name}.log"))
+    child.start()
+    child.wait_until(lambda: "up" in child.log(), timeout_seconds=30)
+    return child
+
+
+def test_all_children_are_stopped_and_the_stubborn_killed(tmp_path: Path):
+    obedient, stubborn = started(tmp_path, "obedient", _OBEDIENT), started(tmp_path, "stubborn", _STUBBORN)
+    stop_all([stubborn, obedient], timeout_seconds=0.5)
+    assert obedient.exit_code == -signal.SIGTERM
+    assert stubborn.exit_code == -signal.SIGKILL
+
+
+def test_stopping_twice_is_stopping_once(tmp_path: Path):
+    child = started(tmp_path, "child", _OBEDIENT)
+    assert child.stop() == -signal.SIGTERM
+    assert child.stop() == -signal.SIGTERM
+    child.kill()
+    assert child.exit_code == -signal.SIGTERM
+
+
+def test_a_child_that_ends_early_is_told_with_its_words(tmp_path: Path):
+    spec = ChildSpec(
+        "child", (sys.executable, "-c", "raise SystemExit('BACKEND_PORT: wrong')"), {}, tmp_path, tmp_path / "log"
+    )
+    child = Child(spec)
+    child.start()
+    with pytest.raises(ChildFailed, match=r"child ended with 1\nBACKEND_PORT: wrong"):
+        child.wait_until(lambda: False, timeout_seconds=30)

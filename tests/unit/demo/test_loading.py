@@ -1,0 +1,99 @@
+"""Filling a backend with the demo's users and knowledge."""
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.bases import BASES, DemoBase
+from deploy.demo.loading import Demo, load
+from deploy.demo.public_api import Answer
+from deploy.demo.run import curl_line
+
+
+class FakeBackend:
+    """Keys, bases, documents and members in memory."""
+
+    def __init__(self):
+        self.numbers = count(1)
+        self.users_by_key = {"admin": "admin"}
+        self.bases: dict[str, Answer] = {}
+        self.documents: dict[str, bytes] = {}
+        self.members: dict[str, str] = {}
+
+    def connect(self, key: str) -> "FakeCaller":
+        return FakeCaller(self, key)
+
+    def load(self, directory: Path) -> Demo:
+        return load(self.connect, "admin", directory)
+
+
+class FakeCaller:
+    """One key's view."""
+
+    def __init__(self, backend: FakeBackend, key: str):
+        self.backend = backend
+        self.key = key
+
+    def accepts_the_key(self) -> bool:
+        return self.key in self.backend.users_by_key
+
+    def call(self, method: str, path: str, body: Answer | bytes | None = None) -> Answer:
+        assert self.accepts_the_key()
+        match method, path.partition("?")[0].split("/")[2:], body:
+            case "POST", ["api_keys"], {"user_id": str(user_id)}:
+                key = f"key-{next(self.backend.numbers)}"
+                self.backend.users_by_key[key] = user_id
+                return {"key": key}
+            case "GET", ["knowledge_bases"], None:
+                return {"data": list(self.backend.bases.values())}
+            case "POST", ["knowledge_bases"], {"name": name}:
+                base: Answer = {"id": f"kb_{next(self.backend.numbers)}", "name": name}
+                self.backend.bases[str(base["id"])] = base
+                return base
+            case "PUT", ["knowledge_bases", base_id, "documents", name], bytes(text):
+                self.backend.documents[f"{base_id}/{name}"] = text
+                return {}
+            case "PUT", ["knowledge_bases", base_id, "members", user_id], {"role": str(role)}:
+                self.backend.members[f"{base_id}/{user_id}"] = role
+                return {}
+            case _:
+                raise AssertionError(f"unexpected {method} {path}")
+
+
+def test_a_second_run_finds_everything_in_place(tmp_path: Path):
+    backend = FakeBackend()
+    first = backend.load(tmp_path)
+    counts = len(backend.users_by_key), len(backend.bases), len(backend.documents)
+    assert backend.load(tmp_path) == first
+    assert (len(backend.users_by_key), len(backend.bases), len(backend.documents)) == counts
+
+
+def test_keys_of_another_database_are_made_anew(tmp_path: Path):
+    FakeBackend().load(tmp_path)
+    other = FakeBackend()
+    other.numbers = count(100)
+    demo = other.load(tmp_path)
+    assert other.users_by_key[demo.user_key] == "demo-user"
+    assert other.users_by_key[demo.restricted_key] == "demo-analyst"
+
+
+def test_the_analyst_is_restricted_where_it_matters(tmp_path: Path):
+    backend = FakeBackend()
+    demo = backend.load(tmp_path)
+    assert backend.members[f"{demo.contracts_id}/demo-analyst"] == "restricted_analyst"
+    assert backend.members[f"{demo.handbook_id}/demo-analyst"] == "reader"
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: base.directory)
+def test_bases_have_documents_and_fit_the_api(base: DemoBase):
+    assert base.documents
+    assert len(base.routing_hint) <= 200
+    assert len(base.routing_keywords) <= 5
+    assert all(len(keyword) <= 48 for keyword in base.routing_keywords)
+
+
+def test_the_printed_command_survives_the_shell():
+    line = curl_line("http://127.0.0.1:8000", "key", "kb_1", "How soon?")
+    assert line.count("'") == 6
+    assert '"vector_store_ids": ["kb_1"]' in line

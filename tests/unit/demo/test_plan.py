@@ -1,0 +1,79 @@
+"""What `make run` would start under which settings."""
+
+import stat
+from pathlib import Path
+
+from deploy.demo.plan import Plan, plan
+
+
+def environment_of(planned: Plan, name: str) -> dict[str, str]:
+    (start,) = (start for start in planned.starts if start.child.name == name)
+    return dict(start.child.environment)
+
+
+def test_the_services_find_each_other_by_default(tmp_path: Path):
+    planned = plan({}, tmp_path, 9999)
+    assert [start.child.name for start in planned.starts] == ["deploy.demo.model", "chat_shell", "backend"]
+    assert planned.backend_url == "http://127.0.0.1:8000"
+    backend, chat_shell = environment_of(planned, "backend"), environment_of(planned, "chat_shell")
+    assert backend["BACKEND_CHAT_SHELL_URL"] == "grpc://127.0.0.1:50051"
+    assert chat_shell["CHAT_SHELL_BACKEND_URL"] == "http://127.0.0.1:8000"
+    assert backend["SERVICE_TOKEN"] == chat_shell["SERVICE_TOKEN"]
+
+
+def test_ports_of_the_environment_are_followed_everywhere(tmp_path: Path):
+    ports = {"BACKEND_PORT": "9000", "CHAT_SHELL_GRPC_PORT": "9001", "CHAT_SHELL_HTTP_PORT": "9002"}
+    planned = plan({**ports, "BACKEND_HOST": "0.0.0.0"}, tmp_path, 9999)
+    assert planned.backend_url == "http://127.0.0.1:9000"
+    assert environment_of(planned, "backend")["BACKEND_CHAT_SHELL_URL"] == "grpc://127.0.0.1:9001"
+    assert environment_of(planned, "backend")["BACKEND_HOST"] == "0.0.0.0"
+    assert [start.ready_url for start in planned.starts][1:] == [
+        "http://127.0.0.1:9002/readyz",
+        "http://127.0.0.1:9000/readyz",
+    ]
+
+
+def test_a_given_door_is_kept(tmp_path: Path):
+    planned = plan({"BACKEND_CHAT_SHELL_URL": "http://127.0.0.1:8001"}, tmp_path, 9999)
+    assert environment_of(planned, "backend")["BACKEND_CHAT_SHELL_URL"] == "http://127.0.0.1:8001"
+
+
+def test_a_configured_model_replaces_the_demo_model(tmp_path: Path):
+    for settings in (
+        {"CHAT_SHELL_MODEL_BASE_URL": "https://example.com/v1"},
+        {"CHAT_SHELL_MODELS_FILE": "models.yaml"},
+    ):
+        planned = plan(settings, tmp_path, 9999)
+        assert [start.child.name for start in planned.starts] == ["chat_shell", "backend"]
+        assert not planned.has_demo_model
+
+
+def test_the_demo_model_is_where_chat_shell_looks_for_it(tmp_path: Path):
+    planned = plan({}, tmp_path, 9999)
+    base_url = environment_of(planned, "chat_shell")["CHAT_SHELL_MODEL_BASE_URL"]
+    assert planned.starts[0].ready_url == f"{base_url}/models"
+    assert base_url == "http://127.0.0.1:9999/v1"
+    assert "9999" in planned.starts[0].child.command
+
+
+def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path):
+    first, second = plan({}, tmp_path, 9999), plan({}, tmp_path, 9999)
+    assert first.admin_key == second.admin_key
+    secrets = [file for file in first.directory.iterdir() if file.is_file()]
+    assert {file.name for file in secrets} == {"service_token", "backend_secret", "backend_admin_key"}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in secrets} == {0o600}
+    assert len({file.read_text() for file in secrets}) == 3
+
+
+def test_secrets_of_the_operator_win(tmp_path: Path):
+    key_file = tmp_path / "key"
+    key_file.write_text("of a file\n")
+    planned = plan({"SERVICE_TOKEN": "given", "BACKEND_ADMIN_KEY_FILE": str(key_file)}, tmp_path, 9999)
+    assert planned.admin_key == "of a file"
+    assert environment_of(planned, "chat_shell")["SERVICE_TOKEN"] == "given"
+
+
+def test_each_database_has_keys_of_its_own(tmp_path: Path):
+    urls = ("", "sqlite+aiosqlite:///var/a.db", "sqlite+aiosqlite:///var/b.db")
+    directories = {plan({"BACKEND_DATABASE_URL": url}, tmp_path, 9999).directory for url in urls}
+    assert len(directories) == 3
