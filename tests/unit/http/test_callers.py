@@ -1,0 +1,117 @@
+"""Who calls: keys, roles, and services that act for users."""
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from backend.domain.identity import KeyRole
+from backend.services.api_keys import ApiKeys, hash_of
+from tests.fakes.clock import FakeClock
+from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.fakes.store_state import StoreState
+
+ADDRESS = "/v1/conversations/conv_none"
+
+
+@pytest.mark.parametrize("header", [None, "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "wrong"])
+async def test_without_a_known_key_it_is_401(stranger: httpx2.AsyncClient, header: str | None) -> None:
+    answer = await stranger.get(ADDRESS, headers={} if header is None else {"authorization": header})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["type"] == "authentication_error"
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_key_of_odd_characters_is_only_unknown(stranger: httpx2.AsyncClient) -> None:
+    answer = await stranger.get(ADDRESS, headers=[(b"authorization", b"Bearer \xff\xfe")])
+    assert answer.status_code == 401
+
+
+async def test_the_scheme_is_not_case_sensitive(house: FakeHouse, stranger: httpx2.AsyncClient) -> None:
+    answer = await stranger.get(ADDRESS, headers={"authorization": f"bearer {await house.key()}"})
+    assert answer.status_code == 404
+
+
+async def test_a_revoked_key_is_refused_at_once(house: FakeHouse, user: httpx2.AsyncClient) -> None:
+    assert (await user.get(ADDRESS)).status_code == 404
+    house.state.api_keys.clear()
+    assert (await user.get(ADDRESS)).status_code == 401
+
+
+async def test_a_service_says_for_whom_it_acts(house: FakeHouse, app: FastAPI) -> None:
+    service_key = await house.key("portal", KeyRole.SERVICE)
+    async with client_of(app, service_key) as service:
+        nobody = await service.get(ADDRESS)
+        created = await service.post("/v1/conversations", json={}, headers={"X-Ballast-User": "ada"})
+        odd = await service.get(ADDRESS, headers=[(b"X-Ballast-User", b"a\x07b")])
+        long = await service.get(ADDRESS, headers={"X-Ballast-User": "a" * 257})
+    assert (nobody.status_code, nobody.json()["error"]["param"]) == (400, "X-Ballast-User")
+    assert (odd.status_code, long.status_code) == (400, 400)
+    async with client_of(app, await house.key("ada")) as ada:
+        assert (await ada.get(f"/v1/conversations/{created.json()['id']}")).status_code == 200
+
+
+async def test_a_service_stays_in_its_tenant(house: FakeHouse, app: FastAPI) -> None:
+    async with client_of(app, await house.key("portal", KeyRole.SERVICE, "other")) as service:
+        created = await service.post("/v1/conversations", json={}, headers={"X-Ballast-User": "ada"})
+    async with client_of(app, await house.key("ada")) as ada:
+        assert (await ada.get(f"/v1/conversations/{created.json()['id']}")).status_code == 404
+
+
+async def test_a_user_acts_for_himself_only(user: httpx2.AsyncClient) -> None:
+    assert (await user.get(ADDRESS, headers={"X-Ballast-User": "eve"})).status_code == 403
+    assert (await user.get(ADDRESS, headers={"X-Ballast-User": "ada"})).status_code == 404
+
+
+@pytest.mark.parametrize("role", [KeyRole.USER, KeyRole.SERVICE])
+async def test_only_administrators_see_keys(house: FakeHouse, app: FastAPI, role: KeyRole) -> None:
+    async with client_of(app, await house.key("ada", role)) as client:
+        answer = await client.get("/v1/api_keys", headers={"X-Ballast-User": "ada"})
+    assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
+
+
+async def test_keys_are_issued_listed_and_revoked(admin: httpx2.AsyncClient, app: FastAPI) -> None:
+    issued = await admin.post("/v1/api_keys", json={"user_id": "ada", "role": "user"})
+    body = issued.json()
+    assert issued.status_code == 201
+    assert {"id", "object", "user_id", "role", "tenant", "created_at", "key"} == set(body)
+    assert (body["object"], body["tenant"]) == ("api_key", "default")
+    listed = (await admin.get("/v1/api_keys")).json()
+    assert [key["user_id"] for key in listed["data"]] == ["root", "ada"]
+    assert body["key"] not in (await admin.get("/v1/api_keys")).text
+    assert "key" not in (await admin.get(f"/v1/api_keys/{body['id']}")).json()
+    async with client_of(app, body["key"]) as ada:
+        assert (await ada.get(ADDRESS)).status_code == 404
+        gone = (await admin.delete(f"/v1/api_keys/{body['id']}")).json()
+        assert gone == {"id": body["id"], "object": "api_key.deleted", "deleted": True}
+        assert (await ada.get(ADDRESS)).status_code == 401
+    assert (await admin.delete(f"/v1/api_keys/{body['id']}")).status_code == 404
+    assert (await admin.get(f"/v1/api_keys/{body['id']}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "user_id"),
+        ({"user_id": ""}, "user_id"),
+        ({"user_id": "a\nb"}, "user_id"),
+        ({"user_id": " a"}, "user_id"),
+        ({"user_id": "x" * 257}, "user_id"),
+        ({"user_id": "ada", "role": "god"}, "role"),
+        ({"user_id": "ada", "tenant": 5}, "tenant"),
+        ({"user_id": "ada", "colour": "blue"}, "colour"),
+    ],
+)
+async def test_a_wrong_key_request_names_its_field(admin: httpx2.AsyncClient, body: object, param: str) -> None:
+    answer = await admin.post("/v1/api_keys", json=body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+async def test_the_first_admin_key_is_made_once() -> None:
+    state = StoreState()
+    keys = ApiKeys(FakeApiKeyStore(state), FakeClock())
+    for _ in range(2):
+        await keys.ensure_admin_key("chosen by the operator")
+    (only,) = state.api_keys.values()
+    assert (only.role, only.key_hash) == (KeyRole.ADMIN, hash_of("chosen by the operator"))
+    assert "chosen" not in only.model_dump_json()

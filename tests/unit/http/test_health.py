@@ -1,0 +1,48 @@
+"""What an orchestrator asks, and the description of the API."""
+
+import httpx2
+
+from tests.fakes.http_door import FakeHouse
+
+
+async def test_alive_and_ready_need_no_key(stranger: httpx2.AsyncClient) -> None:
+    for address in ("/healthz", "/readyz"):
+        answer = await stranger.get(address)
+        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_draining_is_not_ready_and_still_alive(stranger: httpx2.AsyncClient, house: FakeHouse) -> None:
+    house.admission.close()
+    answer = await stranger.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+    assert (await stranger.get("/healthz")).status_code == 200
+
+
+async def test_without_its_database_it_is_not_ready(stranger: httpx2.AsyncClient, house: FakeHouse) -> None:
+    house.probe.away = True
+    assert (await stranger.get("/readyz")).status_code == 503
+    house.probe.away = False
+    assert (await stranger.get("/readyz")).status_code == 200
+
+
+async def test_without_chat_shell_it_stays_ready(stranger: httpx2.AsyncClient, house: FakeHouse) -> None:
+    house.chat_shell.away = True
+    assert (await stranger.get("/readyz")).status_code == 200
+
+
+async def test_metrics_are_in_the_text_format(stranger: httpx2.AsyncClient) -> None:
+    answer = await stranger.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "# TYPE ballast_http_requests_total counter" in answer.text
+
+
+async def test_the_description_says_keys_and_errors(stranger: httpx2.AsyncClient) -> None:
+    document = (await stranger.get("/openapi.json")).json()
+    scheme = document["components"]["securitySchemes"]["ApiKey"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    for address, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert {"4XX", "5XX"} <= set(operation["responses"]), (method, address)
+            assert "422" not in operation["responses"], (method, address)
+            assert ("security" in operation) == address.startswith("/v1/"), (method, address)
