@@ -75,18 +75,18 @@ class Scorer:
 
     def __init__(self, query: Query, statistics: Statistics) -> None:
         self._weights = [(term, statistics.idf(term) * (K1 + 1)) for term in query.terms]
-        self._mean_length = statistics.mean_length
+        self._norm = length_norm(statistics.mean_length)
 
     def score(self, counts: Mapping[str, int], length: int) -> float:
         """Score a chunk of `length` index tokens from how often it has each word."""
         total = 0.0
-        norm = length_norm(length, self._mean_length)
+        norm = self._norm[0] + self._norm[1] * length
         for term, weight in self._weights:
             if count := counts.get(term, 0):
                 total += weight * (count / (count + norm))
         return round(total, SCORE_DECIMALS)
 
 
-def length_norm(length: float, mean_length: float) -> float:
-    """What is added to a word's count in the saturation: more for a chunk longer than the mean."""
-    return K1 * (1 - B + B * length / mean_length)
+def length_norm(mean_length: float) -> tuple[float, float]:
+    """Return a and b of a + b * length: what joins a word's count in the saturation, more in longer chunks."""
+    return K1 * (1 - B), K1 * B / mean_length

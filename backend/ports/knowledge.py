@@ -78,9 +78,7 @@ class KnowledgeStore(Protocol):
         """Delete a document with its chunks and index entries; False when there was none."""
         ...
 
-    async def documents(
-        self, base_id: str, *, after: str | None, limit: int, descending: bool
-    ) -> tuple[Document, ...]:
+    async def documents(self, base_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Document, ...]:
         """Return up to `limit` documents ordered by name (code points), behind the document id `after`.
 
         Raises:

@@ -85,9 +85,7 @@ class FakeKnowledge:
         self._grow_version(stored)
         return True
 
-    async def documents(
-        self, base_id: str, *, after: str | None, limit: int, descending: bool
-    ) -> tuple[Document, ...]:
+    async def documents(self, base_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Document, ...]:
         ordered = sorted(await self.all_documents([base_id]), key=lambda document: document.name, reverse=descending)
         ids = [document.id for document in ordered]
         if after is not None and after not in ids:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from backend.domain.index_entries import IndexEntry
-from backend.domain.knowledge import KnowledgeBase
 
 
 class NumberedEntry(NamedTuple):

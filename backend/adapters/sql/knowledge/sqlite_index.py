@@ -57,7 +57,8 @@ class SqliteIndex:
         rows = sorted((entry.content_key, _SEPARATOR.join(entry.tokens)) for _, entry in entries)
         if not rows:
             return
-        connection.exec_driver_sql(f"INSERT INTO {_table(base_id)} (rowid, tokens) VALUES (?, ?)", rows)
+        table = _table(base_id)
+        connection.exec_driver_sql(f"INSERT INTO {table} (rowid, tokens) VALUES (?, ?)", rows)  # noqa: S608
         counts = sorted(_chunks_by_term(entries).items())
         if counts:
             connection.exec_driver_sql(_ADD_TO_TERM, [(base_id, term, count) for term, count in counts])
@@ -67,7 +68,7 @@ class SqliteIndex:
         keys = [(entry.content_key,) for _, entry in entries]
         if not keys:
             return
-        connection.exec_driver_sql(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", keys)
+        connection.exec_driver_sql(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", keys)  # noqa: S608
         counts = _chunks_by_term(entries)
         if counts:
             taken = [(count, base_id, term) for term, count in counts.items()]
@@ -96,6 +97,7 @@ class SqliteIndex:
 
 
 def _table(base_id: str) -> str:
+    """Quote the name of a base's table: ids are ours, and no id can break out of the quotes."""
     return '"' + (SEARCH_PREFIX + base_id).replace('"', '""') + '"'
 
 
@@ -118,9 +120,7 @@ def _words_here(query: Query, bases_by_term: Mapping[str, Mapping[str, int]], si
     return [term for term in query.leading if size.base_id in bases_by_term[term]]
 
 
-def _candidates(
-    connection: Connection, base_id: str, words: Sequence[str], limit: int
-) -> Sequence[tuple[int, str]]:
+def _candidates(connection: Connection, base_id: str, words: Sequence[str], limit: int) -> Sequence[tuple[int, str]]:
     if not words:
         return ()
     table = _table(base_id)
@@ -130,7 +130,7 @@ def _candidates(
             SELECT rowid AS key FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}), rowid LIMIT ?
         )
         SELECT best.key, content.tokens FROM best JOIN {table} AS content ON content.rowid = best.key
-        """,
+        """,  # noqa: S608
         (" OR ".join(f'"{word}"' for word in words), limit),
     )
     return [(key, text) for key, text in rows]

@@ -8,6 +8,8 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBina
 
 from backend.adapters.sql.schema import Instant, metadata, required
 
+__all__ = ["SEARCH_PREFIX", "chunk", "document", "knowledge_base", "knowledge_member", "metadata"]
+
 SEARCH_PREFIX = "search_"
 
 

@@ -1,0 +1,86 @@
+"""Values and stores for the contracts of knowledge."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from backend.adapters.sql.database import open_database
+from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
+from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
+from backend.adapters.sql.migrate import migrate
+from backend.domain.knowledge import Chunk, Document, KnowledgeBase
+from backend.ports.knowledge import KnowledgeStore, Retrieval
+from tests.fakes.store_knowledge import FakeKnowledge
+
+T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+
+
+class Knowledge(NamedTuple):
+    store: KnowledgeStore
+    retrieval: Retrieval
+
+
+@asynccontextmanager
+async def sql_knowledge(url: str) -> AsyncGenerator[Knowledge]:
+    database = open_database(url)
+    try:
+        await migrate(database)
+        yield Knowledge(SqlKnowledgeStore(database), SqlRetrieval(database))
+    finally:
+        await database.close()
+
+
+def fake_knowledge() -> Knowledge:
+    fake = FakeKnowledge()
+    return Knowledge(fake, fake)
+
+
+def make_base(base_id: str = "kb_a", *, tenant: str = "acme") -> KnowledgeBase:
+    return KnowledgeBase(
+        id=base_id,
+        tenant=tenant,
+        name=f"Base {base_id}",
+        summary="What we know",
+        topics=("rivers", "河流"),
+        routing_hint="Ask about rivers",
+        routing_keywords=("river",),
+        version=0,
+        created_at=T0,
+    )
+
+
+def make_document(
+    name: str, texts: Sequence[str], *, base_id: str = "kb_a", document_id: str = ""
+) -> tuple[Document, bytes, list[Chunk]]:
+    body = "\n\n".join(texts).encode()
+    document = Document(
+        id=document_id or f"doc_{base_id}_{name}",
+        knowledge_base_id=base_id,
+        name=name,
+        media_type="text/plain",
+        sha256="0" * 64,
+        size_bytes=len(body),
+        chunk_count=len(texts),
+        created_at=T0,
+    )
+    chunks = [
+        Chunk(
+            id=f"chunk_{document.id}_{ordinal}",
+            document_id=document.id,
+            ordinal=ordinal,
+            heading_path=("Guide", "河"),
+            text=text,
+            tokens=10,
+        )
+        for ordinal, text in enumerate(texts)
+    ]
+    return document, body, chunks
+
+
+async def put(
+    store: KnowledgeStore, name: str, texts: Sequence[str], *, base_id: str = "kb_a", document_id: str = ""
+) -> Document:
+    document, body, chunks = make_document(name, texts, base_id=base_id, document_id=document_id)
+    await store.put_document(document, body, chunks)
+    return document

@@ -1,0 +1,156 @@
+"""One contract for every `KnowledgeStore`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from backend.domain.knowledge import MemberRole
+from backend.ports.knowledge import KnowledgeStore
+from shared.errors import Conflict, NotFound
+from tests.contract.knowledge_cases import fake_knowledge, make_base, make_document, put, sql_knowledge
+
+
+@pytest.fixture(params=["fake", "sqlite", "postgresql"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
+    if request.param == "fake":
+        yield fake_knowledge().store
+        return
+    sqlite_url = f"sqlite+aiosqlite:///{tmp_path}/ballast.db"
+    url = sqlite_url if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    async with sql_knowledge(url) as knowledge:
+        yield knowledge.store
+
+
+async def test_a_base_comes_back_with_its_owner(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    (binding,) = await store.bindings("acme", "ann", None)
+    assert binding.base == make_base()
+    assert binding.role is MemberRole.OWNER
+
+
+async def test_bindings_are_those_of_the_member_and_tenant_by_id(store: KnowledgeStore) -> None:
+    for base_id in ("kb_c", "kb_a", "kb_b"):
+        await store.create_base(make_base(base_id), "ann")
+    await store.create_base(make_base("kb_d", tenant="other"), "ann")
+    await store.set_member("kb_b", "bob", MemberRole.READER)
+    assert [found.base.id for found in await store.bindings("acme", "ann", None)] == ["kb_a", "kb_b", "kb_c"]
+    assert [found.base.id for found in await store.bindings("acme", "ann", ["kb_c", "kb_d", "kb_x"])] == ["kb_c"]
+    assert [found.base.id for found in await store.bindings("acme", "bob", None)] == ["kb_b"]
+    assert await store.bindings("acme", "ann", []) == ()
+
+
+async def test_a_description_changes_and_the_version_does_not(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    changed = make_base().model_copy(update={"name": "New", "topics": (), "version": 99})
+    await store.update_base(changed)
+    (binding,) = await store.bindings("acme", "ann", None)
+    assert binding.base == changed.model_copy(update={"version": 0})
+
+
+async def test_members_are_set_changed_and_removed(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await store.set_member("kb_a", "bob", MemberRole.EDITOR)
+    await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
+    assert await store.members("kb_a") == {"ann": MemberRole.OWNER, "bob": MemberRole.RESTRICTED_ANALYST}
+    assert await store.remove_member("kb_a", "bob") is True
+    assert await store.remove_member("kb_a", "bob") is False
+    assert await store.members("kb_a") == {"ann": MemberRole.OWNER}
+
+
+async def test_the_last_owner_stays(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    with pytest.raises(Conflict):
+        await store.remove_member("kb_a", "ann")
+    with pytest.raises(Conflict):
+        await store.set_member("kb_a", "ann", MemberRole.READER)
+    assert await store.members("kb_a") == {"ann": MemberRole.OWNER}
+
+
+async def test_of_two_owners_who_leave_at_once_one_stays(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await store.set_member("kb_a", "bob", MemberRole.OWNER)
+    left = await asyncio.gather(
+        store.remove_member("kb_a", "ann"), store.remove_member("kb_a", "bob"), return_exceptions=True
+    )
+    assert sorted(type(outcome).__name__ for outcome in left) == ["Conflict", "bool"]
+    assert len(await store.members("kb_a")) == 1
+
+
+async def test_a_document_comes_back_with_body_and_chunks(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    document, body, chunks = make_document("a/河.md", ["one", "two"])
+    await store.put_document(document, body, chunks)
+    assert await store.find_document("kb_a", "a/河.md") == document
+    assert await store.document(document.id) == document
+    assert await store.document_body(document.id) == body
+    assert await store.chunks(document.id) == tuple(chunks)
+
+
+async def test_what_is_not_there_is_none(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    assert await store.find_document("kb_a", "x") is None
+    assert await store.find_document("kb_x", "x") is None
+    assert await store.document("doc_x") is None
+    assert await store.chunks("doc_x") == ()
+    assert await store.delete_document("kb_a", "x") is False
+    with pytest.raises(NotFound):
+        await store.document_body("doc_x")
+    with pytest.raises(NotFound):
+        await put(store, "a", ["one"], base_id="kb_x")
+
+
+async def test_a_namesake_is_replaced_whole(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await put(store, "a", ["one", "two"])
+    newer = await put(store, "a", ["three"], document_id="doc_newer")
+    assert await store.all_documents(["kb_a"]) == (newer,)
+    assert await store.document("doc_kb_a_a") is None
+    assert await store.chunks("doc_kb_a_a") == ()
+    assert [chunk.text for chunk in await store.chunks("doc_newer")] == ["three"]
+
+
+async def test_the_version_grows_with_every_change_of_documents(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    versions: list[int] = []
+    for change in (put(store, "a", ["one"]), put(store, "a", ["two"]), store.delete_document("kb_a", "a")):
+        await change
+        versions.append((await store.bindings("acme", "ann", None))[0].base.version)
+    assert versions == sorted(set(versions))
+    assert versions[0] > 0
+
+
+async def test_documents_are_paged_by_name_both_ways(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    names = ["B", "a", "b/c", "é", "河", "😀"]
+    for name in reversed(names):
+        await put(store, name, ["text"])
+    first = await store.documents("kb_a", after=None, limit=4, descending=False)
+    rest = await store.documents("kb_a", after=first[-1].id, limit=4, descending=False)
+    assert [document.name for document in first + rest] == names
+    down = await store.documents("kb_a", after=rest[0].id, limit=2, descending=True)
+    assert [document.name for document in down] == ["é", "b/c"]
+    with pytest.raises(NotFound):
+        await store.documents("kb_a", after="doc_x", limit=4, descending=False)
+
+
+async def test_writers_to_one_base_wait_for_each_other(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await asyncio.gather(*(put(store, f"n{number}", ["some words", "more words"]) for number in range(8)))
+    documents = await store.all_documents(["kb_a"])
+    assert [document.name for document in documents] == [f"n{number}" for number in range(8)]
+
+
+async def test_a_deleted_base_takes_everything_along(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await store.create_base(make_base("kb_b"), "ann")
+    gone = await put(store, "a", ["one"])
+    kept = await put(store, "a", ["one"], base_id="kb_b")
+    await store.delete_base("kb_a")
+    assert [found.base.id for found in await store.bindings("acme", "ann", None)] == ["kb_b"]
+    assert await store.members("kb_a") == {}
+    assert await store.document(gone.id) is None
+    assert await store.all_documents(["kb_a", "kb_b"]) == (kept,)
+    await store.create_base(make_base(), "ann")
+    assert await store.all_documents(["kb_a"]) == ()
