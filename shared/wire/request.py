@@ -1,0 +1,158 @@
+"""`ExecutionRequest` and its parts."""
+
+from pydantic import ValidationError
+
+from protos.execution.v1 import request_pb2 as pb
+from shared.models.execution import (
+    AccessMode,
+    DynamicBlock,
+    ExecutionRequest,
+    Knowledge,
+    KnowledgeBaseRef,
+    ToolDefinition,
+    TurnLimits,
+    User,
+)
+from shared.models.refusals import refusal_of
+from shared.wire.messages import content_from_proto, content_to_proto, message_to_proto, messages_from_proto
+from shared.wire.parameters import parameters_from_proto, parameters_to_proto
+from shared.wire.values import (
+    instant_from_proto,
+    instant_to_proto,
+    known,
+    object_from_proto,
+    object_to_proto,
+    optional,
+    require,
+    unwritable,
+)
+
+ACCESS_MODE_TO_PROTO = {
+    AccessMode.RESTRICTED: pb.ACCESS_MODE_RESTRICTED,
+    AccessMode.FULL: pb.ACCESS_MODE_FULL,
+}
+ACCESS_MODE_FROM_PROTO = {
+    pb.ACCESS_MODE_UNSPECIFIED: AccessMode.RESTRICTED,
+    pb.ACCESS_MODE_RESTRICTED: AccessMode.RESTRICTED,
+    pb.ACCESS_MODE_FULL: AccessMode.FULL,
+}
+REQUIRED_MESSAGES = ("user", "parameters", "knowledge", "limits")
+
+
+def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
+    """Write a request.
+
+    Raises:
+        InvalidRequest: a lone surrogate, or a JSON object that is none.
+    """
+    try:
+        return pb.ExecutionRequest(
+            request_id=request.request_id,
+            conversation_id=request.conversation_id,
+            turn_id=request.turn_id,
+            epoch=request.epoch,
+            user=pb.User(**dict(request.user)),
+            model=request.model,
+            parameters=parameters_to_proto(request.parameters),
+            system_prompt=request.system_prompt,
+            history=[message_to_proto(message) for message in request.history],
+            kb_meta_prompt=request.kb_meta_prompt,
+            dynamic_blocks=[pb.DynamicBlock(name=block.name, text=block.text) for block in request.dynamic_blocks],
+            prompt=None if request.prompt is None else content_to_proto(request.prompt),
+            sent_at=instant_to_proto(request.sent_at),
+            time_zone=request.time_zone,
+            knowledge=_knowledge_to_proto(request.knowledge),
+            tools=[_tool_to_proto(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)],
+            limits=pb.TurnLimits(**dict(request.limits)),
+            cache_key=request.cache_key,
+            deadline=instant_to_proto(request.deadline),
+        )
+    except ValueError as error:
+        raise unwritable(request) from error
+
+
+def request_from_proto(request: pb.ExecutionRequest) -> ExecutionRequest:
+    """Read a request.
+
+    Raises:
+        InvalidRequest: a value is missing or malformed; `param` names it.
+    """
+    for field in REQUIRED_MESSAGES:
+        require(request.HasField(field), field)
+    prompt = content_from_proto(request.prompt, "prompt") if request.HasField("prompt") else None
+    try:
+        return ExecutionRequest(
+            request_id=request.request_id,
+            conversation_id=request.conversation_id,
+            turn_id=request.turn_id,
+            epoch=request.epoch,
+            user=User(id=request.user.id, tenant=request.user.tenant, display_name=request.user.display_name),
+            model=request.model,
+            parameters=parameters_from_proto(request.parameters),
+            system_prompt=request.system_prompt,
+            history=messages_from_proto(request.history, "history"),
+            kb_meta_prompt=request.kb_meta_prompt,
+            dynamic_blocks=tuple(DynamicBlock(name=one.name, text=one.text) for one in request.dynamic_blocks),
+            prompt=prompt,
+            sent_at=instant_from_proto(request, "sent_at"),
+            time_zone=request.time_zone,
+            knowledge=_knowledge_from_proto(request.knowledge),
+            tools=tuple(_tool_from_proto(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)),
+            limits=_limits_from_proto(request.limits),
+            cache_key=request.cache_key,
+            deadline=instant_from_proto(request, "deadline"),
+        )
+    except ValidationError as error:
+        raise refusal_of(error) from error
+
+
+def _knowledge_to_proto(knowledge: Knowledge) -> pb.Knowledge:
+    bases = [
+        pb.KnowledgeBaseRef(id=base.id, name=base.name, access_mode=ACCESS_MODE_TO_PROTO[base.access_mode])
+        for base in knowledge.bases
+    ]
+    return pb.Knowledge(bases=bases, access_mode=ACCESS_MODE_TO_PROTO[knowledge.access_mode], ticket=knowledge.ticket)
+
+
+def _knowledge_from_proto(knowledge: pb.Knowledge) -> Knowledge:
+    bases = tuple(_base_from_proto(base, f"knowledge.bases[{index}]") for index, base in enumerate(knowledge.bases))
+    mode = known(ACCESS_MODE_FROM_PROTO, knowledge.access_mode, "knowledge.access_mode")
+    if any(base.access_mode == pb.ACCESS_MODE_UNSPECIFIED for base in knowledge.bases):
+        mode = AccessMode.RESTRICTED
+    try:
+        return Knowledge(bases=bases, access_mode=mode, ticket=knowledge.ticket)
+    except ValidationError as error:
+        raise refusal_of(error, "knowledge") from error
+
+
+def _base_from_proto(base: pb.KnowledgeBaseRef, place: str) -> KnowledgeBaseRef:
+    mode = known(ACCESS_MODE_FROM_PROTO, base.access_mode, f"{place}.access_mode")
+    return KnowledgeBaseRef(id=base.id, name=base.name, access_mode=mode)
+
+
+def _tool_to_proto(tool: ToolDefinition, place: str) -> pb.ToolDefinition:
+    return pb.ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        parameters=object_to_proto(tool.parameters, f"{place}.parameters"),
+        strict=tool.strict,
+    )
+
+
+def _tool_from_proto(tool: pb.ToolDefinition, place: str) -> ToolDefinition:
+    return ToolDefinition(
+        name=tool.name,
+        description=optional(tool, "description"),
+        parameters=object_from_proto(optional(tool, "parameters"), f"{place}.parameters"),
+        strict=optional(tool, "strict"),
+    )
+
+
+def _limits_from_proto(limits: pb.TurnLimits) -> TurnLimits:
+    try:
+        return TurnLimits(
+            max_knowledge_calls=limits.max_knowledge_calls,
+            max_model_calls=optional(limits, "max_model_calls"),
+        )
+    except ValidationError as error:
+        raise refusal_of(error, "limits") from error

@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from protos.execution.v1 import events_pb2, request_pb2
+from shared.models.events import ExecutionEvent
+from shared.models.openai_converter import OpenAIRequestConverter
+from shared.wire import event_from_proto, event_to_proto, request_from_proto, request_to_proto
+from tests.fakes.chat_shell_events import EVERY_EVENT
+from tests.fakes.chat_shell_requests import full_request
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "execution_v1"
+EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
+EVENT_FILES = [f"event_{index:02}_{event.type}" for index, event in enumerate(EVERY_EVENT)]
+
+
+def test_yesterdays_request_is_still_read():
+    received = request_pb2.ExecutionRequest.FromString((GOLDEN / "request.binpb").read_bytes())
+    assert request_from_proto(received) == full_request()
+
+
+def test_yesterdays_body_is_still_read():
+    body = json.loads((GOLDEN / "request.json").read_bytes())
+    assert OpenAIRequestConverter.to_execution_request(body) == full_request()
+
+
+@pytest.mark.parametrize(("name", "event"), list(zip(EVENT_FILES, EVERY_EVENT, strict=True)))
+def test_yesterdays_events_are_still_read(name: str, event: ExecutionEvent):
+    received = events_pb2.ExecutionEvent.FromString((GOLDEN / f"{name}.binpb").read_bytes())
+    assert event_from_proto(received) == event
+    assert EVENTS.validate_json((GOLDEN / f"{name}.json").read_bytes(), strict=True) == event
+
+
+def test_today_the_same_bytes_are_written():
+    assert request_to_proto(full_request()).SerializeToString() == (GOLDEN / "request.binpb").read_bytes()
+    for name, event in zip(EVENT_FILES, EVERY_EVENT, strict=True):
+        assert event_to_proto(event).SerializeToString() == (GOLDEN / f"{name}.binpb").read_bytes()
+
+
+def test_no_kind_of_event_is_forgotten():
+    kinds = get_args(get_args(ExecutionEvent)[0])
+    assert {type(event) for event in EVERY_EVENT} == set(kinds)
