@@ -13,7 +13,7 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 PYTEST := $(BIN)/python -m pytest
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
 PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
-PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=$(1) --mypy_grpc_out=$(1)
+PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1)
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
 

@@ -33,7 +33,10 @@ class Plan:
 
 
 def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
-    """Complete the settings with defaults that fit each other and with kept secrets; `model_port` is free for the demo model."""
+    """Complete the settings with defaults that fit each other and with kept secrets.
+
+    `model_port` is a free port for the demo model, should there be one.
+    """
     directory = var / _directory_name(environ)
     directory.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in environ.items() if value}

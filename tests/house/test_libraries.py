@@ -19,8 +19,10 @@ _OUTSIDE_OF_APP = {
     "grpc_reflection": ("chat_shell.adapters.grpc",),
     "pypdf": ("backend.adapters",),
     "redis": ("backend.adapters.redis",),
+    "prometheus_client": ("backend.adapters", "chat_shell.adapters"),
     "sqlalchemy": ("backend.adapters.sql", "backend.adapters.retrieval"),
     "starlette": ("backend.adapters.http", "chat_shell.adapters.http"),
+    "structlog": ("shared.telemetry", "backend.adapters", "chat_shell.adapters"),
     "uvicorn": ("backend.adapters.http", "chat_shell.adapters.http"),
     "yaml": ("chat_shell.adapters", "chat_shell.settings"),
 }  # fmt: skip
