@@ -1,6 +1,6 @@
 """Model calls for tests of adapters and directories."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chat_shell.ports import ModelCall
@@ -50,3 +50,7 @@ class StandingClock:
 
     def now(self) -> datetime:
         return self.instant
+
+
+FAR = StandingClock().instant + timedelta(minutes=10)
+"""A deadline that no test reaches."""

@@ -19,6 +19,7 @@ class Connection(asyncio.Protocol):
         self.number = number
         self.opened_at = time.monotonic()
         self.closed_at: float | None = None
+        self.bytes_sent = 0
         self._handler = handler
         self._on_closed = on_closed
         self._parser = httptools.HttpRequestParser(self)
@@ -43,6 +44,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self.closed_at is not None:
             raise ConnectionResetError("the client has left")
         self._transport.write(content)
+        self.bytes_sent += len(content)
         await self._may_write.wait()
 
     async def start(self, status: int, headers: dict[str, str]) -> None:

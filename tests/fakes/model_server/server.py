@@ -70,6 +70,11 @@ class FakeModelServer:
         """All connections so far."""
         return [connection.record for connection in self._connections]
 
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes written so far on all connections."""
+        return sum(connection.bytes_sent for connection in self._connections)
+
     def script(self, *replies: Reply, when: str | None = None) -> None:
         """Append replies, used up in order."""
         self._script.add(replies, when)
