@@ -34,6 +34,10 @@ class KnowledgeAllowance:
         """Whether the prompt leaves no room for a further result."""
         return self.used_tokens * 100 >= self.budget_tokens * REFUSAL_PERCENT
 
+    def has_room_for(self, text: str) -> bool:
+        """Whether a result still goes into the prompt."""
+        return not self.exhausted and self.after_text(text).used_tokens <= self.budget_tokens
+
     def after_call(self) -> "KnowledgeAllowance":
         """Count one call."""
         return replace(self, calls_left=self.calls_left - 1)

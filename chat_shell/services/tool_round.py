@@ -5,7 +5,7 @@ order, whichever tool ends first.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chat_shell.domain.documents import DocumentNumbers
 from chat_shell.domain.limits import KnowledgeAllowance
@@ -45,26 +45,34 @@ def finish_round(
 ) -> ToolRound:
     """Render answers in call order: number their documents, charge them, warn near the budget's end.
 
-    A knowledge result for which the ones before it left no room is withheld whole: nothing is cut.
+    Documents for which the results before them left no room are withheld whole: nothing is cut.
     """
     messages: list[ToolMessage] = []
     searches: list[SearchFinished] = []
     for one, answer in zip(calls, answers, strict=True):
-        is_knowledge = one.reads_knowledge
-        if is_knowledge and answer.documents and allowance.exhausted:
-            answer = ToolAnswer(text=texts.BUDGET_EXHAUSTED, failed=True)
-        text, results, numbers = _render(answer, numbers)
-        if is_knowledge and request.knowledge.access_mode is AccessMode.FULL:
-            text = allowance.with_warning(text)
-        allowance = allowance.after_text(text)
-        messages.append(ToolMessage(call_id=one.call.call_id, content=text))
+        rendered = _render(answer, numbers)
+        if answer.documents and one.reads_knowledge and not allowance.has_room_for(rendered.text):
+            rendered = _Rendered(texts.BUDGET_EXHAUSTED, (), numbers, failed=True)
+        elif rendered.results and request.knowledge.access_mode is AccessMode.FULL:
+            rendered = replace(rendered, text=allowance.with_warning(rendered.text))
+        numbers = rendered.numbers
+        allowance = allowance.after_text(rendered.text)
+        messages.append(ToolMessage(call_id=one.call.call_id, content=rendered.text))
         if one.search_query is not None:
-            searches.append(SearchFinished(call_id=one.call.call_id, failed=answer.failed, results=results))
+            searches.append(SearchFinished(call_id=one.call.call_id, failed=rendered.failed, results=rendered.results))
     return ToolRound(tuple(messages), tuple(searches), numbers, allowance)
 
 
-def _render(answer: ToolAnswer, numbers: DocumentNumbers) -> tuple[str, tuple[SearchResult, ...], DocumentNumbers]:
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    text: str
+    results: tuple[SearchResult, ...]
+    numbers: DocumentNumbers
+    failed: bool
+
+
+def _render(answer: ToolAnswer, numbers: DocumentNumbers) -> _Rendered:
     if not answer.documents:
-        return answer.text, (), numbers
+        return _Rendered(answer.text, (), numbers, answer.failed)
     numbered, numbers = numbers.number(answer.documents)
-    return numbered.text, numbered.results, numbers
+    return _Rendered(numbered.text, numbered.results, numbers, answer.failed)

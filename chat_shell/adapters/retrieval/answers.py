@@ -1,11 +1,11 @@
 """The shapes of the backend's internal knowledge answers; fields we do not know are ignored."""
 
-from typing import Any
+from typing import cast
 
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, model_validator
 
 from chat_shell.ports import KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
-from shared.models.execution import AccessMode
+from shared.models.execution import AccessMode, JsonObject
 
 
 class _Chunk(BaseModel):
@@ -18,23 +18,23 @@ class _Chunk(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """What a search brought; an access mode that is missing or unknown is restricted."""
+    """What a search brought; chunks are read in full mode only, and any mode but that is restricted."""
 
-    access_mode: AccessMode = AccessMode.RESTRICTED
+    access_mode: AccessMode
     whole: bool = False
-    data: tuple[Any, ...] = ()
+    data: tuple[_Chunk, ...] = ()
 
-    @field_validator("access_mode", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _restricted_unless_full(cls, mode: object) -> AccessMode:
-        return AccessMode.FULL if mode == AccessMode.FULL.value else AccessMode.RESTRICTED
+    def _restricted_unless_full(cls, answer: object) -> object:
+        if isinstance(answer, dict) and cast(JsonObject, answer).get("access_mode") == AccessMode.FULL.value:
+            return cast(JsonObject, answer)
+        return {"access_mode": AccessMode.RESTRICTED}
 
     def value(self) -> KnowledgeAnswer:
-        """Return the answer; chunks are read in full mode only."""
-        if self.access_mode is not AccessMode.FULL:
-            return KnowledgeAnswer(access_mode=self.access_mode, whole=False, chunks=())
-        chunks = (KnowledgeChunk(**_Chunk.model_validate(one).model_dump()) for one in self.data)
-        return KnowledgeAnswer(access_mode=self.access_mode, whole=self.whole, chunks=tuple(chunks))
+        """Return the answer."""
+        chunks = tuple(KnowledgeChunk(**one.model_dump()) for one in self.data)
+        return KnowledgeAnswer(access_mode=self.access_mode, whole=self.whole, chunks=chunks)
 
 
 class _Document(BaseModel):

@@ -1,0 +1,74 @@
+"""Documents, their numbers, and where the numbers are read from again."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat_shell.domain.citations import CitedDocument
+from chat_shell.domain.documents import DocumentNumbers, FoundDocument, numbers_in
+from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from shared.prompts.knowledge_base import BUDGET_WARNING
+from tests.fakes.model_scripted import call
+
+
+def found(name: str, text: str = "t") -> FoundDocument:
+    return FoundDocument(file_id=f"doc_{name}", title=name, metadata={"heading_path": ["A"]}, content=text, score=0.5)
+
+
+def exchange(content: str, tool: str = "knowledge_base_search", call_id: str = "c") -> tuple[Message, ...]:
+    calls = (call(tool, call_id=call_id),)
+    return (AssistantMessage(text="", tool_calls=calls), ToolMessage(call_id=call_id, content=content))
+
+
+def test_the_number_comes_first_and_the_content_last():
+    numbered, _ = DocumentNumbers().number([found("ä.md", '"x"')])
+    assert numbered.text == (
+        '{"documents": [{"document": 1, "title": "ä.md", "file_id": "doc_ä.md", '
+        '"heading_path": ["A"], "content": "\\"x\\""}]}'
+    )
+    assert [(hit.number, hit.file_id, hit.filename, hit.score) for hit in numbered.results] == [
+        (1, "doc_ä.md", "ä.md", 0.5)
+    ]
+
+
+def test_numbers_go_on_counting():
+    first, numbers = DocumentNumbers().number([found("a"), found("b")])
+    second, numbers = numbers.number([found("a")])
+    assert [hit.number for hit in (*first.results, *second.results)] == [1, 2, 3]
+    assert numbers.documents[3] == CitedDocument(file_id="doc_a", filename="a")
+
+
+@given(st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=3), max_size=4))
+def test_the_log_gives_the_numbers_back(searches: list[list[str]]):
+    numbers, history = DocumentNumbers(), tuple[Message, ...]()
+    for names in searches:
+        numbered, numbers = numbers.number([found(name) for name in names])
+        history += exchange(f"{numbered.text}\n\n{BUDGET_WARNING}")
+    assert numbers_in(history) == numbers
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "The knowledge base cannot answer this query.",
+        '{"documents": ',
+        '{"documents": 3}',
+        '{"documents": [{"document": 7}]}',
+        '{"documents": [{"document": 0, "file_id": "f", "title": "t"}]}',
+        '{"documents": [[[]]]}',
+        '{"documents"' + "[" * 100_000,
+    ],
+)
+def test_results_of_another_shape_name_no_documents(content: str):
+    assert numbers_in(exchange(content)) == DocumentNumbers()
+
+
+def test_only_our_own_tools_give_numbers():
+    content = json.dumps({"documents": [{"document": 7, "file_id": "f", "title": "t"}]})
+    assert 7 in numbers_in(exchange(content)).documents
+    assert numbers_in(exchange(content, tool="theirs")) == DocumentNumbers()
+    assert numbers_in((UserMessage(content=content), ToolMessage(call_id="c", content=content))) == DocumentNumbers()
+    reused_id = (*exchange("nothing found"), *exchange(content, tool="theirs"))
+    assert numbers_in(reused_id) == DocumentNumbers()

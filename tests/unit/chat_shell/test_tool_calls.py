@@ -1,0 +1,37 @@
+"""Arguments as models write them."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from chat_shell.domain.tool_calls import ArgumentsRejected, decode_arguments
+from shared.models.execution import JsonObject
+from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
+from tests.strategies import json_objects
+
+
+@given(json_objects())
+def test_objects_are_read_also_when_encoded_twice(arguments: JsonObject):
+    text = json.dumps(arguments)
+    assert decode_arguments(text) == arguments
+    assert decode_arguments(json.dumps(text)) == arguments
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_blank_arguments_are_an_empty_object(blank: str):
+    assert decode_arguments(blank) == {}
+
+
+@pytest.mark.parametrize("broken", ['{"a": ', "query", '"{"', "[" * 100_000, '{"a": "\\ud800"}'])
+def test_what_is_no_json_is_refused(broken: str):
+    with pytest.raises(ArgumentsRejected) as caught:
+        decode_arguments(broken)
+    assert caught.value.message == ARGUMENTS_NO_JSON
+
+
+@pytest.mark.parametrize("other", ["[]", "1", "null", '"\\"text\\""'])
+def test_what_is_no_object_is_refused(other: str):
+    with pytest.raises(ArgumentsRejected) as caught:
+        decode_arguments(other)
+    assert caught.value.message == ARGUMENTS_NO_OBJECT
