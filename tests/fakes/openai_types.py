@@ -24,8 +24,11 @@ ITEM_CLASSES: dict[str, type[BaseModel]] = {
     "file_search_call": openai_responses.ResponseFileSearchToolCall,
     "reasoning": openai_responses.ResponseReasoningItem,
 }
-OPENAI_EVENT_NAMES = {"error": "ResponseErrorEvent", "response.output_text.delta": "ResponseTextDeltaEvent"}
-OPENAI_EVENT_NAMES |= {"response.output_text.done": "ResponseTextDoneEvent"}
+OPENAI_EVENT_NAMES = {
+    "error": "ResponseErrorEvent",
+    "response.output_text.delta": "ResponseTextDeltaEvent",
+    "response.output_text.done": "ResponseTextDoneEvent",
+}
 
 
 def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:

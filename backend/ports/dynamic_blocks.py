@@ -1,0 +1,30 @@
+"""Request-scoped text that a deployment adds to a turn, behind the knowledge metadata."""
+
+from datetime import datetime
+from typing import Protocol
+
+from backend.domain.identity import Caller
+from shared.models.execution import DynamicBlock
+from shared.models.values import Value
+
+
+class TurnFacts(Value):
+    """What a block may depend on."""
+
+    caller: Caller
+    conversation_id: str
+    metadata: dict[str, str]
+    knowledge_base_ids: tuple[str, ...]
+    sent_at: datetime
+    time_zone: str
+
+
+class DynamicBlockSource(Protocol):
+    """Makes one named block; asked once a turn, before anything is stored or sent."""
+
+    async def block(self, facts: TurnFacts) -> DynamicBlock | None:
+        """Return this turn's block, or None for none.
+
+        Whatever it raises fails the turn as `Unavailable` before the first model call.
+        """
+        ...

@@ -1,0 +1,118 @@
+"""One turn from its first event to its stored end, whoever listens."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+from backend.domain.failures import report_of
+from backend.domain.response_object import Ending, failed
+from backend.domain.responses import ResponseStatus, StoredResponse
+from backend.services.supervision import outcome_of
+from backend.services.turn_inbox import TurnInbox
+from backend.services.turn_ports import Turn, TurnPorts
+from backend.services.turn_writer import TurnWriter
+from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InternalError, Unavailable
+from shared.models.events import ExecutionEvent, Usage
+from shared.models.execution import ExecutionRequest, remaining_seconds
+
+CHECKPOINT_SECONDS = 0.5
+DEADLINE_GRACE_SECONDS = 2.0
+"""chat_shell reports a passed deadline itself; this is for when it cannot."""
+
+SIGNAL_PAUSE_SECONDS = 1.0
+"""Between attempts to listen while the carrier of signals is away."""
+
+
+class RunTurn:
+    """Runs turns; each call is one task of the process."""
+
+    def __init__(self, ports: TurnPorts, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> None:
+        self._ports = ports
+        self._checkpoint_seconds = checkpoint_seconds
+
+    async def __call__(self, turn: Turn, opened: asyncio.Event) -> StoredResponse:
+        """Run a turn and return it as it ended; `opened` is set once its first events can be read.
+
+        Whatever breaks becomes a failed response with what was said so far. When the task itself is
+        cancelled nothing more is stored: the next start of a process finds the turn and closes it.
+        """
+        self._ports.observer.turn_started(turn.response, turn.request.request_id)
+        writer = TurnWriter(self._ports, turn)
+        outcome = await outcome_of(self._converse(turn, writer, opened))
+        ending = outcome if isinstance(outcome, Ending) else self._broken(turn, outcome)
+        response = await writer.finish(ending)
+        self._ports.observer.turn_finished(response)
+        return response
+
+    async def _converse(self, turn: Turn, writer: TurnWriter, opened: asyncio.Event) -> Ending:
+        await writer.open()
+        opened.set()
+        inbox = TurnInbox()
+        ended = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            reader = group.create_task(self._read(turn.request, inbox))
+            watcher = group.create_task(self._stop_when_asked(turn.response.id, reader))
+            group.create_task(self._keep_checkpoints(writer, ended))
+            while batch := await inbox.take():
+                await writer.write(batch)
+            watcher.cancel()
+            ended.set()
+        if writer.ending is not None:
+            return writer.ending
+        if reader.cancelled():
+            return Ending(status=ResponseStatus.CANCELLED)
+        return failed(report_of(reader.result()), Usage())
+
+    async def _read(self, request: ExecutionRequest, inbox: TurnInbox) -> BallastError:
+        """Read to the end of the stream; return why it may have ended early."""
+        left_seconds = remaining_seconds(request.deadline, self._ports.clock.now())
+        stream = cast(AsyncGenerator[tuple[ExecutionEvent, ...]], self._ports.chat_shell.execute(request))
+        try:
+            async with asyncio.timeout(left_seconds + DEADLINE_GRACE_SECONDS), aclosing(stream) as batches:
+                async for batch in batches:
+                    await inbox.put(batch)
+            return ChatShellUnavailable("The answer broke off.")
+        except TimeoutError:
+            return DeadlineExceeded("The turn took too long.")
+        except BallastError as error:
+            return error
+        finally:
+            inbox.close()
+
+    async def _stop_when_asked(self, response_id: str, reader: asyncio.Task[BallastError]) -> None:
+        """Cancel the reader once somebody has asked for it; what has arrived by then still counts."""
+        while True:
+            try:
+                await self._ports.signals.wait(response_id)
+            except Unavailable:
+                await asyncio.sleep(SIGNAL_PAUSE_SECONDS)
+            else:
+                reader.cancel()
+                return
+
+    async def _keep_checkpoints(self, writer: TurnWriter, ended: asyncio.Event) -> None:
+        while not await _is_set_within(ended, self._checkpoint_seconds):
+            await writer.checkpoint()
+
+    def _broken(self, turn: Turn, error: BaseException) -> Ending:
+        self._ports.observer.turn_broke(turn.response.id, error)
+        known = _first_known(error)
+        return failed(report_of(known or InternalError("The turn failed for an internal reason.")), Usage())
+
+
+async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
+def _first_known(error: BaseException) -> BallastError | None:
+    if isinstance(error, BallastError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next((known for known in map(_first_known, inner) if known is not None), None)
+    return None

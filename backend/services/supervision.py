@@ -1,0 +1,23 @@
+"""Running foreign or detached work so that its failure is a value."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+async def outcome_of(work: Coroutine[Any, Any, Result]) -> Result | BaseException:
+    """Run work to its end; return its result, or what it raised.
+
+    Cancelling the caller cancels the work, waits for its end and goes on as a cancellation.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+    error = task.exception()
+    return task.result() if error is None else error

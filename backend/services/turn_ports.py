@@ -1,0 +1,42 @@
+"""What the services of turns work with."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.domain.responses import StoredResponse
+from backend.ports.chat_shell import ChatShell
+from backend.ports.conversations import ConversationStore, TurnStore
+from backend.ports.events import EventLog, StopSignals
+from backend.ports.identity import Clock
+from backend.ports.observer import TurnObserver
+from shared.models.execution import ExecutionRequest
+
+
+@dataclass(frozen=True)
+class TurnPorts:
+    """The outside of a turn."""
+
+    chat_shell: ChatShell
+    conversations: ConversationStore
+    turns: TurnStore
+    events: EventLog
+    signals: StopSignals
+    clock: Clock
+    observer: TurnObserver
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn that has been stored and is about to run.
+
+    `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
+    stored writes nothing but events, which are dropped once it has ended and nobody reads.
+    """
+
+    request: ExecutionRequest
+    response: StoredResponse
+    log_length: int
+    next_sequence: int
+    is_stored: bool
+    with_results: bool
+    received_at: datetime

@@ -1,0 +1,132 @@
+"""All that a running turn writes: events for clients, messages for the log, and its end."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.domain.conversation_log import Entry
+from backend.domain.response_events import LoggedEvent
+from backend.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.domain.response_projection import ResponseProjection
+from backend.domain.responses import FinishedTurn, Item, StoredResponse
+from backend.domain.turn_log import TurnLog
+from backend.services.turn_ports import Turn, TurnPorts
+from shared.errors import Unavailable
+from shared.ids import new_id
+from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+
+FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
+"""Between attempts to store the end of a turn while the database is away, as when it restarts."""
+
+
+class TurnWriter:
+    """Writes one turn. `ending` is None until chat_shell has told how it ended."""
+
+    def __init__(self, ports: TurnPorts, turn: Turn) -> None:
+        self._ports = ports
+        self._turn = turn
+        self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
+        self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
+        self._kept_number = -1
+        self._checkpointed_number = -1
+        self._newest_delta_at: datetime | None = None
+        self.ending: Ending | None = None
+
+    async def open(self) -> None:
+        """Append the first events."""
+        await self._keep(self._projection.start())
+
+    async def write(self, batch: Sequence[ExecutionEvent]) -> None:
+        """Write what chat_shell has reported: first for clients, then for the log."""
+        logged: list[LoggedEvent] = []
+        for event in batch:
+            self._log.feed(event)
+            logged.extend(self._projection.feed(event))
+            if isinstance(event, TurnFinished):
+                self.ending = finished(event.finish_reason, event.usage)
+            elif isinstance(event, TurnFailed):
+                self.ending = failed(event.error, event.usage)
+        await self._keep(logged)
+        now = self._ports.clock.now()
+        self._observe(batch, now)
+        entries = self._log.complete_exchange(now)
+        if entries and self._turn.is_stored:
+            await self._append(entries)
+
+    async def checkpoint(self) -> None:
+        """Keep what was said so far, should this process die; nothing new, nothing written."""
+        if not self._turn.is_stored or self._kept_number == self._checkpointed_number:
+            return
+        number = self._kept_number
+        try:
+            await self._ports.turns.checkpoint(self._turn.response.id, self._projection.output(), number)
+        except Unavailable:
+            return
+        self._checkpointed_number = number
+
+    async def finish(self, ending: Ending) -> StoredResponse:
+        """Store the end, then tell it: the terminal event is sent for a stored response only."""
+        now = self._ports.clock.now()
+        body, last_events = self._projection.finish(ending, int(now.timestamp()))
+        ended = self._ended_turn(ending, body, now)
+        try:
+            if await self._store_end(ended):
+                await self._tell_end(last_events)
+        finally:
+            await self._ports.events.close(self._turn.response.id)
+        return ended.response
+
+    async def _tell_end(self, last_events: list[LoggedEvent]) -> None:
+        """Append the last events, unless ones before them got lost: readers then turn to what is stored."""
+        if last_events[0].sequence_number != self._kept_number + 1:
+            return
+        try:
+            await self._keep(last_events)
+        except Unavailable:
+            return
+
+    def _ended_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
+        response_id = self._turn.response.id
+        entries = self._log.end(now, is_success=ending.is_success)
+        items = tuple(
+            Item(id=item["id"], sequence=sequence, response_id=response_id, body=item)
+            for sequence, item in enumerate(body["output"], self._turn.next_sequence)
+        )
+        changes = {
+            "status": ending.status,
+            "body": body,
+            "log_end": self._log.length,
+            "items_end": self._turn.next_sequence + len(items),
+            "last_event": self._projection.last_number,
+        }
+        return FinishedTurn(response=self._turn.response.model_copy(update=changes), entries=entries, items=items)
+
+    async def _store_end(self, ended: FinishedTurn) -> bool:
+        if not self._turn.is_stored:
+            return True
+        for pause_seconds in FINISH_PAUSES_SECONDS:
+            try:
+                return await self._ports.turns.finish(ended)
+            except Unavailable:
+                await asyncio.sleep(pause_seconds)
+        return await self._ports.turns.finish(ended)
+
+    async def _keep(self, events: list[LoggedEvent]) -> None:
+        if events:
+            await self._ports.events.append(self._turn.response.id, events)
+            self._kept_number = events[-1].sequence_number
+
+    async def _append(self, entries: Sequence[Entry]) -> None:
+        length = self._log.length - len(entries)
+        await self._ports.turns.append(self._turn.response.conversation_id, length, entries)
+
+    def _observe(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
+        count = sum(isinstance(event, TextDelta | ReasoningDelta) for event in batch)
+        if not count:
+            return
+        since = self._newest_delta_at
+        if since is None:
+            self._ports.observer.first_delta((now - self._turn.received_at).total_seconds())
+        else:
+            self._ports.observer.deltas(count, (now - since).total_seconds())
+        self._newest_delta_at = now
