@@ -21,8 +21,8 @@ from chat_shell.domain.turn import (
 )
 from chat_shell.ports import Clock, Model, ModelCall, ModelDirectory, Tool, ToolContext, TurnObserver
 from chat_shell.services.model_answer import AnswerUnderway, RetryPolicy, fragments_of
+from chat_shell.services.run_tools import Toolbox
 from chat_shell.services.tool_round import finish_round, searches_started
-from chat_shell.services.toolbox import Toolbox
 from shared.errors import BallastError, DeadlineExceeded
 from shared.models.events import (
     ExecutionEvent,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from chat_shell.domain.documents import DocumentNumbers
 from chat_shell.domain.limits import KnowledgeAllowance
 from chat_shell.ports import ToolAnswer
-from chat_shell.services.toolbox import AdmittedCall
+from chat_shell.services.run_tools import AdmittedCall
 from shared.models.events import SearchFinished, SearchResult, SearchStarted
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import ToolMessage
