@@ -1,0 +1,119 @@
+"""The two real services with a recording fake model behind them, as child processes on free ports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+from openai import AsyncOpenAI, OpenAI
+
+from tests.fakes.model_server import FakeModelControl
+from tests.servers.ports import free_port
+from tests.servers.services import Launch, RunningService
+
+ADMIN_KEY = "admin-key-of-the-tests"
+SERVICE_TOKEN = "service-token-of-the-tests"
+SECRET = "secret-of-the-tests"
+MODEL = "fake-model"
+
+
+@dataclass
+class Pair:
+    """Both services and the fake model; `client(user)` speaks to them as that user."""
+
+    backend: RunningService
+    chat_shell: RunningService
+    model_server: RunningService
+    backend_url: str
+    chat_shell_http_url: str
+    chat_shell_grpc_target: str
+    model_url: str
+    keys: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
+
+    def key(self, user_id: str, role: str = "user", tenant: str = "default") -> str:
+        """Return a key of this user, made through the API at the first call."""
+        wanted = (user_id, role, tenant)
+        if wanted not in self.keys:
+            body = {"user_id": user_id, "role": role, "tenant": tenant}
+            answer = self.http(ADMIN_KEY).post("/v1/api_keys", json=body)
+            assert answer.status_code == 201, answer.text
+            self.keys[wanted] = answer.json()["key"]
+        return self.keys[wanted]
+
+    def http(self, key: str) -> httpx2.Client:
+        """Return a bare HTTP client."""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=30)
+
+    def client(self, user_id: str = "ann", *, max_retries: int = 0) -> OpenAI:
+        """Return the official client, which does not repeat calls unless asked to."""
+        return OpenAI(base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=max_retries)
+
+    def async_client(self, user_id: str = "ann") -> AsyncOpenAI:
+        """Return the official asynchronous client."""
+        return AsyncOpenAI(base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=0)
+
+    def control(self) -> FakeModelControl:
+        """Return the fake model's control."""
+        return FakeModelControl(self.model_url)
+
+    def wait_ready(self) -> None:
+        """Return when all three are ready."""
+        for service in (self.model_server, self.chat_shell, self.backend):
+            service.wait_ready()
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """How a pair differs from the default: SQLite, events in memory, gRPC between the two."""
+
+    http_door: bool = False
+    backend: Mapping[str, str] = field(default_factory=dict[str, str])
+    chat_shell: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def start_pair(launch: Launch, directory: Path, options: PairOptions | None = None) -> Pair:
+    """Start fake model, chat_shell and backend, and wait until they are ready."""
+    chosen = options or PairOptions()
+    backend_port, grpc_port, http_port, model_port = (free_port() for _ in range(4))
+    model_url = f"http://127.0.0.1:{model_port}/v1"
+    backend_url, http_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
+    directory.mkdir(parents=True, exist_ok=True)
+    model_server = launch(
+        "tests.fakes.model_server",
+        *("--port", str(model_port), "--model", MODEL),
+        settings={},
+        directory=directory,
+        ready_url=f"{model_url}/models",
+    )
+    chat_shell = launch(
+        "chat_shell",
+        settings={
+            "CHAT_SHELL_GRPC_PORT": str(grpc_port),
+            "CHAT_SHELL_HTTP_PORT": str(http_port),
+            "CHAT_SHELL_BACKEND_URL": backend_url,
+            "CHAT_SHELL_MODEL": MODEL,
+            "CHAT_SHELL_MODEL_BASE_URL": model_url,
+            "CHAT_SHELL_MODEL_API_KEY": "credential-of-the-provider",
+            "SERVICE_TOKEN": SERVICE_TOKEN,
+            **chosen.chat_shell,
+        },
+        directory=directory,
+        ready_url=f"{http_url}/readyz",
+    )
+    backend = launch(
+        "backend",
+        settings={
+            "BACKEND_PORT": str(backend_port),
+            "BACKEND_CHAT_SHELL_URL": http_url if chosen.http_door else f"grpc://127.0.0.1:{grpc_port}",
+            "BACKEND_ADMIN_KEY": ADMIN_KEY,
+            "BACKEND_SECRET": SECRET,
+            "SERVICE_TOKEN": SERVICE_TOKEN,
+            **chosen.backend,
+        },
+        directory=directory,
+        ready_url=f"{backend_url}/readyz",
+    )
+    pair = Pair(backend, chat_shell, model_server, backend_url, http_url, f"127.0.0.1:{grpc_port}", model_url)
+    pair.wait_ready()
+    return pair
