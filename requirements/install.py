@@ -27,7 +27,7 @@ def main(lock_name: str) -> None:
         return
     if not _PYTHON.exists():
         # without ensurepip (Debian packages it apart) the pip of this Python installs from outside
-        venv.create(_ENVIRONMENT, with_pip=find_spec("ensurepip") is not None)
+        venv.create(_ENVIRONMENT, clear=True, with_pip=find_spec("ensurepip") is not None)
     _install(lock_name)
 
 

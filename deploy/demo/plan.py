@@ -29,7 +29,7 @@ class Plan:
     backend_url: str
     admin_key: str
     directory: Path
-    has_demo_model: bool
+    demo_model_url: str | None
 
 
 def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
@@ -54,7 +54,14 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
         Start(_child("chat_shell", (), settings, directory), f"{chat_shell_url}/readyz"),
         Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
     )
-    return Plan(starts, backend_url, settings["BACKEND_ADMIN_KEY"], directory, has_demo_model=bool(model))
+    return Plan(
+        starts,
+        backend_url,
+        settings["BACKEND_ADMIN_KEY"],
+        directory,
+        settings.get("CHAT_SHELL_MODEL_BASE_URL", ""),
+        bool(model),
+    )
 
 
 def _directory_name(environ: Mapping[str, str]) -> str:

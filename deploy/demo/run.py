@@ -27,13 +27,13 @@ _QUESTION = "How soon must a page be acknowledged, and what happens when nobody 
 _RESTRICTED_QUESTION = "What does Harrow & Finch pay for a parcel?"
 
 
-def main() -> int:
-    """Run until told to stop; returns the exit code."""
+def main(var: Path) -> int:
+    """Run until told to stop; returns the exit code. Logs, keys and secrets go below `var`."""
     for number in _STOP_SIGNALS:
         signal.signal(number, _interrupt)
     children: list[Child] = []
     try:
-        planned = plan(os.environ, ROOT / "var", _free_port())
+        planned = plan(os.environ, var, _free_port())
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
@@ -91,11 +91,10 @@ def _watch(children: Sequence[Child]) -> int:
 
 
 def _announce(planned: Plan, demo: Demo) -> None:
-    model = (
-        "the demo model (a stand-in without a model behind it)" if planned.has_demo_model else "the configured model"
-    )
+    print(f"Ballast runs. Logs: {os.path.relpath(planned.directory)}/*.log. Ctrl-C stops it.")
+    if planned.demo_model_url:
+        print(f"The model is demo-model, a stand-in that quotes what it finds.\nMODEL_URL={planned.demo_model_url}")
     print(
-        f"Ballast runs with {model}. Logs: {_short(planned.directory)}/*.log. Ctrl-C stops it.",
         f"BACKEND_URL={planned.backend_url}",
         f"USER_KEY={demo.user_key}",
         f"RESTRICTED_KEY={demo.restricted_key}",
@@ -103,7 +102,7 @@ def _announce(planned: Plan, demo: Demo) -> None:
         "A streamed answer with citations from the handbook:",
         curl_line(planned.backend_url, demo.user_key, demo.handbook_id, _QUESTION),
         "",
-        "A restricted member, who may search and never read:",
+        "A restricted member, whose model never sees the text:",
         curl_line(planned.backend_url, demo.restricted_key, demo.contracts_id, _RESTRICTED_QUESTION),
         sep="\n",
         flush=True,
@@ -118,9 +117,5 @@ def curl_line(backend_url: str, key: str, base_id: str, question: str) -> str:
     return f"curl -sN {backend_url}/v1/responses {headers} -d '{body}'"
 
 
-def _short(directory: Path) -> Path:
-    return directory.relative_to(ROOT)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(sys.argv[1]) if sys.argv[1:] else ROOT / "var"))

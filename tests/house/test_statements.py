@@ -10,7 +10,7 @@ _RIMS = (
     "backend/adapters/http/",
     "chat_shell/adapters/http/",
     "chat_shell/adapters/grpc/",
-    "chat_shell/services/run_tools.py",
+    "chat_shell/services/toolbox.py",
 )
 _AMBIENT = frozenset(
     {

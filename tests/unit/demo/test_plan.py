@@ -45,14 +45,14 @@ def test_a_configured_model_replaces_the_demo_model(tmp_path: Path):
     ):
         planned = plan(settings, tmp_path, 9999)
         assert [start.child.name for start in planned.starts] == ["chat_shell", "backend"]
-        assert not planned.has_demo_model
+        assert planned.demo_model_url is None
 
 
 def test_the_demo_model_is_where_chat_shell_looks_for_it(tmp_path: Path):
     planned = plan({}, tmp_path, 9999)
     base_url = environment_of(planned, "chat_shell")["CHAT_SHELL_MODEL_BASE_URL"]
     assert planned.starts[0].ready_url == f"{base_url}/models"
-    assert base_url == "http://127.0.0.1:9999/v1"
+    assert base_url == planned.demo_model_url == "http://127.0.0.1:9999/v1"
     assert "9999" in planned.starts[0].child.command
 
 
