@@ -54,14 +54,8 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
         Start(_child("chat_shell", (), settings, directory), f"{chat_shell_url}/readyz"),
         Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
     )
-    return Plan(
-        starts,
-        backend_url,
-        settings["BACKEND_ADMIN_KEY"],
-        directory,
-        settings.get("CHAT_SHELL_MODEL_BASE_URL", ""),
-        bool(model),
-    )
+    demo_model_url = settings["CHAT_SHELL_MODEL_BASE_URL"] if model else None
+    return Plan(starts, backend_url, settings["BACKEND_ADMIN_KEY"], directory, demo_model_url)
 
 
 def _directory_name(environ: Mapping[str, str]) -> str:
