@@ -121,7 +121,7 @@ class SqlConversationStore:
             parameters["where_end"] = end
 
         def work(connection: Connection) -> tuple[Entry, ...]:
-            return to_entries(conversation_id, connection.execute(query, parameters).tuples().all())
+            return to_entries(conversation_id, connection.execute(query, parameters).all())
 
         return await self._database.read(work)
 

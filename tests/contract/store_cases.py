@@ -1,0 +1,145 @@
+"""Values and stores for the contracts of conversations, turns and keys."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from backend.adapters.sql.api_keys import SqlApiKeyStore
+from backend.adapters.sql.conversations import SqlConversationStore
+from backend.adapters.sql.database import Database, open_database
+from backend.adapters.sql.migrate import migrate
+from backend.adapters.sql.turns import SqlTurnStore
+from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.responses import Conversation, FinishedTurn, Item, NewTurn, ResponseStatus, StoredResponse
+from backend.ports.conversations import ConversationStore, TurnStore
+from backend.ports.identity import ApiKeyStore
+from shared.models.execution import ToolDefinition
+from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage
+from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.fakes.store_conversations import FakeConversationStore
+from tests.fakes.store_state import StoreState
+from tests.fakes.store_turns import FakeTurnStore
+
+T0 = datetime(2026, 11, 22, 9, 30, 15, 123456, tzinfo=UTC)
+KINDS = ("fake", "sqlite", "postgresql")
+
+
+class Stores(NamedTuple):
+    conversations: ConversationStore
+    turns: TurnStore
+    api_keys: ApiKeyStore
+
+
+def database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
+    if kind == "sqlite":
+        return f"sqlite+aiosqlite:///{directory}/ballast.db"
+    return request.getfixturevalue("postgres_url")
+
+
+@asynccontextmanager
+async def migrated(url: str) -> AsyncGenerator[Database]:
+    database = open_database(url)
+    try:
+        await migrate(database)
+        yield database
+    finally:
+        await database.close()
+
+
+def sql_stores(database: Database) -> Stores:
+    return Stores(SqlConversationStore(database), SqlTurnStore(database), SqlApiKeyStore(database))
+
+
+@asynccontextmanager
+async def open_stores(kind: str, request: pytest.FixtureRequest, directory: Path) -> AsyncGenerator[Stores]:
+    if kind == "fake":
+        state = StoreState()
+        yield Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state))
+        return
+    async with migrated(database_url(kind, request, directory)) as database:
+        yield sql_stores(database)
+
+
+def make_conversation(conversation_id: str = "conv_a", **changes: Any) -> Conversation:
+    tool = ToolDefinition(name="now", description=None, parameters={"type": "object"}, strict=True)
+    conversation = Conversation(
+        id=conversation_id,
+        tenant="acme",
+        user_id="ann",
+        created_at=T0,
+        metadata={"topic": "河流"},
+        log_length=0,
+        epoch=0,
+        model="model-a",
+        instructions="Be brief.\x00",
+        functions=(tool,),
+        knowledge_base_ids=("kb_a", "kb_b"),
+        cache_key="key",
+        running_response_id=None,
+        latest_response_id=None,
+    )
+    return conversation.model_copy(update=changes)
+
+
+def make_entry(position: int, text: str = "hello", turn_id: str = "resp_a") -> Entry:
+    message: HistoryMessage = UserMessage(content=text) if position % 2 == 0 else AssistantMessage(text=text)
+    kind = EntryKind.USER if position % 2 == 0 else EntryKind.ASSISTANT
+    return Entry(position=position, epoch=0, turn_id=turn_id, kind=kind, message=message, created_at=T0)
+
+
+def make_item(sequence: int, response_id: str | None = "resp_a", item_id: str = "") -> Item:
+    name = item_id or f"msg_{sequence}"
+    return Item(id=name, sequence=sequence, response_id=response_id, body={"type": "message", "id": name, "a": 1})
+
+
+def make_response(response_id: str = "resp_a", conversation_id: str = "conv_a", **changes: Any) -> StoredResponse:
+    response = StoredResponse(
+        id=response_id,
+        tenant="acme",
+        user_id="ann",
+        conversation_id=conversation_id,
+        created_at=T0,
+        status=ResponseStatus.IN_PROGRESS,
+        background=False,
+        body={"id": response_id, "output": [], "z": 1, "a": [None, 1.5, "é"]},
+        input_items=({"type": "message", "id": "msg_0"},),
+        log_end=None,
+        items_end=None,
+        last_event=0,
+        replica="replica-a",
+    )
+    return response.model_copy(update=changes)
+
+
+def make_turn(length: int | None = None, response_id: str = "resp_a", conversation_id: str = "conv_a") -> NewTurn:
+    """One user message on a log of that length; None starts the conversation."""
+    start = length or 0
+    conversation = make_conversation(
+        conversation_id, log_length=start + 1, running_response_id=response_id, latest_response_id=response_id
+    )
+    return NewTurn(
+        conversation=conversation,
+        expected_log_length=length,
+        response=make_response(response_id, conversation_id),
+        entries=(make_entry(start, f"question {response_id}", response_id),),
+        items=(make_item(start, response_id),),
+    )
+
+
+def make_end(length: int, response_id: str = "resp_a", conversation_id: str = "conv_a") -> FinishedTurn:
+    """One answer on a log of that length."""
+    response = make_response(
+        response_id,
+        conversation_id,
+        status=ResponseStatus.COMPLETED,
+        body={"id": response_id, "output": [{"type": "message"}]},
+        log_end=length + 1,
+        items_end=length + 1,
+        last_event=7,
+    )
+    entries = (make_entry(length, f"answer {response_id}", response_id),)
+    return FinishedTurn(response=response, entries=entries, items=(make_item(length, response_id),))

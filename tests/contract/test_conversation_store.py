@@ -1,0 +1,155 @@
+"""One contract for every `ConversationStore`."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.responses import Item
+from backend.ports.conversations import ConversationStore
+from shared.errors import NotFound, TurnRunning
+from shared.models.messages import (
+    AssistantMessage,
+    HistoryMessage,
+    ImageDetail,
+    ImagePart,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from tests.contract.store_cases import (
+    KINDS,
+    T0,
+    Stores,
+    make_conversation,
+    make_entry,
+    make_item,
+    make_turn,
+    open_stores,
+)
+
+
+@pytest.fixture(params=KINDS)
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stores]:
+    async with open_stores(request.param, request, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(stores: Stores) -> ConversationStore:
+    return stores.conversations
+
+
+async def test_a_conversation_comes_back_whole(store: ConversationStore) -> None:
+    await store.create(make_conversation(), (), ())
+    assert await store.find("conv_a") == make_conversation()
+    assert await store.find("conv_b") is None
+
+
+async def test_instants_keep_their_moment_and_have_a_zone(store: ConversationStore) -> None:
+    elsewhere = datetime(2026, 6, 1, 8, 0, tzinfo=timezone(timedelta(hours=8)))
+    await store.create(make_conversation(created_at=elsewhere), (), ())
+    found = await store.find("conv_a")
+    assert found is not None
+    assert found.created_at == elsewhere
+    assert found.created_at.tzinfo is not None
+
+
+async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationStore) -> None:
+    image = ImagePart(url="data:image/png;base64,AA==", detail=ImageDetail.LOW)
+    messages: list[HistoryMessage | None] = [
+        UserMessage(content='tab\t, nul \x00, 河, \u2028, "quote", </time>'),
+        UserMessage(content=(TextPart(text="look"), image)),
+        AssistantMessage(text="", tool_calls=(ToolCall(call_id="c1", name="now", arguments='{ "a":1.0 }'),)),
+        ToolMessage(call_id="c1", content="09:30"),
+        None,
+    ]
+    kinds = (EntryKind.DYNAMIC_CONTEXT, EntryKind.USER, EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, EntryKind.VOID)
+    entries = tuple(
+        Entry(position=place, epoch=place // 2, turn_id=f"t{place}", kind=kind, message=message, created_at=T0)
+        for place, (kind, message) in enumerate(zip(kinds, messages, strict=True))
+    )
+    await store.create(make_conversation(log_length=5), entries, ())
+    assert await store.log("conv_a") == entries
+    assert await store.log("conv_a", 2) == entries[:2]
+    assert await store.log("conv_a", 0) == ()
+    assert await store.log("conv_b") == ()
+
+
+async def test_metadata_is_replaced(store: ConversationStore) -> None:
+    await store.create(make_conversation(), (), ())
+    await store.set_metadata("conv_a", {"b": "2"})
+    await store.set_metadata("conv_b", {"b": "2"})
+    assert await store.find("conv_a") == make_conversation(metadata={"b": "2"})
+
+
+async def test_an_append_goes_on_where_the_log_ends(store: ConversationStore) -> None:
+    await store.create(make_conversation(log_length=1), (make_entry(0),), (make_item(0),))
+    await store.append("conv_a", 1, (make_entry(1), make_entry(2)), (make_item(1, None),))
+    assert [entry.position for entry in await store.log("conv_a")] == [0, 1, 2]
+    assert await store.all_items("conv_a", 2) == (make_item(0), make_item(1, None))
+    found = await store.find("conv_a")
+    assert found is not None
+    assert found.log_length == 3
+
+
+async def test_an_append_at_the_wrong_length_leaves_nothing(store: ConversationStore) -> None:
+    await store.create(make_conversation(log_length=1), (make_entry(0),), (make_item(0),))
+    with pytest.raises(TurnRunning):
+        await store.append("conv_a", 0, (make_entry(0),), (make_item(1),))
+    with pytest.raises(TurnRunning):
+        await store.append("conv_a", 1, (make_entry(1),), (make_item(0),))
+    with pytest.raises(NotFound):
+        await store.append("conv_b", 0, (make_entry(0),), ())
+    assert await store.log("conv_a") == (make_entry(0),)
+    assert await store.all_items("conv_a", 9) == (make_item(0),)
+
+
+async def test_a_running_turn_keeps_others_out(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    with pytest.raises(TurnRunning):
+        await stores.conversations.append("conv_a", 1, (make_entry(1),), ())
+    with pytest.raises(TurnRunning):
+        await stores.conversations.delete("conv_a")
+    assert len(await stores.conversations.log("conv_a")) == 1
+
+
+async def test_a_deleted_conversation_is_gone_with_log_and_items(store: ConversationStore) -> None:
+    await store.create(make_conversation(log_length=1), (make_entry(0),), (make_item(0),))
+    await store.create(make_conversation("conv_b", log_length=1), (make_entry(0),), (make_item(0),))
+    await store.delete("conv_a")
+    await store.delete("conv_a")
+    assert await store.find("conv_a") is None
+    assert await store.log("conv_a") == ()
+    assert await store.all_items("conv_a", 9) == ()
+    assert await store.log("conv_b") == (make_entry(0),)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+async def test_pages_of_items_meet_without_gap_or_overlap(store: ConversationStore, descending: bool) -> None:
+    items = [make_item(sequence) for sequence in range(7)]
+    await store.create(make_conversation(), (), items)
+    seen: list[Item] = []
+    while page := await store.items("conv_a", after=seen[-1].id if seen else None, limit=3, descending=descending):
+        assert len(page) <= 3
+        seen.extend(page)
+    assert seen == (items[::-1] if descending else items)
+
+
+async def test_a_page_behind_an_item_of_elsewhere_is_refused(store: ConversationStore) -> None:
+    await store.create(make_conversation(), (), (make_item(0),))
+    await store.create(make_conversation("conv_b"), (), (make_item(0, item_id="msg_b"),))
+    with pytest.raises(NotFound) as caught:
+        await store.items("conv_a", after="msg_b", limit=3, descending=False)
+    assert caught.value.param == "after"
+
+
+async def test_one_item_is_found_in_its_conversation_only(store: ConversationStore) -> None:
+    await store.create(make_conversation(), (), (make_item(0), make_item(1)))
+    await store.create(make_conversation("conv_b"), (), (make_item(0, None),))
+    assert await store.find_item("conv_a", "msg_1") == make_item(1)
+    assert await store.find_item("conv_b", "msg_0") == make_item(0, None)
+    assert await store.find_item("conv_b", "msg_1") is None
