@@ -151,12 +151,12 @@ def _sum_scores(by_term: Mapping[str, _Postings], query: Query, statistics: Stat
     fixed, by_length = length_norm(statistics.mean_length)
     for term in query.terms:
         postings = by_term[term]
-        count = postings["count"].astype(np.float64)
-        norm = fixed + by_length * postings["length"]
-        scores[postings["number"]] += statistics.idf(term) * (K1 + 1) * (count / (count + norm))
+        count, length = postings["count"].astype(np.float64), postings["length"].astype(np.float64)
+        scores[postings["number"]] += statistics.idf(term) * (K1 + 1) * (count / (count + (fixed + by_length * length)))
         if term in query.leading:
             is_led[postings["number"]] = True
-    return np.round(np.where(is_led, scores, 0.0), SCORE_DECIMALS)
+    scores[~is_led] = 0.0
+    return scores.round(SCORE_DECIMALS)
 
 
 def _name_best(
@@ -183,7 +183,7 @@ def _read_keys(
     if not len(places):
         return []
     owners = np.searchsorted(np.array(starts), places, side="right") - 1
-    owner_ids = [base_ids[owner] for owner in owners]
+    owner_ids = [base_ids[int(owner)] for owner in owners]
     numbers = (places - np.array(starts)[owners]).tolist()
     wanted = {"places": places.tolist(), "base_ids": owner_ids, "numbers": numbers, "limit": limit}
     owner_of = dict(zip(places.tolist(), owner_ids, strict=True))

@@ -1,0 +1,62 @@
+"""Which format a document has."""
+
+from shared.errors import UnsupportedValue
+
+TEXT = "text/plain"
+MARKDOWN = "text/markdown"
+HTML = "text/html"
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+READABLE = (TEXT, MARKDOWN, HTML, PDF, DOCX)
+
+_BY_HEADER = {
+    **{media_type: media_type for media_type in READABLE},
+    "text/x-markdown": MARKDOWN,
+    "application/xhtml+xml": HTML,
+    "text/csv": TEXT,
+    "text/tab-separated-values": TEXT,
+}
+_BY_ENDING = {
+    "txt": TEXT,
+    "text": TEXT,
+    "log": TEXT,
+    "csv": TEXT,
+    "tsv": TEXT,
+    "md": MARKDOWN,
+    "markdown": MARKDOWN,
+    "htm": HTML,
+    "html": HTML,
+    "xhtml": HTML,
+    "pdf": PDF,
+    "docx": DOCX,
+}
+_SAYS_NOTHING = ("", "application/octet-stream", "application/x-www-form-urlencoded", "binary/octet-stream")
+"""What clients send that were not told a type, curl's `--data-binary` among them."""
+
+_UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii")
+
+
+def media_type_of(header: str | None, name: str) -> str:
+    """Return one of `READABLE`: what the Content-Type header says, or else the ending of the name.
+
+    Raises:
+        UnsupportedValue: neither names a format that is read, or the header names another encoding than UTF-8.
+    """
+    said, _, parameters = (header or "").partition(";")
+    media_type = said.strip().lower()
+    if media_type in _SAYS_NOTHING:
+        media_type = _BY_ENDING.get(name.rpartition(".")[2].lower() if "." in name else "", "")
+    if media_type not in _BY_HEADER:
+        what = f"'{media_type}'" if media_type else f"the type of '{name}'"
+        raise UnsupportedValue(
+            f"Cannot read {what}: documents are text, Markdown, HTML, PDF or DOCX.", param="Content-Type"
+        )
+    if _charset(parameters) not in _UTF8:
+        raise UnsupportedValue("Text must be encoded as UTF-8.", param="Content-Type")
+    return _BY_HEADER[media_type]
+
+
+def _charset(parameters: str) -> str:
+    pairs = (parameter.partition("=") for parameter in parameters.lower().split(";"))
+    return next((value.strip(" \"'") for key, _, value in pairs if key.strip() == "charset"), "")

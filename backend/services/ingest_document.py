@@ -1,0 +1,87 @@
+"""Putting a document into a base: read, cut, index."""
+
+import asyncio
+from hashlib import sha256
+from typing import NamedTuple
+
+from backend.domain.access import require_write
+from backend.domain.chunking import cut_into_pieces
+from backend.domain.identity import Caller
+from backend.domain.knowledge import Chunk, Document
+from backend.domain.media_types import media_type_of
+from backend.ports.documents import DocumentReader
+from backend.ports.identity import Clock
+from backend.ports.knowledge import KnowledgeStore
+from backend.services.knowledge_access import find_binding
+from shared.errors import InvalidRequest
+from shared.ids import IdPrefix, new_id
+from shared.tokens import estimate_tokens
+
+MAX_NAME_CHARACTERS = 512
+
+
+class NewDocument(NamedTuple):
+    """A document as a client sends it; `content_type` is its header, where it sent one."""
+
+    name: str
+    content_type: str | None
+    body: bytes
+
+
+class IngestDocument:
+    """Stores documents with their chunks. The same bytes under the same name again change nothing."""
+
+    def __init__(self, store: KnowledgeStore, reader: DocumentReader, clock: Clock) -> None:
+        self._store = store
+        self._reader = reader
+        self._clock = clock
+
+    async def put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
+        """Store a document; return it as stored, and whether its name is new. A replaced one keeps its id.
+
+        Raises:
+            NotFound: the caller is no member.
+            PermissionDenied: he may not write.
+            InvalidRequest: the name or the document cannot be taken; `param` says which.
+        """
+        require_write(await find_binding(self._store, caller, base_id))
+        _check_name(new.name)
+        media_type = media_type_of(new.content_type, new.name)
+        digest = sha256(new.body).hexdigest()
+        earlier = await self._store.find_document(base_id, new.name)
+        if earlier is not None and (earlier.sha256, earlier.media_type) == (digest, media_type):
+            return earlier, False
+        document_id = earlier.id if earlier is not None else new_id(IdPrefix.DOCUMENT)
+        blocks = await self._reader.read(new.body, media_type)
+        pieces = await asyncio.to_thread(cut_into_pieces, blocks)
+        chunks = [
+            Chunk(
+                id=new_id(IdPrefix.CHUNK),
+                document_id=document_id,
+                ordinal=ordinal,
+                heading_path=piece.heading_path,
+                text=piece.text,
+                tokens=estimate_tokens(piece.text),
+            )
+            for ordinal, piece in enumerate(pieces)
+        ]
+        document = Document(
+            id=document_id,
+            knowledge_base_id=base_id,
+            name=new.name,
+            media_type=media_type,
+            sha256=digest,
+            size_bytes=len(new.body),
+            chunk_count=len(chunks),
+            created_at=self._clock.now(),
+        )
+        await self._store.put_document(document, new.body, chunks)
+        return document, earlier is None
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable() or name != name.strip():
+        raise InvalidRequest(
+            f"A document's name is 1 to {MAX_NAME_CHARACTERS} printable characters without blanks around them.",
+            param="name",
+        )

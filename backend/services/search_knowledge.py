@@ -1,0 +1,25 @@
+"""A member's own search of one base."""
+
+from backend.domain.access import require_read
+from backend.domain.identity import Caller
+from backend.domain.knowledge import Hit
+from backend.ports.knowledge import KnowledgeStore, Retrieval
+from backend.services.knowledge_access import find_binding
+
+
+class SearchKnowledge:
+    """Finds chunks for who may read them."""
+
+    def __init__(self, store: KnowledgeStore, retrieval: Retrieval) -> None:
+        self._store = store
+        self._retrieval = retrieval
+
+    async def search(self, caller: Caller, base_id: str, query: str, limit: int) -> tuple[Hit, ...]:
+        """Return the best chunks, best first.
+
+        Raises:
+            NotFound: the caller is no member.
+            PermissionDenied: he is restricted.
+        """
+        require_read(await find_binding(self._store, caller, base_id))
+        return await self._retrieval.search([base_id], query, limit)
