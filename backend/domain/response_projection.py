@@ -102,7 +102,7 @@ class ResponseProjection:
         drafts = [*self._close_call(status), *self._close_searches()]
         body = ended_body(self._body, self.output(), ending, now_seconds)
         if ending.error is not None:
-            drafts.append(_error_draft(ending.error))
+            drafts.append(error_event(ending.error))
         shown = shown_body(body, with_results=self._with_results)
         drafts.append({"type": TERMINAL_EVENTS[ending.status], "response": shown})
         return body, self._numbered(drafts)
@@ -179,7 +179,7 @@ class ResponseProjection:
         ]
 
 
-def _error_draft(report: ErrorReport) -> Draft:
+def error_event(report: ErrorReport) -> Draft:
     """Tell a failure in both forms: nested for the Open Responses rules, flat for OpenAI's types."""
     flat = {"code": response_error(report)["code"], "message": report.message, "param": report.param}
     return {"type": "error", **flat, "error": {"type": report.type, **flat}}

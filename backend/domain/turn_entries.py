@@ -6,7 +6,6 @@ from datetime import datetime
 from backend.domain.conversation_log import Entry, EntryKind
 from backend.domain.responses import Item, ItemBody
 from backend.domain.turn_input import TurnInput
-from backend.domain.turn_origin import TurnOrigin
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.time_suffix import with_time_suffix
@@ -21,10 +20,9 @@ class TurnStamp(Value):
     time_zone: str
 
 
-def given_entries(origin: TurnOrigin, read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
+def given_entries(read: TurnInput, position: int, stamp: TurnStamp) -> tuple[Entry, ...]:
     """Make the entries of the history that the input brought, as given."""
-    first = origin.conversation.log_length if not origin.is_new else len(origin.log)
-    return tuple(_entry(message, position, stamp) for position, message in enumerate(read.history, first))
+    return tuple(_entry(message, place, stamp) for place, message in enumerate(read.history, position))
 
 
 def current_entry(read: TurnInput, position: int, stamp: TurnStamp) -> tuple[Entry, ...]:

@@ -9,9 +9,10 @@ from shared.models.values import Value
 
 
 class TurnFacts(Value):
-    """What a block may depend on."""
+    """What a block may depend on; `turn_id` is the id of the response."""
 
     caller: Caller
+    turn_id: str
     conversation_id: str
     metadata: dict[str, str]
     knowledge_base_ids: tuple[str, ...]

@@ -1,0 +1,56 @@
+"""A turn's events, from any point on: those that are kept, those that come, and what stands for lost ones."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+from backend.domain.response_events import LoggedEvent, encode_event
+from backend.domain.response_object import created_body, shown_body
+from backend.domain.response_projection import TERMINAL_EVENTS
+from backend.domain.responses import StoredResponse
+from backend.ports.conversations import TurnStore
+from backend.ports.events import EventLog
+
+EventBatch = tuple[LoggedEvent, ...]
+LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
+
+
+class FollowTurn:
+    """Reads events; any number of readers, each at its own pace."""
+
+    def __init__(self, turns: TurnStore, events: EventLog) -> None:
+        self._turns = turns
+        self._events = events
+
+    async def __call__(
+        self, response: StoredResponse, after: int, *, with_results: bool
+    ) -> AsyncGenerator[EventBatch, None]:
+        """Yield events with a number above `after` (-1: all) until the terminal one.
+
+        When they are no longer kept: `response.created`, number 0, and the terminal event under its own.
+        """
+        newest, is_over = after, False
+        if await self._events.exists(response.id):
+            stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
+            async with aclosing(stream) as batches:
+                async for batch in batches:
+                    newest, is_over = batch[-1].sequence_number, batch[-1].type in LAST_EVENT_TYPES
+                    yield batch
+        if is_over:
+            return
+        stored = await self._turns.find(response.id) or response
+        rest = tuple(event for event in _stand_ins(stored, with_results) if event.sequence_number > newest)
+        if rest:
+            yield rest
+
+
+def _stand_ins(response: StoredResponse, with_results: bool) -> tuple[LoggedEvent, ...]:
+    created = {"type": "response.created", "sequence_number": 0, "response": created_body(response.body)}
+    if not response.status.is_terminal:
+        return (encode_event(created),)
+    last = {
+        "type": TERMINAL_EVENTS[response.status],
+        "sequence_number": response.last_event,
+        "response": shown_body(response.body, with_results=with_results),
+    }
+    return encode_event(created), encode_event(last)

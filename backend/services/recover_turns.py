@@ -1,0 +1,89 @@
+"""Closing what dead processes left running, and showing that this one lives."""
+
+import asyncio
+from datetime import timedelta
+
+from backend.domain.lost_turn import closed_turn
+from backend.domain.response_events import LoggedEvent
+from backend.domain.responses import StoredResponse
+from backend.services.turn_ports import TurnPorts
+from shared.errors import CorruptRecord, TurnRunning, Unavailable
+
+BEAT_SECONDS = 10.0
+STALE_AFTER = timedelta(seconds=35)
+"""Three missed beats and some delay."""
+
+QUIET_SECONDS = 0.5
+"""A dead process appends nothing more: when so long nothing comes, the newest kept event has been read."""
+
+
+class RecoverTurns:
+    """Ends lost turns as failed, what they had said kept, and frees their conversations.
+
+    `is_only_replica`: nobody else can be running a turn, so every unfinished one at the start is lost. With
+    several replicas those of one that has not been seen for a while are.
+    """
+
+    def __init__(self, ports: TurnPorts, replica: str, *, is_only_replica: bool) -> None:
+        self._ports = ports
+        self._replica = replica
+        self._is_only_replica = is_only_replica
+
+    async def at_start(self) -> int:
+        """Show that this replica lives, and close what is lost; return how many turns that were.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        await self._ports.turns.beat(self._replica, self._ports.clock.now())
+        return await self._close_lost()
+
+    async def keep_alive(self) -> None:
+        """Beat until cancelled; with several replicas, also close what others lose."""
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            try:
+                await self._ports.turns.beat(self._replica, self._ports.clock.now())
+                if not self._is_only_replica:
+                    await self._close_lost()
+            except Unavailable:
+                continue
+
+    async def _close_lost(self) -> int:
+        since = None if self._is_only_replica else self._ports.clock.now() - STALE_AFTER
+        lost = await self._ports.turns.unfinished(alive_since=since)
+        for response in lost:
+            try:
+                await self._close(response)
+            except CorruptRecord as error:
+                self._ports.observer.turn_broke(response.id, error)
+        return len(lost)
+
+    async def _close(self, response: StoredResponse) -> None:
+        conversations, events = self._ports.conversations, self._ports.events
+        log = await conversations.log(response.conversation_id)
+        newest = await conversations.items(response.conversation_id, after=None, limit=1, descending=True)
+        is_kept = await events.exists(response.id)
+        number = await self._newest_kept(response) if is_kept else response.last_event
+        now = self._ports.clock.now()
+        ended, last_events = closed_turn(response, log, newest[0] if newest else None, now, number)
+        try:
+            was_running = await self._ports.turns.finish(ended)
+        except TurnRunning:
+            return
+        if was_running and is_kept:
+            await self._tell(response.id, last_events)
+
+    async def _tell(self, response_id: str, last_events: tuple[LoggedEvent, ...]) -> None:
+        await self._ports.events.append(response_id, last_events)
+        await self._ports.events.close(response_id)
+
+    async def _newest_kept(self, response: StoredResponse) -> int:
+        newest = response.last_event
+        try:
+            async with asyncio.timeout(QUIET_SECONDS):
+                async for batch in self._ports.events.read(response.id, newest):
+                    newest = batch[-1].sequence_number
+        except TimeoutError:
+            """Nothing more has come."""
+        return newest

@@ -1,0 +1,112 @@
+"""Beginning a turn: all is resolved, checked and stored before anything is sent."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.domain.conversation_log import history, pending_calls
+from backend.domain.identity import Caller
+from backend.domain.turn_input import read_items, read_text
+from backend.domain.turn_request import TurnRequest
+from backend.domain.turn_settings import epoch_reason, turn_settings
+from backend.ports.dynamic_blocks import TurnFacts
+from backend.services.admission import Admission
+from backend.services.model_catalogue import ModelCatalogue
+from backend.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
+from backend.services.turn_origins import TurnOrigins
+from backend.services.turn_ports import TurnPorts
+from backend.services.turn_registry import RunningTurn, TurnRegistry
+from backend.services.turn_scope import TurnScopes
+from shared.errors import UnknownModel
+from shared.ids import IdPrefix, new_id
+
+
+@dataclass(frozen=True)
+class TurnSources:
+    """Where a turn's ingredients come from."""
+
+    origins: TurnOrigins
+    scopes: TurnScopes
+    models: ModelCatalogue
+
+
+class StartTurn:
+    """Starts turns. A failure before `TurnStore.begin` leaves nothing behind."""
+
+    def __init__(
+        self, ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, registry: TurnRegistry
+    ) -> None:
+        self._ports = ports
+        self._sources = sources
+        self._time_zone = policy.time_zone
+        self._assembly = TurnAssembly(policy)
+        self._admission = admission
+        self._registry = registry
+
+    async def __call__(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
+        """Store a turn and start it.
+
+        Raises:
+            Draining: this process is shutting down.
+            InvalidRequest: the input may not be as it is; `param` names the place.
+            NotFound: conversation, response, model or base is not there for this caller.
+            TurnRunning: a turn holds the conversation. Retryable later.
+            Unavailable: a part we depend on is away; nothing was stored.
+        """
+        self._admission.check()
+        received_at = self._ports.clock.now()
+        draft = await self._drafted(caller, request, request_id, received_at)
+        scopes = self._sources.scopes
+        bindings = await scopes.bindings(caller, request, draft.settings.knowledge_base_ids)
+        scope = await scopes.scope(bindings, self._facts(draft))
+        turn, new_turn = self._assembly.assemble(draft, scope)
+        if request.is_stored:
+            await self._ports.turns.begin(new_turn)
+        self._tell_epoch(draft)
+        running = self._registry.start(turn)
+        await running.opened.wait()
+        return running
+
+    async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
+        origin = await self._sources.origins.find(caller, request)
+        waiting = pending_calls(history(origin.log))
+        read = (
+            read_text(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
+        )
+        default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
+        settings = turn_settings(request, origin.conversation, read.instructions, default_model)
+        await self._sources.models.find(settings.model)
+        reason = epoch_reason(origin.conversation, settings)
+        step = 0 if reason in (None, "new_conversation") else 1
+        return TurnDraft(
+            caller=caller,
+            request=request,
+            request_id=request_id,
+            response_id=new_id(IdPrefix.RESPONSE),
+            now=now,
+            origin=origin,
+            read=read,
+            settings=settings,
+            epoch=origin.conversation.epoch + step,
+        )
+
+    async def _default_model(self) -> str:
+        cards = await self._sources.models.all()
+        if not cards:
+            raise UnknownModel("No model is offered.", param="model")
+        return cards[0].name
+
+    def _facts(self, draft: TurnDraft) -> TurnFacts:
+        return TurnFacts(
+            caller=draft.caller,
+            turn_id=draft.response_id,
+            conversation_id=draft.origin.conversation.id,
+            metadata=dict(draft.request.metadata or {}),
+            knowledge_base_ids=draft.settings.knowledge_base_ids,
+            sent_at=draft.now,
+            time_zone=self._time_zone,
+        )
+
+    def _tell_epoch(self, draft: TurnDraft) -> None:
+        reason = epoch_reason(draft.origin.conversation, draft.settings)
+        if reason is not None:
+            self._ports.observer.epoch_started(draft.origin.conversation.id, draft.epoch, reason)

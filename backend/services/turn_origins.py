@@ -1,0 +1,70 @@
+"""Finding where a turn begins."""
+
+from backend.domain.cache_key import conversation_cache_key
+from backend.domain.identity import Caller
+from backend.domain.responses import Conversation, StoredResponse
+from backend.domain.turn_origin import TurnOrigin, blank_origin, continued, forked
+from backend.domain.turn_request import TurnRequest
+from backend.ports.conversations import ConversationStore, TurnStore
+from backend.ports.identity import Clock
+from shared.errors import NotFound, TurnRunning
+from shared.ids import IdPrefix, new_id
+
+
+class TurnOrigins:
+    """Reads conversations and responses; `secret` keys the cache keys that providers see."""
+
+    def __init__(self, conversations: ConversationStore, turns: TurnStore, clock: Clock, secret: str) -> None:
+        self._conversations = conversations
+        self._turns = turns
+        self._clock = clock
+        self._secret = secret
+
+    async def find(self, caller: Caller, request: TurnRequest) -> TurnOrigin:
+        """Return where the turn begins: behind a conversation, behind a response, or anew.
+
+        Raises:
+            NotFound: the conversation or the response is not there, or somebody else's.
+            TurnRunning: a turn holds the conversation, or is that response.
+        """
+        if request.conversation_id is not None:
+            conversation = await self._conversation(caller, request.conversation_id, "conversation")
+            return await self._continued(conversation)
+        if request.previous_response_id is not None:
+            return await self._behind(caller, request.previous_response_id, is_stored=request.is_stored)
+        return self._blank(caller)
+
+    async def _behind(self, caller: Caller, response_id: str, *, is_stored: bool) -> TurnOrigin:
+        response = await self._turns.find(response_id)
+        if response is None or not _owns(caller, response):
+            raise NotFound(f"There is no response '{response_id}'.", param="previous_response_id")
+        if not response.status.is_terminal:
+            raise TurnRunning("That response is still running.", param="previous_response_id")
+        conversation = await self._conversation(caller, response.conversation_id, "previous_response_id")
+        if is_stored and conversation.latest_response_id == response.id:
+            return await self._continued(conversation)
+        log = await self._conversations.log(conversation.id, response.log_end)
+        items = await self._conversations.all_items(conversation.id, response.items_end or 0)
+        return forked(conversation, response, log, items, self._blank(caller).conversation)
+
+    async def _continued(self, conversation: Conversation) -> TurnOrigin:
+        if conversation.running_response_id is not None:
+            raise TurnRunning("A turn is running on this conversation.")
+        log = await self._conversations.log(conversation.id, conversation.log_length)
+        newest = await self._conversations.items(conversation.id, after=None, limit=1, descending=True)
+        return continued(conversation, log, newest[0] if newest else None)
+
+    async def _conversation(self, caller: Caller, conversation_id: str, param: str) -> Conversation:
+        found = await self._conversations.find(conversation_id)
+        if found is None or not _owns(caller, found):
+            raise NotFound(f"There is no conversation '{conversation_id}'.", param=param)
+        return found
+
+    def _blank(self, caller: Caller) -> TurnOrigin:
+        conversation_id = new_id(IdPrefix.CONVERSATION)
+        cache_key = conversation_cache_key(self._secret, caller.tenant, conversation_id)
+        return blank_origin(caller, conversation_id, cache_key, self._clock.now())
+
+
+def _owns(caller: Caller, found: StoredResponse | Conversation) -> bool:
+    return (found.tenant, found.user_id) == (caller.tenant, caller.user_id)

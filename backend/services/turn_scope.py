@@ -1,0 +1,78 @@
+"""What surrounds a turn's current message: knowledge in scope and the dynamic context."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.domain.access import strictest_mode
+from backend.domain.identity import Caller
+from backend.domain.kb_meta import kb_meta_prompt
+from backend.domain.knowledge import Binding
+from backend.domain.turn_request import TurnRequest
+from backend.domain.turn_settings import base_param
+from backend.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
+from backend.ports.knowledge import KnowledgeStore
+from backend.ports.observer import TurnObserver
+from backend.services.supervision import outcome_of
+from shared.errors import BallastError, NotFound, Unavailable
+from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef
+
+
+@dataclass(frozen=True)
+class TurnScope:
+    """The bases of a turn and the texts that are sent for this turn only."""
+
+    bases: tuple[KnowledgeBaseRef, ...]
+    access_mode: AccessMode
+    kb_meta_prompt: str
+    dynamic_blocks: tuple[DynamicBlock, ...]
+
+
+class TurnScopes:
+    """Looks at memberships and asks the deployment's blocks, at every turn anew."""
+
+    def __init__(self, knowledge: KnowledgeStore, blocks: Sequence[DynamicBlockSource], observer: TurnObserver) -> None:
+        self._knowledge = knowledge
+        self._blocks = tuple(blocks)
+        self._observer = observer
+
+    async def bindings(self, caller: Caller, request: TurnRequest, base_ids: Sequence[str]) -> tuple[Binding, ...]:
+        """Return the bases in the caller's roles; one kept from earlier turns that is gone is left out.
+
+        Raises:
+            NotFound: a base named by the request is not there, or the caller is no member.
+        """
+        if not base_ids:
+            return ()
+        found = await self._knowledge.bindings(caller.tenant, caller.user_id, base_ids)
+        missing = set(base_ids).difference(binding.base.id for binding in found)
+        for base_id in sorted(missing):
+            param = base_param(request, base_id)
+            if param is not None:
+                raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
+        return found
+
+    async def scope(self, bindings: tuple[Binding, ...], facts: TurnFacts) -> TurnScope:
+        """Make the dynamic context.
+
+        Raises:
+            Unavailable: a block of the deployment failed; nothing has been stored or sent.
+        """
+        blocks = [await self._block(source, facts) for source in self._blocks]
+        return TurnScope(
+            bases=tuple(_ref(binding) for binding in bindings),
+            access_mode=strictest_mode(bindings),
+            kb_meta_prompt=kb_meta_prompt(bindings),
+            dynamic_blocks=tuple(block for block in blocks if block is not None and block.text.strip()),
+        )
+
+    async def _block(self, source: DynamicBlockSource, facts: TurnFacts) -> DynamicBlock | None:
+        outcome = await outcome_of(source.block(facts))
+        if not isinstance(outcome, BaseException):
+            return outcome
+        if not isinstance(outcome, BallastError):
+            self._observer.turn_broke(facts.turn_id, outcome)
+        raise Unavailable("A dynamic block of this deployment failed.") from outcome
+
+
+def _ref(binding: Binding) -> KnowledgeBaseRef:
+    return KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
