@@ -1,5 +1,6 @@
 """The backend's public HTTP, as far as the demo calls it."""
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
@@ -74,5 +75,5 @@ def status_of(url: str) -> int:
     except urllib.error.HTTPError as error:
         error.close()
         return error.code
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 0

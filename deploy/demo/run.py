@@ -71,6 +71,8 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _start(planned: Plan, children: list[Child]) -> None:
     for start in planned.starts:
+        if status_of(start.ready_url):
+            raise ChildFailed(f"another program answers at {start.ready_url}; stop it or set other ports")
         start.child.log_path.unlink(missing_ok=True)
         child = Child(start.child)
         child.start()
