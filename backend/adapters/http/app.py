@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from backend.adapters.http import routes_api_keys, routes_conversations, routes_health, routes_models
+from backend.adapters.http import routes_api_keys, routes_conversations, routes_health, routes_models, routes_responses
 from backend.adapters.http.errors import install_error_handlers
 from backend.adapters.http.rim import AccessCounters, BodyLimit, CleanAddress, LastCatch, RequestIds
 from backend.adapters.http.services import HttpOptions, Services
@@ -11,6 +11,7 @@ from backend.adapters.http.shapes import ERROR_RESPONSES
 
 ROUTERS = (
     routes_health.router,
+    routes_responses.router,
     routes_conversations.router,
     routes_models.router,
     routes_api_keys.router,

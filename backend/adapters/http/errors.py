@@ -8,6 +8,7 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from backend.adapters.http.validation import InvalidField, most_telling
 from shared import errors
@@ -37,6 +38,7 @@ NEVER_REPEATED = (errors.TurnRunning, errors.ModelError)
 """Errors behind which a turn runs or ran: the client would repeat 409, 429 and 5xx by itself."""
 
 CODE_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 GENERIC_MESSAGE = "The server had an error while answering. The request id tells the operator which."
 
 
@@ -109,4 +111,16 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         "param": None,
         "code": CODE_BY_STATUS.get(found.status_code, "invalid_request"),
     }
-    return render(found.status_code, body, found.headers)
+    headers = {"allow": _methods_of(request)} if found.status_code == 405 else found.headers
+    return render(found.status_code, body, headers)
+
+
+def _methods_of(request: Request) -> str:
+    """List what this address takes, as RFC 9110, section 10.2.1, wants it; the router names one route's only."""
+    routes = cast(FastAPI, request.app).router.routes
+    found = (
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    )
+    return ", ".join(found)

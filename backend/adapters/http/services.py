@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from backend.adapters.http.response_services import ResponseServices
 from backend.services.admission import Admission
 from backend.services.api_keys import ApiKeys
 from backend.services.authenticate import Authenticate
@@ -25,6 +26,7 @@ class Services:
     readiness: Readiness
     models: ModelCatalogue
     conversations: Conversations
+    responses: ResponseServices
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ async def test_an_item_is_never_deleted(user: httpx2.AsyncClient) -> None:
     (item,) = (await user.get(f"{address}/items")).json()["data"]
     refused = await user.delete(f"{address}/items/{item['id']}")
     assert (refused.status_code, refused.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert refused.headers["allow"] == "GET"
     assert (await user.get(f"{address}/items/{item['id']}")).status_code == 200
 
 

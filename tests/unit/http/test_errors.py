@@ -106,6 +106,8 @@ async def test_the_router_speaks_the_same_shape(app: FastAPI) -> None:
     async with client_of(app) as client:
         nowhere = await client.get("/v1/nowhere")
         wrong_method = await client.put("/v1/conversations")
+        several = await client.put("/v1/conversations/conv_1")
     assert (nowhere.status_code, nowhere.json()["error"]["code"]) == (404, "not_found")
     assert (wrong_method.status_code, wrong_method.json()["error"]["code"]) == (405, "method_not_allowed")
     assert wrong_method.headers["allow"] == "POST"
+    assert several.headers["allow"] == "GET, POST, DELETE"
