@@ -22,7 +22,7 @@ _OUTSIDE_OF_APP = {
     "prometheus_client": ("backend.adapters", "chat_shell.adapters"),
     "sqlalchemy": ("backend.adapters.sql", "backend.adapters.retrieval"),
     "starlette": ("backend.adapters.http", "chat_shell.adapters.http"),
-    "structlog": ("shared.telemetry", "backend.adapters", "chat_shell.adapters"),
+    "structlog": ("shared.telemetry", "backend.adapters", "chat_shell.adapters", "chat_shell.services.turns"),
     "uvicorn": ("backend.adapters.http", "chat_shell.adapters.http"),
     "yaml": ("chat_shell.adapters", "chat_shell.settings"),
 }  # fmt: skip
