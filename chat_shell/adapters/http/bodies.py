@@ -1,0 +1,33 @@
+"""Bodies of requests: bounded, JSON, an object."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from starlette.requests import Request
+
+from shared.errors import InvalidRequest, PayloadTooLarge
+from shared.models.json_text import decode_json
+
+
+async def read_json_object(request: Request, max_body_bytes: int) -> Mapping[str, Any]:
+    """Read the body.
+
+    Raises:
+        PayloadTooLarge: over the limit, whatever its declared length.
+        InvalidRequest: no JSON object.
+    """
+    body = decode_json(await _read(request, max_body_bytes))
+    if not isinstance(body, dict):
+        raise InvalidRequest("body: must be a JSON object")
+    return cast(dict[str, Any], body)
+
+
+async def _read(request: Request, max_body_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    length_bytes = 0
+    async for piece in request.stream():
+        length_bytes += len(piece)
+        if length_bytes > max_body_bytes:
+            raise PayloadTooLarge(f"body: is longer than {max_body_bytes} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,64 @@
+"""Whether this process takes new turns, and which ones still run."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from shared.errors import Draining
+
+RETRY_AFTER_SECONDS = 1.0
+"""Soon enough for a caller that reaches another replica at its next attempt."""
+
+
+class Admission:
+    """One per process, shared by its doors: open from the start, closed for good when it drains."""
+
+    def __init__(self) -> None:
+        self._accepting = True
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def accepting(self) -> bool:
+        """Whether new turns are taken."""
+        return self._accepting
+
+    @property
+    def running(self) -> int:
+        """How many turns run now."""
+        return self._running
+
+    def close(self) -> None:
+        """Refuse new turns from now on; running ones go on."""
+        self._accepting = False
+
+    def check(self) -> None:
+        """Let a new turn in.
+
+        Raises:
+            Draining: this process is shutting down. Retryable, on another replica.
+        """
+        if not self._accepting:
+            raise Draining("The model runner is shutting down.", retry_after_seconds=RETRY_AFTER_SECONDS)
+
+    @contextmanager
+    def admit(self) -> Generator[None]:
+        """Count a turn as running while the block runs.
+
+        Raises:
+            Draining: this process is shutting down.
+        """
+        self.check()
+        self._running += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def wait_until_idle(self) -> None:
+        """Return once no turn runs; close first, or others may follow."""
+        await self._idle.wait()
