@@ -2,6 +2,8 @@
 
 import re
 import subprocess
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,14 @@ def test_every_pin_has_a_hash_and_no_lock_has_an_address(lock_name: str):
     entries = re.split(r"\n(?=[A-Za-z0-9])", text)[1:]
     assert [entry.partition(" ")[0] for entry in entries if "--hash=sha256:" not in entry] == []
     assert "://" not in text
+
+
+@pytest.mark.parametrize(
+    ("lock_name", "extras"),
+    [("run.txt", ("backend", "chat-shell")), ("backend.txt", ("backend",)), ("chat-shell.txt", ("chat-shell",))],
+)
+def test_what_is_declared_is_locked(lock_name: str, extras: tuple[str, ...]):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [*project["dependencies"], *chain(*(project["optional-dependencies"][extra] for extra in extras))]
+    names = {re.split(r"[\[<>=;~! ]", requirement)[0].lower() for requirement in declared}
+    assert names <= {name.lower() for name, _ in pins(lock_name)}
