@@ -1,0 +1,134 @@
+"""chat_shell, put together: the only module that knows every part of it."""
+
+import asyncio
+import random
+import signal
+import socket
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+import aiohttp
+import structlog
+
+from chat_shell.adapters.clock import SystemClock
+from chat_shell.adapters.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.adapters.http.app import create_http_app
+from chat_shell.adapters.http.listening import HttpServer, http_server, listening_socket
+from chat_shell.adapters.models.directory import ConfiguredModels, ModelOptions, configured_models
+from chat_shell.adapters.models.entries import ModelConfigurationError, ModelEntry, read_models_file
+from chat_shell.adapters.retrieval.backend import BackendKnowledge
+from chat_shell.adapters.telemetry.observer import LoggingTurnObserver
+from chat_shell.adapters.tools.knowledge import (
+    KnowledgeBaseListDocuments,
+    KnowledgeBaseReadDocument,
+    KnowledgeBaseSearch,
+)
+from chat_shell.services.admission import Admission
+from chat_shell.services.model_answer import RetryPolicy
+from chat_shell.services.run_turn import RunTurn, TurnDefaults
+from chat_shell.services.turns import Turns
+from chat_shell.settings import Settings
+from shared.environment import WrongSetting
+
+log = structlog.get_logger("chat_shell")
+
+GRPC_GRACE_SECONDS = 5.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Serve both doors until SIGTERM or SIGINT; then refuse new turns, finish the running ones and return.
+
+    Raises:
+        WrongSetting: the list of models or an address cannot be used.
+    """
+    async with AsyncExitStack() as stack:
+        models = _models(settings, environ)
+        stack.push_async_callback(models.close)
+        session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
+        admission = Admission()
+        clock = SystemClock()
+        run = _turn_runner(settings, models, session, clock)
+        turns = Turns(run, models.cards, clock, admission)
+        await _serve_doors(settings, turns, admission)
+
+
+def _models(settings: Settings, environ: Mapping[str, str]) -> ConfiguredModels:
+    options = ModelOptions(
+        idle_timeout_seconds=settings.model_idle_timeout_seconds, log_requests=settings.log_llm_requests
+    )
+    if settings.log_llm_requests:
+        log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
+    try:
+        return configured_models(_model_entries(settings, environ), SystemClock(), options)
+    except ModelConfigurationError as error:
+        raise WrongSetting(f"CHAT_SHELL_MODELS_FILE: {error}") from None
+
+
+def _model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[ModelEntry, ...]:
+    single = ModelEntry(
+        name=settings.model,
+        api=settings.model_api.value,
+        base_url=settings.model_base_url,
+        api_key=settings.model_api_key,
+    )
+    if settings.models_file is None:
+        return (single,)
+    listed = read_models_file(settings.models_file, environ)
+    return (single, *listed) if environ.get("CHAT_SHELL_MODEL") else listed
+
+
+def _turn_runner(
+    settings: Settings, models: ConfiguredModels, session: aiohttp.ClientSession, clock: SystemClock
+) -> RunTurn:
+    knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
+    tools = (
+        KnowledgeBaseSearch(knowledge),
+        KnowledgeBaseListDocuments(knowledge),
+        KnowledgeBaseReadDocument(knowledge),
+    )
+    defaults = TurnDefaults(RetryPolicy(jitter=random.random), max_model_calls=settings.max_model_calls)
+    return RunTurn(models, tools, clock, LoggingTurnObserver(), defaults)
+
+
+async def _serve_doors(settings: Settings, turns: Turns, admission: Admission) -> None:
+    stop = _stop_event()
+    grpc_door, server = _doors(settings, turns)
+    with _listening(settings) as listening:
+        await grpc_door.start()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.serve(sockets=[listening]))
+            log.info("Ready", grpc_port=grpc_door.port, http_port=listening.getsockname()[1])
+            await stop.wait()
+            log.info("Draining", running_turns=admission.running)
+            admission.close()
+            await grpc_door.announce_drain()
+            await admission.wait_until_idle()
+            await grpc_door.stop(GRPC_GRACE_SECONDS)
+            server.should_exit = True
+
+
+def _doors(settings: Settings, turns: Turns) -> tuple[GrpcDoor, HttpServer]:
+    token = settings.service_token.get_secret_value()
+    address = f"{settings.host}:{settings.grpc_port}"
+    try:
+        grpc_door = create_grpc_server(turns, token, address=address, max_message_bytes=settings.max_message_bytes)
+    except RuntimeError:
+        raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
+    return grpc_door, http_server(create_http_app(turns, token, max_body_bytes=settings.max_message_bytes))
+
+
+def _listening(settings: Settings) -> socket.socket:
+    try:
+        return listening_socket(settings.host, settings.http_port)
+    except OSError as error:
+        place = f"{settings.host}:{settings.http_port}"
+        raise WrongSetting(f"CHAT_SHELL_HTTP_PORT: cannot listen on {place} ({error.strerror})") from None
+
+
+def _stop_event() -> asyncio.Event:
+    """Return an event that the stop signals set; handlers must stand before anything can be asked to stop."""
+    stop = asyncio.Event()
+    for number in STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
