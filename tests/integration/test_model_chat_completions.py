@@ -102,6 +102,18 @@ async def test_a_connection_is_used_again(server: FakeModelServer, make_model: M
     assert len(server.connections) == 1
 
 
+async def test_a_body_that_ends_a_little_after_the_end_mark_spares_the_connection(
+    server: FakeModelServer, make_model: MakeModel
+):
+    whole = b'data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    server.script(Reply(raw=(whole,), pause_seconds=0.005))
+    model = make_model()
+    for _ in range(2):
+        await streamed(model)
+
+    assert len(server.connections) == 1
+
+
 async def test_deltas_come_while_the_answer_is_being_made(server: FakeModelServer, make_model: MakeModel):
     server.script(Reply(text=("a", "b"), hold_after=1))
 

@@ -1,0 +1,165 @@
+"""What the demo model says: a function of the request, the same each time.
+
+It is no language model. It searches when a knowledge base is in scope, quotes the sentences that fit, and says
+plainly what it is.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from deploy.demo.sentences import Passage, best_quotes, is_chinese
+from deploy.demo.summaries import safe_summary
+
+SEARCH_TOOL = "knowledge_base_search"
+CANNOT_ANSWER = "The knowledge base cannot answer this query."
+MAX_QUERY_CHARACTERS = 300
+
+Json = dict[str, Any]
+
+_TIME_SUFFIX = re.compile(r"\s*<time>[^<]*</time>\s*$")
+_MARKER = re.compile(r"\[\d+\]")
+_SCOPE_HEADING = "knowledge bases in scope"
+_BASE_ID = re.compile(r"\bkb_[0-9A-Za-z]+")
+_SMALL_TALK = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?|thank you|many thanks|bye|goodbye|ok|okay"
+    r"|great|你好|您好|嗨|早上好|晚上好|谢谢|多谢|谢了|再见|好的)"
+    r"(?: (?:there|all|everyone|you|so much|very much|a lot|demo model))*[你您了啊吗呀]*",
+    re.IGNORECASE,
+)
+
+_WORDS = {
+    "small_talk": (
+        "Hello! I am demo-model, a stand-in for a real model. Ask me about a knowledge base, and I quote what I find.",
+        "你好！我是 demo-model，只是真实模型的替身。请就知识库的内容提问，我会引用查到的原文。",
+    ),
+    "no_base": (
+        "I am demo-model, a stand-in for a real model: I can only quote knowledge bases, and none is in scope here.",
+        "我是 demo-model，只是真实模型的替身：我只会引用知识库，而这次对话没有绑定知识库。",
+    ),
+    "restricted": (
+        "I cannot answer this: access to the knowledge base is restricted, and it gave no answer to this question.",
+        "这个问题我无法回答：该知识库受限，没有给出答案。",
+    ),
+    "nothing": (
+        "The knowledge base has nothing that fits this question.",
+        "知识库里没有与这个问题相符的内容。",
+    ),
+    "found": ("From the knowledge base: ", "知识库中的相关内容："),
+    "signature": (
+        "\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences.)",
+        "\n\n（demo-model 是真实模型的替身，只引用最相符的句子。）",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class DemoReply:
+    """Either words or one tool call."""
+
+    text: str = ""
+    tool_name: str | None = None
+    arguments: str = ""
+
+
+def reply_to(request: Mapping[str, Any]) -> DemoReply:
+    """Answer a chat-completions request."""
+    messages = cast(list[Json], request.get("messages") or [])
+    summary = safe_summary([text_of(message) for message in messages])
+    if summary is not None:
+        return DemoReply(text=summary)
+    turn_start = max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    question = _TIME_SUFFIX.sub("", text_of(messages[turn_start])) if turn_start >= 0 else ""
+    results = [text_of(message) for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
+    if results:
+        return DemoReply(text=_from_results(question, results))
+    forced = _forced_tool(request)
+    if forced is not None:
+        return _call(forced, question)
+    if is_small_talk(question):
+        return DemoReply(text=_say("small_talk", question))
+    if _may_search(request) and bases_in_scope(messages[:turn_start]):
+        return _call(SEARCH_TOOL, question)
+    return DemoReply(text=_say("no_base", question))
+
+
+def text_of(message: Json) -> str:
+    """Return a message's text, whether it is plain or in parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = cast(list[Json], content) if isinstance(content, list) else []
+    return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+
+
+def bases_in_scope(messages: Sequence[Json]) -> list[str]:
+    """Return the ids of the newest message that lists knowledge bases."""
+    for message in reversed(messages):
+        text = text_of(message)
+        if message.get("role") == "user" and _SCOPE_HEADING in text.lower():
+            return _BASE_ID.findall(text)
+    return []
+
+
+def is_small_talk(text: str) -> bool:
+    """Tell greetings and thanks from questions."""
+    bare = " ".join(re.sub(r"[\s,.!?~，。！？、-]+", " ", text).split())
+    return not bare or _SMALL_TALK.fullmatch(bare) is not None
+
+
+def _may_search(request: Mapping[str, Any]) -> bool:
+    return request.get("tool_choice") != "none" and SEARCH_TOOL in _tool_names(request)
+
+
+def _forced_tool(request: Mapping[str, Any]) -> str | None:
+    choice, names = request.get("tool_choice"), _tool_names(request)
+    if isinstance(choice, dict):
+        return str(cast(Json, choice).get("function", {}).get("name", "")) or None
+    if choice == "required" and names:
+        return SEARCH_TOOL if SEARCH_TOOL in names else names[0]
+    return None
+
+
+def _tool_names(request: Mapping[str, Any]) -> list[str]:
+    tools = cast(list[Json], request.get("tools") or [])
+    return [str(tool.get("function", {}).get("name")) for tool in tools]
+
+
+def _call(tool: str, question: str) -> DemoReply:
+    arguments = {"query": question[:MAX_QUERY_CHARACTERS]} if tool == SEARCH_TOOL else {}
+    return DemoReply(tool_name=tool, arguments=json.dumps(arguments, ensure_ascii=False))
+
+
+def _from_results(question: str, results: Sequence[str]) -> str:
+    passages = [passage for result in results for passage in _passages(result)]
+    if not passages:
+        refused = any(result.startswith(CANNOT_ANSWER) for result in results)
+        return _say("restricted" if refused else "nothing", question)
+    quotes = best_quotes(question, passages)
+    if not quotes:
+        return _say("nothing", question) + _say("signature", question)
+    gap = "" if is_chinese(question) else " "
+    quoted = gap.join(f"{_MARKER.sub('', quote.text)}{gap}[{quote.number}]" for quote in quotes)
+    return _say("found", question) + quoted + _say("signature", question)
+
+
+def _passages(result: str) -> list[Passage]:
+    """Read the documents of a tool result; words of the application may stand behind the JSON."""
+    try:
+        decoded, _ = json.JSONDecoder().raw_decode(result.lstrip())
+    except ValueError:
+        return []
+    documents = cast(Json, decoded).get("documents") if isinstance(decoded, dict) else None
+    found = cast(list[Json], documents) if isinstance(documents, list) else []
+    return [
+        Passage(one["document"], str(one.get("title", "")), str(one.get("content", "")))
+        for one in found
+        if isinstance(one.get("document"), int)
+    ]
+
+
+def _say(what: str, question: str) -> str:
+    english, chinese = _WORDS[what]
+    return chinese if is_chinese(question) else english

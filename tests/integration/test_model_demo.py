@@ -1,0 +1,82 @@
+"""The demo model behind the chat-completions adapter."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestServer
+
+from chat_shell.adapters.models.chat_completions import ChatCompletionsModel, Endpoint
+from chat_shell.adapters.models.session import ProviderSession
+from chat_shell.ports import ModelAnswerEnd, ModelCall, TextFragment
+from deploy.demo.model import MODEL_NAME, application
+from shared.errors import ModelRequestRejected
+from shared.models.events import FinishReason
+from shared.models.messages import UserMessage
+from tests.fakes.model_calls import FAR, StandingClock, asked, model_call, tool
+
+
+@pytest.fixture
+async def base_url() -> AsyncIterator[str]:
+    async with TestServer(application(pause_seconds=0)) as server:
+        yield str(server.make_url("/v1"))
+
+
+@pytest.fixture
+async def model(base_url: str) -> AsyncIterator[ChatCompletionsModel]:
+    session = ProviderSession()
+    yield ChatCompletionsModel(Endpoint(base_url), session, StandingClock())
+    await session.close()
+
+
+async def answer(model: ChatCompletionsModel, call: ModelCall) -> tuple[str, ModelAnswerEnd]:
+    fragments = [fragment async for fragment in model.stream(call, FAR)]
+    end = fragments[-1]
+    assert isinstance(end, ModelAnswerEnd)
+    return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextFragment)), end
+
+
+async def test_words_and_usage(model: ChatCompletionsModel):
+    text, end = await answer(model, model_call(model=MODEL_NAME))
+
+    assert text.startswith("Hello! I am demo-model")
+    assert end.finish_reason is FinishReason.STOP
+    assert end.usage.input_tokens
+    assert end.usage.output_tokens
+
+
+async def test_a_search(model: ChatCompletionsModel):
+    scope = UserMessage(content="Knowledge bases in scope are now:\n\n- Handbook (id: kb_1)")
+    question = UserMessage(content="备份保留多久？")
+    call = model_call(model=MODEL_NAME, messages=(scope, question), tools=(tool("knowledge_base_search"),))
+
+    text, end = await answer(model, call)
+
+    assert text == ""
+    assert end.finish_reason is FinishReason.TOOL_CALLS
+    assert [(made.name, made.arguments) for made in end.tool_calls] == [
+        ("knowledge_base_search", '{"query": "备份保留多久？"}')
+    ]
+
+
+async def test_a_limit_on_the_output(model: ChatCompletionsModel):
+    text, end = await answer(model, model_call(model=MODEL_NAME, parameters=asked(max_output_tokens=3)))
+
+    assert (text, end.finish_reason) == ("Hello! I am ", FinishReason.LENGTH)
+
+
+async def test_another_model_is_not_served(model: ChatCompletionsModel):
+    with pytest.raises(ModelRequestRejected):
+        await answer(model, model_call(model="gpt-5"))
+
+
+async def test_models_and_answers_that_are_not_streamed(base_url: str):
+    async with aiohttp.ClientSession() as client:
+        async with client.get(base_url + "/models") as response:
+            assert [model["id"] for model in (await response.json())["data"]] == [MODEL_NAME]
+        asked_for = {"model": MODEL_NAME, "messages": [{"role": "user", "content": "Hi"}]}
+        async with client.post(base_url + "/chat/completions", json=asked_for) as response:
+            assert (await response.json())["choices"][0]["message"]["content"].startswith("Hello!")
+        for wrong in (b"{", b"[]", b'{"messages": ["x"]}'):
+            async with client.post(base_url + "/chat/completions", data=wrong) as response:
+                assert response.status == 400

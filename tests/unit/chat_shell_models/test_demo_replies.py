@@ -1,0 +1,194 @@
+"""What the demo model says."""
+
+import json
+from typing import Any
+
+import pytest
+
+from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_scope, is_small_talk, reply_to
+from deploy.demo.sentences import Passage, best_quotes, sentences
+from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
+from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
+
+SCOPE = {"role": "user", "content": "Knowledge bases in scope are now:\n\n- Handbook (id: kb_0a1b)\n  access: full"}
+NONE_IN_SCOPE = {"role": "user", "content": "Knowledge bases in scope are now: none."}
+QUESTION = "How long are backups kept?"
+DOCUMENT = {
+    "document": 4,
+    "title": "backups.md",
+    "file_id": "doc_1",
+    "content": "# Backups\nA backup is taken every night and kept for 35 days. Parcels are heavy.",
+}
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": f"{text}\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"}
+
+
+def request(*messages: dict[str, Any], tools: tuple[str, ...] = (SEARCH_TOOL,), choice: Any = "auto") -> dict[str, Any]:
+    offered = [{"type": "function", "function": {"name": name}} for name in tools]
+    return {
+        "messages": [{"role": "system", "content": "Be brief."}, *messages],
+        "tools": offered,
+        "tool_choice": choice,
+    }
+
+
+def searched(question: str, *results: str) -> DemoReply:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": SEARCH_TOOL}}]}
+    return reply_to(request(SCOPE, user(question), call, *({"role": "tool", "content": text} for text in results)))
+
+
+def found(*documents: dict[str, Any]) -> str:
+    return json.dumps({"documents": documents}, ensure_ascii=False)
+
+
+def test_it_searches_when_a_base_is_in_scope():
+    reply = reply_to(request(SCOPE, user(QUESTION)))
+
+    assert (reply.tool_name, json.loads(reply.arguments)) == (SEARCH_TOOL, {"query": QUESTION})
+
+
+def test_the_question_may_be_in_parts():
+    parts = [{"type": "text", "text": QUESTION}, {"type": "text", "text": "\n\n<time>2026-11-22 09:30 UTC</time>"}]
+    reply = reply_to(request(SCOPE, {"role": "user", "content": parts}))
+
+    assert json.loads(reply.arguments) == {"query": QUESTION}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request(SCOPE, user("Hello!")),
+        request(SCOPE, user("谢谢你！")),
+        request(SCOPE, user(QUESTION), tools=()),
+        request(SCOPE, user(QUESTION), tools=("other",)),
+        request(SCOPE, user(QUESTION), choice="none"),
+        request(user(QUESTION)),
+        request(SCOPE, user("Hello"), NONE_IN_SCOPE, user(QUESTION)),
+        request(user("Knowledge bases in scope are now: kb_1")),
+    ],
+)
+def test_it_does_not_search_otherwise_and_says_what_it_is(asked: dict[str, Any]):
+    reply = reply_to(asked)
+
+    assert reply.tool_name is None
+    assert "demo-model" in reply.text
+
+
+def test_a_forced_tool_is_called():
+    named = {"type": "function", "function": {"name": "weather"}}
+    assert reply_to(request(user("Hi"), tools=("weather",), choice=named)) == DemoReply(
+        tool_name="weather", arguments="{}"
+    )
+    assert reply_to(request(user("Hi"), tools=("weather", SEARCH_TOOL), choice="required")).tool_name == SEARCH_TOOL
+
+
+def test_the_answer_quotes_and_cites():
+    reply = searched(QUESTION, found(DOCUMENT))
+
+    assert "A backup is taken every night and kept for 35 days. [4]" in reply.text
+    assert "Parcels" not in reply.text
+    assert "stand-in" in reply.text
+
+
+def test_the_answer_is_in_the_language_of_the_question():
+    document = {"document": 7, "title": "备份", "content": "每天凌晨做一次完整备份，保留三十五天。\n柜子很重。"}
+
+    reply = searched("备份保留多久？", found(document))
+
+    assert "每天凌晨做一次完整备份，保留三十五天。[7]" in reply.text
+    assert "知识库" in reply.text
+
+
+def test_a_warning_behind_the_documents_is_no_obstacle():
+    assert "[4]" in searched(QUESTION, found(DOCUMENT) + "\n\nNote: most of the space is used.").text
+
+
+@pytest.mark.parametrize(("question", "word"), [(QUESTION, "restricted"), ("备份保留多久？", "受限")])
+def test_a_restricted_base_that_gave_no_answer(question: str, word: str):
+    reply = searched(question, CANNOT_ANSWER_SENT)
+
+    assert word in reply.text
+    assert "[" not in reply.text
+
+
+def test_the_constants_are_those_that_chat_shell_sends():
+    assert CANNOT_ANSWER_SENT.startswith(CANNOT_ANSWER)
+    assert SEARCH_TOOL == KNOWLEDGE_BASE_SEARCH
+
+
+@pytest.mark.parametrize("result", ["No passage fits this query.", "[1, 2]", '{"documents": 3}', found()])
+def test_results_without_documents(result: str):
+    assert "nothing that fits" in searched(QUESTION, result).text
+
+
+def test_a_new_turn_searches_again():
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": SEARCH_TOOL}}]}
+    past = (
+        SCOPE,
+        user(QUESTION),
+        call,
+        {"role": "tool", "content": found(DOCUMENT)},
+        {"role": "assistant", "content": "x"},
+    )
+
+    assert reply_to(request(*past, user("And parcels?"))).tool_name == SEARCH_TOOL
+
+
+def test_the_newest_metadata_holds():
+    assert bases_in_scope([SCOPE, user("x"), NONE_IN_SCOPE]) == []
+    assert bases_in_scope([NONE_IN_SCOPE, user("x"), SCOPE]) == ["kb_0a1b"]
+
+
+@pytest.mark.parametrize(
+    "text", ["hi", "Good morning!", "Thank you so much.", "你好", "您好！", "ok", "  ", "Hello there"]
+)
+def test_small_talk(text: str):
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize("text", ["hi, how long are backups kept?", "history", "你好，备份保留多久？", "okra"])
+def test_no_small_talk(text: str):
+    assert not is_small_talk(text)
+
+
+def test_sentences_with_their_headings():
+    assert sentences("# One\nIt is a. It is\nb!\n\n## Two\n- first item\n1. second item") == [
+        ("One", "It is a."),
+        ("One", "It is b!"),
+        ("Two", "first item"),
+        ("Two", "second item"),
+    ]
+
+
+def test_no_quote_without_a_shared_term():
+    assert best_quotes("What about giraffes?", [Passage(1, "a", "Nothing of the kind.")]) == []
+
+
+FORM = {"decision", "reason", "summary", "observations", "risks", "recommended_actions", "confidence"}
+INSTRUCTION = 'Answer with one JSON object: {"decision": "answer"|"refuse", "reason": R, "summary": str, …}'
+
+
+@pytest.mark.parametrize(
+    ("query", "decision", "reason"),
+    [
+        ("What are the main risks for us?", "answer", "risk"),
+        ("我们应该怎么办？", "answer", "advice"),
+        ("How much does Harrow pay?", "refuse", "exact_value"),
+        ("Quote the penalty clause and its risks.", "refuse", "verbatim"),
+        ("Tell me more.", "refuse", "out_of_scope"),
+    ],
+)
+def test_a_safe_summary_has_the_agreed_form(query: str, decision: str, reason: str):
+    asked = request(
+        {"role": "system", "content": INSTRUCTION}, {"role": "user", "content": f"<query>{query}</query> 7"}
+    )
+
+    summary = json.loads(reply_to(asked).text)
+
+    assert set(summary) == FORM
+    assert (summary["decision"], summary["reason"]) == (decision, reason)
+    assert (summary["summary"] == "") == (decision == "refuse")
+    assert summary["confidence"] == "low"
+    assert not any(character.isdigit() for character in json.dumps(summary, ensure_ascii=False))
