@@ -1,0 +1,1 @@
+"""Blocks of request-scoped text that a deployment adds, found as Python entry points."""

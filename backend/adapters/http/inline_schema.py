@@ -1,0 +1,25 @@
+"""JSON schemas that stand on their own, for places of the OpenAPI document that pydantic does not fill."""
+
+from typing import Any, cast
+
+REF_PREFIX = "#/$defs/"
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """Replace references into `$defs` by what they name; no definition may contain itself."""
+    definitions = cast("dict[str, Any]", schema.get("$defs", {}))
+    without = {key: value for key, value in schema.items() if key != "$defs"}
+    return cast("dict[str, Any]", _resolved(without, definitions))
+
+
+def _resolved(value: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_resolved(item, definitions) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    reference = fields.get("$ref")
+    if isinstance(reference, str) and reference.startswith(REF_PREFIX):
+        return _resolved(definitions[reference.removeprefix(REF_PREFIX)], definitions)
+    # a discriminator's mapping holds references too, and none of them is needed where all is in place
+    return {key: _resolved(field, definitions) for key, field in fields.items() if key != "discriminator"}

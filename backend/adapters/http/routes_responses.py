@@ -1,0 +1,126 @@
+"""Responses: OpenAI's way to a turn."""
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Query, Request, Response
+
+from backend.adapters.http.caller import CallerDep
+from backend.adapters.http.errors import mark_turn_begun
+from backend.adapters.http.event_stream import EventStream
+from backend.adapters.http.inline_schema import inlined
+from backend.adapters.http.json_body import check_media_type, new_router
+from backend.adapters.http.paging import IncludeParam, ItemList, ItemPageParams, item_list
+from backend.adapters.http.services import ServicesDep
+from backend.adapters.http.shapes import Deleted
+from backend.domain.failures import error_of
+from backend.domain.response_object import ResponseBody, report_in, shown_body
+from backend.domain.turn_request import FILE_SEARCH_RESULTS, Include, TurnRequest, parse_turn_request
+from backend.services.turn_registry import RunningTurn
+
+router = new_router("Responses")
+BODY_SCHEMA = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": inlined(TurnRequest.model_json_schema())}},
+    }
+}
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The response, or its events where `stream` is true.",
+        "content": {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {}},
+    }
+}
+NOTHING_MORE: list[Include] = []
+AfterParam = Annotated[int | None, Query(ge=0, le=2**53, description="Events after this number; all without it.")]
+
+
+@router.post(
+    "/v1/responses",
+    summary="Create a response",
+    response_class=Response,
+    responses=ANSWERS,
+    openapi_extra=BODY_SCHEMA,
+)
+async def create_response(request: Request, services: ServicesDep, caller: CallerDep) -> Response:
+    """Run one turn: wait for its end, follow its events, or return at once with `background`."""
+    raw = await request.body()
+    check_media_type(request)
+    asked = parse_turn_request(raw)
+    running = await services.responses.start(caller, asked, request.state.request_id)
+    mark_turn_begun(request)
+    if asked.stream:
+        return _event_stream(services, running)
+    if asked.is_background:
+        return _json(running.response.body, with_results=False)
+    return await _ended(services, running)
+
+
+@router.get("/v1/responses/{response_id}", summary="Retrieve a response", response_class=Response, responses=ANSWERS)
+async def retrieve_response(
+    response_id: str,
+    services: ServicesDep,
+    caller: CallerDep,
+    stream: bool = False,
+    starting_after: AfterParam = None,
+    include: IncludeParam = NOTHING_MORE,
+) -> Response:
+    """Return a stored response, or replay its events and follow those that come."""
+    found = await services.responses.read.find(caller, response_id)
+    with_results = FILE_SEARCH_RESULTS in include
+    if not stream:
+        return _json(found.body, with_results=with_results)
+    after = -1 if starting_after is None else starting_after
+    return EventStream(services.responses.follow(found, after, with_results=with_results))
+
+
+@router.post(
+    "/v1/responses/{response_id}/cancel", summary="Cancel a response", response_class=Response, responses=ANSWERS
+)
+async def cancel_response(response_id: str, services: ServicesDep, caller: CallerDep) -> Response:
+    """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
+    return _json((await services.responses.cancel(caller, response_id)).body, with_results=False)
+
+
+@router.delete("/v1/responses/{response_id}", summary="Delete a response")
+async def delete_response(response_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+    """Delete a response, cancelling it first where it runs; its conversation keeps log and items."""
+    await services.responses.read.delete(caller, response_id)
+    return Deleted(id=response_id, object="response")
+
+
+@router.get("/v1/responses/{response_id}/input_items", summary="List input items")
+async def list_input_items(
+    response_id: str, services: ServicesDep, caller: CallerDep, page: ItemPageParams
+) -> ItemList:
+    """Return a page of what went in, the newest first unless asked otherwise."""
+    found = await services.responses.read.input_items(
+        caller, response_id, after=page.after, limit=page.limit, descending=page.descending
+    )
+    return item_list(found.items, page.include, has_more=found.has_more)
+
+
+def _event_stream(services: ServicesDep, running: RunningTurn) -> Response:
+    batches = services.responses.follow(running.response, -1, with_results=running.with_results)
+
+    async def release() -> None:
+        await services.responses.registry.release(running)
+
+    return EventStream(batches, release)
+
+
+async def _ended(services: ServicesDep, running: RunningTurn) -> Response:
+    """Wait for the end; a turn that failed is answered as the error that it failed with."""
+    try:
+        ended = await running.ended()
+    finally:
+        await services.responses.registry.release(running)
+    report = report_in(ended.body)
+    if report is not None:
+        raise error_of(report)
+    return _json(ended.body, with_results=running.with_results)
+
+
+def _json(body: ResponseBody, *, with_results: bool) -> Response:
+    content = orjson.dumps(shown_body(body, with_results=with_results))
+    return Response(content, media_type="application/json")

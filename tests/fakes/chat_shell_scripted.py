@@ -1,0 +1,84 @@
+"""A chat_shell that plays scripts, and records what it was asked."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from shared.models.events import (
+    ExecutionEvent,
+    FinishReason,
+    FunctionCallRequested,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    ModelCard,
+    TextDelta,
+    TurnFinished,
+    Usage,
+)
+from shared.models.execution import ExecutionRequest
+from shared.models.messages import AssistantMessage, ToolCall
+
+USAGE = Usage(input_tokens=11, cached_tokens=4, cache_write_tokens=0, output_tokens=7, reasoning_tokens=2)
+
+Step = ExecutionEvent | Sequence[ExecutionEvent] | asyncio.Event | Exception
+"""An event, several at once, a gate to wait at, or something to raise."""
+
+
+def answer(*texts: str, finish_reason: FinishReason = FinishReason.STOP) -> list[ExecutionEvent]:
+    """Script a turn of one model call that says these pieces."""
+    return [
+        ModelCallStarted(call=1),
+        *(TextDelta(text=text) for text in texts),
+        ModelCallFinished(call=1, finish_reason=finish_reason, usage=USAGE),
+        MessagesAdded(messages=(AssistantMessage(text="".join(texts)),)),
+        TurnFinished(finish_reason=finish_reason, usage=USAGE),
+    ]
+
+
+def function_calls(*call_ids: str, name: str = "weather", text: str = "") -> list[ExecutionEvent]:
+    """Script a turn that ends with calls of the client's function."""
+    calls = tuple(ToolCall(call_id=call_id, name=name, arguments="{}") for call_id in call_ids)
+    return [
+        ModelCallStarted(call=1),
+        *([TextDelta(text=text)] if text else []),
+        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+        *(FunctionCallRequested(call_id=call.call_id, name=call.name, arguments=call.arguments) for call in calls),
+        MessagesAdded(messages=(AssistantMessage(text=text, tool_calls=calls),)),
+        TurnFinished(finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+    ]
+
+
+class ScriptedChatShell:
+    """Plays one script a turn; without one left it says "Hello."."""
+
+    def __init__(self, *scripts: Sequence[Step], models: Sequence[str] = ("demo-model", "vendor/large")) -> None:
+        self.scripts = list(scripts)
+        self.model_names = list(models)
+        self.requests: list[ExecutionRequest] = []
+        self.broken_off = 0
+
+    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
+        """Play the next script."""
+        self.requests.append(request)
+        script: Sequence[Step] = self.scripts.pop(0) if self.scripts else answer("Hello.")
+        is_over = False
+        try:
+            for step in script:
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                elif isinstance(step, Exception):
+                    raise step
+                else:
+                    yield tuple(step) if isinstance(step, Sequence) else (step,)
+            is_over = True
+        finally:
+            self.broken_off += not is_over
+
+    async def models(self) -> tuple[ModelCard, ...]:
+        """Return the offered models."""
+        return tuple(
+            ModelCard(name=name, context_window_tokens=128_000, max_output_tokens=8_000) for name in self.model_names
+        )
+
+    async def close(self) -> None:
+        """Free nothing."""

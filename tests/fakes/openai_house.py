@@ -1,0 +1,164 @@
+"""The services of turns over in-memory stores, ports and a scripted chat_shell."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from backend.adapters.http.response_services import ResponseServices
+from backend.adapters.memory.event_log import MemoryEventLog
+from backend.adapters.memory.stop_signals import MemoryStopSignals
+from backend.domain.conversation_log import Entry
+from backend.domain.identity import Caller, KeyRole
+from backend.domain.responses import StoredResponse
+from backend.domain.turn_request import parse_turn_request
+from backend.ports.chat_shell import ChatShell
+from backend.ports.dynamic_blocks import DynamicBlockSource
+from backend.services.admission import Admission
+from backend.services.cancel_turn import CancelTurn
+from backend.services.follow_turn import FollowTurn
+from backend.services.model_catalogue import ModelCatalogue
+from backend.services.read_responses import ReadResponses
+from backend.services.run_turn import RunTurn
+from backend.services.start_turn import StartTurn, TurnSources
+from backend.services.turn_assembly import TurnPolicy
+from backend.services.turn_origins import TurnOrigins
+from backend.services.turn_ports import TurnPorts
+from backend.services.turn_registry import RunningTurn, TurnRegistry
+from backend.services.turn_scope import TurnScopes
+from tests.fakes.chat_shell_scripted import ScriptedChatShell
+from tests.fakes.clock import FakeClock
+from tests.fakes.store_conversations import FakeConversationStore
+from tests.fakes.store_knowledge import FakeKnowledge
+from tests.fakes.store_state import StoreState
+from tests.fakes.store_turns import FakeTurnStore
+
+ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
+BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
+SECRET = "secret-of-the-tests"
+
+
+class RecordingObserver:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.finished: list[StoredResponse] = []
+        self.epochs: list[tuple[int, str]] = []
+        self.broken: list[BaseException] = []
+        self.first_deltas = 0
+
+    def turn_started(self, response: StoredResponse, request_id: str) -> None:
+        self.started.append(response.id)
+
+    def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
+        self.epochs.append((epoch, reason))
+
+    def first_delta(self, seconds: float) -> None:
+        self.first_deltas += 1
+
+    def deltas(self, count: int, seconds: float) -> None:
+        """Count nothing."""
+
+    def turn_finished(self, response: StoredResponse) -> None:
+        self.finished.append(response)
+
+    def turn_broke(self, response_id: str, error: BaseException) -> None:
+        self.broken.append(error)
+
+
+@dataclass
+class TurnHouse:
+    """All that turns need; two houses over the same state and ports are two replicas."""
+
+    chat_shell: ChatShell = field(default_factory=ScriptedChatShell)
+    state: StoreState = field(default_factory=StoreState)
+    clock: FakeClock = field(default_factory=FakeClock)
+    events: MemoryEventLog = field(default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer()))
+    signals: MemoryStopSignals = field(default_factory=MemoryStopSignals)
+    knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
+    observer: RecordingObserver = field(default_factory=RecordingObserver)
+    admission: Admission = field(default_factory=Admission)
+    blocks: Sequence[DynamicBlockSource] = ()
+    replica: str = "replica-1"
+    checkpoint_seconds: float = 0.001
+    drain_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        self.turns = FakeTurnStore(self.state)
+        self.conversations = FakeConversationStore(self.state)
+        self.ports = TurnPorts(
+            chat_shell=self.chat_shell,
+            conversations=self.conversations,
+            turns=self.turns,
+            events=self.events,
+            signals=self.signals,
+            clock=self.clock,
+            observer=self.observer,
+        )
+        self.registry = TurnRegistry(self.ports, RunTurn(self.ports, self.checkpoint_seconds), self.drain_seconds)
+        self.services = self._services()
+
+    def _services(self) -> ResponseServices:
+        policy = TurnPolicy(
+            time_zone="Europe/Berlin",
+            timeout=timedelta(seconds=600),
+            max_knowledge_calls=10,
+            replica=self.replica,
+            secret=SECRET,
+        )
+        sources = TurnSources(
+            origins=TurnOrigins(self.conversations, self.turns, self.clock, SECRET),
+            scopes=TurnScopes(self.knowledge, self.blocks, self.observer),
+            models=ModelCatalogue(self.chat_shell, self.clock),
+        )
+        cancel = CancelTurn(self.ports)
+        return ResponseServices(
+            start=StartTurn(self.ports, sources, policy, self.admission, self.registry),
+            follow=FollowTurn(self.turns, self.events),
+            cancel=cancel,
+            read=ReadResponses(self.turns, cancel),
+            registry=self.registry,
+        )
+
+    async def start(self, caller: Caller = ADA, **fields: Any) -> RunningTurn:
+        """Start a turn as a caller would."""
+        request = parse_turn_request(orjson.dumps({"input": "Hi", **fields}))
+        return await self.services.start(caller, request, "req_1")
+
+    async def ask(self, caller: Caller = ADA, **fields: Any) -> StoredResponse:
+        """Run a turn to its end."""
+        running = await self.start(caller, **fields)
+        ended = await running.ended()
+        await self.registry.release(running)
+        return ended
+
+    async def all_events(self, response: StoredResponse, after: int = -1) -> list[dict[str, Any]]:
+        """Follow a response to its end."""
+        found: list[dict[str, Any]] = []
+        async for batch in self.services.follow(response, after, with_results=True):
+            found.extend(orjson.loads(event.body) for event in batch)
+        return found
+
+    def log_of(self, conversation_id: str) -> list[Entry]:
+        """Return the entries of a conversation."""
+        return self.state.entries[conversation_id]
+
+
+class _NoTimer:
+    """Never fires: logs are kept until they are dropped."""
+
+    def cancel(self) -> None:
+        """Stop nothing."""
+
+
+@asynccontextmanager
+async def open_house(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[TurnHouse, None]:
+    """Open a house whose turns run; leaving waits for them."""
+    house = TurnHouse(chat_shell=ScriptedChatShell(*scripts), **fields)
+    async with asyncio.timeout(30), house.registry:
+        yield house
