@@ -1,0 +1,83 @@
+"""The door behind a real server: large bodies, clients that leave, connections that go on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from backend.adapters.http.listening import http_server, listening_socket
+from tests.fakes.http_door import FakeHouse
+
+PIECE = b" " * 65_536
+
+
+@pytest.fixture
+def house() -> FakeHouse:
+    return FakeHouse()
+
+
+@pytest.fixture
+async def address(house: FakeHouse) -> AsyncIterator[tuple[str, int]]:
+    """Serve on a port that the system chose, until the test ends."""
+    server = http_server(house.app())
+    listener = listening_socket("127.0.0.1", 0)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener]))
+        yield listener.getsockname()
+        server.should_exit = True
+
+
+@pytest.fixture
+async def client(house: FakeHouse, address: tuple[str, int]) -> AsyncIterator[httpx2.AsyncClient]:
+    headers = {"Authorization": f"Bearer {await house.key()}"}
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{address[1]}", headers=headers) as opened:
+        yield opened
+
+
+async def _pieces(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield PIECE
+
+
+async def test_a_large_body_gets_its_413_and_the_connection_goes_on(client: httpx2.AsyncClient) -> None:
+    for body in (PIECE * 64, _pieces(64)):
+        answer = await client.post("/v1/conversations", content=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "payload_too_large")
+    assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_a_client_that_asks_first_is_refused_before_it_sends(address: tuple[str, int], house: FakeHouse) -> None:
+    reader, writer = await asyncio.open_connection(*address)
+    key = await house.key()
+    head = [
+        "POST /v1/conversations HTTP/1.1",
+        "Host: ballast",
+        f"Authorization: Bearer {key}",
+        "Content-Length: 999999999",
+        "Expect: 100-continue",
+    ]
+    writer.write("\r\n".join([*head, "", ""]).encode())
+    assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_a_client_that_leaves_in_mid_body_harms_nobody(
+    address: tuple[str, int], client: httpx2.AsyncClient, house: FakeHouse
+) -> None:
+    _, writer = await asyncio.open_connection(*address)
+    key = await house.key()
+    head = ["POST /v1/conversations HTTP/1.1", "Host: ballast", f"Authorization: Bearer {key}", "Content-Length: 100"]
+    writer.write("\r\n".join([*head, "", '{"metadata"']).encode())
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    assert (await client.post("/v1/conversations", json={})).status_code == 201
+    assert len(house.state.conversations) == 1
+
+
+async def test_ids_in_addresses_may_be_any_bytes(client: httpx2.AsyncClient) -> None:
+    for name in ("%ff%fe", "%ed%a0%80", "..%2f..", "%E4%BD%A0", "a" * 4000, "%0d%0a"):
+        assert (await client.get(f"/v1/conversations/{name}")).status_code == 404, name
+        assert (await client.get(f"/v1/conversations/conv_1/items?after={name}")).status_code == 404, name
