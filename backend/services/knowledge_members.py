@@ -38,8 +38,8 @@ class KnowledgeMembers:
             raise NotFound("There is no such member.", param="user_id")
         return role
 
-    async def set(self, caller: Caller, base_id: str, user_id: str, role: MemberRole) -> None:
-        """Add a member or change his role.
+    async def set(self, caller: Caller, base_id: str, user_id: str, role: MemberRole) -> bool:
+        """Add a member or change his role; return whether he is new.
 
         Raises:
             NotFound: the caller is no member.
@@ -47,7 +47,9 @@ class KnowledgeMembers:
             Conflict: no owner would be left.
         """
         require_owner(await find_binding(self._store, caller, base_id))
+        is_new = user_id not in await self._store.members(base_id)
         await self._store.set_member(base_id, user_id, role)
+        return is_new
 
     async def remove(self, caller: Caller, base_id: str, user_id: str) -> None:
         """Remove a member.

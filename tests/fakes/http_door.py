@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import httpx2
 from fastapi import FastAPI
 
+from backend.adapters.documents.reader import LibraryDocumentReader
 from backend.adapters.http.app import create_app
 from backend.adapters.http.services import HttpOptions, Services
 from backend.domain.identity import KeyRole
@@ -12,16 +13,20 @@ from backend.services.admission import Admission
 from backend.services.api_keys import ApiKeys
 from backend.services.authenticate import Authenticate
 from backend.services.conversations import Conversations
+from backend.services.knowledge import KnowledgePorts, build_knowledge
 from backend.services.model_catalogue import ModelCatalogue
 from backend.services.readiness import Readiness
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
+from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakeProbe
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_conversations import FakeConversationStore
+from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 
 SERVICE_TOKEN = "service-token-of-the-tests"
+SECRET = "secret"
 BASE_URL = "http://ballast.test"
 
 
@@ -33,20 +38,28 @@ class FakeHouse:
     clock: FakeClock = field(default_factory=FakeClock)
     chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
     probe: FakeProbe = field(default_factory=FakeProbe)
+    knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
     admission: Admission = field(default_factory=Admission)
     max_body_bytes: int = 100_000
 
     def services(self) -> Services:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
+        knowledge = KnowledgePorts(self.knowledge, self.knowledge, LibraryDocumentReader(), self.clock)
         return Services(
             authenticate=Authenticate(keys),
             api_keys=ApiKeys(keys, self.clock),
             admission=self.admission,
             readiness=Readiness(self.admission, self.probe),
             models=ModelCatalogue(self.chat_shell, self.clock),
-            conversations=Conversations(FakeConversationStore(self.state), self.clock, "secret"),
+            conversations=Conversations(FakeConversationStore(self.state), self.clock, SECRET),
+            knowledge=build_knowledge(knowledge, SECRET),
+            responses=self.turn_house().services,
         )
+
+    def turn_house(self) -> TurnHouse:
+        """Build what runs turns; whoever starts some enters its registry."""
+        return TurnHouse(chat_shell=self.chat_shell, state=self.state, clock=self.clock, admission=self.admission)
 
     def app(self) -> FastAPI:
         """Build the application."""

@@ -3,7 +3,15 @@
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from backend.adapters.http import routes_api_keys, routes_conversations, routes_health, routes_models, routes_responses
+from backend.adapters.http import (
+    routes_api_keys,
+    routes_conversations,
+    routes_health,
+    routes_internal,
+    routes_knowledge,
+    routes_models,
+    routes_responses,
+)
 from backend.adapters.http.errors import install_error_handlers
 from backend.adapters.http.rim import AccessCounters, BodyLimit, CleanAddress, LastCatch, RequestIds
 from backend.adapters.http.services import HttpOptions, Services
@@ -14,7 +22,9 @@ ROUTERS = (
     routes_responses.router,
     routes_conversations.router,
     routes_models.router,
+    routes_knowledge.router,
     routes_api_keys.router,
+    routes_internal.router,
 )
 
 

@@ -10,6 +10,7 @@ from backend.services.admission import Admission
 from backend.services.api_keys import ApiKeys
 from backend.services.authenticate import Authenticate
 from backend.services.conversations import Conversations
+from backend.services.knowledge import KnowledgeServices
 from backend.services.model_catalogue import ModelCatalogue
 from backend.services.readiness import Readiness
 
@@ -26,6 +27,7 @@ class Services:
     readiness: Readiness
     models: ModelCatalogue
     conversations: Conversations
+    knowledge: KnowledgeServices
     responses: ResponseServices
 
 

@@ -1,0 +1,31 @@
+"""How long searches take."""
+
+from collections.abc import Sequence
+
+from prometheus_client import Histogram
+
+from backend.domain.knowledge import Hit
+from backend.ports.knowledge import Retrieval
+
+RETRIEVAL_SECONDS = Histogram(
+    "ballast_retrieval_seconds",
+    "A search of knowledge bases, or the reading of small ones whole",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+
+
+class TimedRetrieval:
+    """A `Retrieval` that measures another one."""
+
+    def __init__(self, retrieval: Retrieval) -> None:
+        self._retrieval = retrieval
+
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+        """Search and measure."""
+        with RETRIEVAL_SECONDS.time():
+            return await self._retrieval.search(base_ids, query, limit)
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+        """Read whole and measure."""
+        with RETRIEVAL_SECONDS.time():
+            return await self._retrieval.everything(base_ids, token_limit)

@@ -1,0 +1,47 @@
+"""The use cases of knowledge, as one value for the application and the HTTP door."""
+
+from dataclasses import dataclass
+
+from backend.ports.documents import DocumentReader
+from backend.ports.identity import Clock
+from backend.ports.knowledge import KnowledgeStore, Retrieval
+from backend.services.ingest_document import IngestDocument
+from backend.services.knowledge_bases import KnowledgeBases
+from backend.services.knowledge_documents import KnowledgeDocuments
+from backend.services.knowledge_members import KnowledgeMembers
+from backend.services.search_knowledge import SearchKnowledge
+from backend.services.ticketed_knowledge import TicketedKnowledge
+
+
+@dataclass(frozen=True)
+class KnowledgePorts:
+    """The outside of knowledge."""
+
+    store: KnowledgeStore
+    retrieval: Retrieval
+    reader: DocumentReader
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class KnowledgeServices:
+    """All that is done with knowledge; `ticketed` is for chat_shell, the rest for members."""
+
+    bases: KnowledgeBases
+    members: KnowledgeMembers
+    documents: KnowledgeDocuments
+    ingest: IngestDocument
+    search: SearchKnowledge
+    ticketed: TicketedKnowledge
+
+
+def build_knowledge(ports: KnowledgePorts, secret: str) -> KnowledgeServices:
+    """Build the use cases; `secret` is what tickets are signed with."""
+    return KnowledgeServices(
+        bases=KnowledgeBases(ports.store, ports.clock),
+        members=KnowledgeMembers(ports.store),
+        documents=KnowledgeDocuments(ports.store),
+        ingest=IngestDocument(ports.store, ports.reader, ports.clock),
+        search=SearchKnowledge(ports.store, ports.retrieval),
+        ticketed=TicketedKnowledge(ports.store, ports.retrieval, ports.clock, secret),
+    )

@@ -1,0 +1,119 @@
+"""What chat_shell may retrieve for a turn: the ticket names bases, today's memberships decide.
+
+In a restricted search no text leaves this service.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend.domain.access import require_read, strictest_mode
+from backend.domain.document_text import readable_text
+from backend.domain.knowledge import Binding, Document, Hit
+from backend.domain.tickets import Ticket, verify_ticket
+from backend.ports.identity import Clock
+from backend.ports.knowledge import KnowledgeStore, Retrieval
+from shared.errors import NotFound, PermissionDenied
+from shared.models.execution import AccessMode
+
+
+class Wanted(NamedTuple):
+    """A search: in all bases of the ticket where none is named, whole where they are small enough."""
+
+    query: str
+    base_ids: tuple[str, ...]
+    limit: int
+    whole_below_tokens: int
+
+
+class Brought(NamedTuple):
+    """What a search brought; `whole` says that these are all chunks, in document order."""
+
+    access_mode: AccessMode
+    whole: bool
+    hits: tuple[Hit, ...]
+
+
+class TextPage(NamedTuple):
+    """A stretch of a document's text; offsets count characters."""
+
+    document: Document
+    text: str
+    offset: int
+    total_characters: int
+
+    @property
+    def next_offset(self) -> int | None:
+        """Where the next page begins; None at the end."""
+        end = self.offset + len(self.text)
+        return end if end < self.total_characters else None
+
+
+class TicketedKnowledge:
+    """Retrieval by ticket.
+
+    Every method raises Unauthenticated for a forged or expired ticket and PermissionDenied for a base that is
+    not in it or whose member the user is no longer.
+    """
+
+    def __init__(self, store: KnowledgeStore, retrieval: Retrieval, clock: Clock, secret: str) -> None:
+        self._store = store
+        self._retrieval = retrieval
+        self._clock = clock
+        self._secret = secret
+
+    async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
+        """Search; one restricted base among the searched restricts the answer, which then holds nothing."""
+        bindings = await self._bindings(self._verified(ticket_text), wanted.base_ids)
+        if strictest_mode(bindings) is not AccessMode.FULL:
+            return Brought(AccessMode.RESTRICTED, whole=False, hits=())
+        base_ids = [binding.base.id for binding in bindings]
+        if wanted.whole_below_tokens > 0:
+            everything = await self._retrieval.everything(base_ids, wanted.whole_below_tokens)
+            if everything is not None:
+                return Brought(AccessMode.FULL, whole=True, hits=everything)
+        hits = await self._retrieval.search(base_ids, wanted.query, wanted.limit)
+        return Brought(AccessMode.FULL, whole=False, hits=hits)
+
+    async def documents(self, ticket_text: str, base_ids: Sequence[str]) -> tuple[Document, ...]:
+        """List documents by base and name.
+
+        Raises:
+            PermissionDenied: one base of the ticket is restricted, so the whole turn is.
+        """
+        ticket = self._verified(ticket_text)
+        await self._require_unrestricted(ticket)
+        bindings = await self._bindings(ticket, base_ids)
+        return await self._store.all_documents([binding.base.id for binding in bindings])
+
+    async def read(self, ticket_text: str, document_id: str, offset: int, limit: int) -> TextPage:
+        """Read up to `limit` characters of a document from `offset`.
+
+        Raises:
+            NotFound: no such document in the bases of the ticket.
+            PermissionDenied: one base of the ticket is restricted, so the whole turn is.
+        """
+        ticket = self._verified(ticket_text)
+        await self._require_unrestricted(ticket)
+        document = await self._store.document(document_id)
+        if document is None or document.knowledge_base_id not in ticket.base_ids:
+            raise NotFound("There is no such document.", param="file_id")
+        await self._bindings(ticket, [document.knowledge_base_id])
+        body = await self._store.document_body(document.id)
+        text = readable_text(document, body, await self._store.chunks(document.id))
+        return TextPage(document, text[offset : offset + limit], offset, len(text))
+
+    def _verified(self, ticket_text: str) -> Ticket:
+        return verify_ticket(ticket_text, self._secret, self._clock.now())
+
+    async def _bindings(self, ticket: Ticket, base_ids: Sequence[str]) -> tuple[Binding, ...]:
+        wanted = set(base_ids) or set(ticket.base_ids)
+        if not wanted <= set(ticket.base_ids):
+            raise PermissionDenied("A knowledge base is not in the ticket.", param="knowledge_base_ids")
+        bindings = await self._store.bindings(ticket.tenant, ticket.user_id, sorted(wanted))
+        if {binding.base.id for binding in bindings} != wanted:
+            raise PermissionDenied("The user is no longer a member of a knowledge base.", param="knowledge_base_ids")
+        return bindings
+
+    async def _require_unrestricted(self, ticket: Ticket) -> None:
+        for binding in await self._store.bindings(ticket.tenant, ticket.user_id, ticket.base_ids):
+            require_read(binding)
