@@ -19,13 +19,13 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
 
 def as_object(value: Any) -> Json:
     """Return a JSON object, or raise ModelProtocolViolated."""
-    if is_object(value):
-        return value
+    if isinstance(value, dict):
+        return value  # pyright: ignore[reportUnknownVariableType] - on the token path
     raise ModelProtocolViolated("the model's provider sent a frame of an unknown shape")
 
 
 def as_list(value: Any) -> list[Any]:
     """Return a JSON array, or raise ModelProtocolViolated."""
-    if is_list(value):
-        return value
+    if isinstance(value, list):
+        return value  # pyright: ignore[reportUnknownVariableType] - on the token path
     raise ModelProtocolViolated("the model's provider sent a frame of an unknown shape")
