@@ -1,0 +1,224 @@
+"""The backend, put together: the only module that knows every part of it."""
+
+import asyncio
+import secrets
+import signal
+import socket
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from backend.adapters.chat_shell.connect import connect_chat_shell
+from backend.adapters.clock import SystemClock
+from backend.adapters.documents.reader import LibraryDocumentReader
+from backend.adapters.dynamic_blocks.entry_points import installed_blocks
+from backend.adapters.http.app import create_app
+from backend.adapters.http.listening import HttpServer, http_server, listening_socket
+from backend.adapters.http.response_services import ResponseServices
+from backend.adapters.http.services import HttpOptions, Services
+from backend.adapters.memory.event_log import MemoryEventLog
+from backend.adapters.memory.stop_signals import MemoryStopSignals
+from backend.adapters.redis.client import connect
+from backend.adapters.redis.event_log import RedisEventLog
+from backend.adapters.redis.stop_signals import RedisStopSignals
+from backend.adapters.sql.api_keys import SqlApiKeyStore
+from backend.adapters.sql.conversations import SqlConversationStore
+from backend.adapters.sql.database import Database, open_database
+from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
+from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
+from backend.adapters.sql.migrate import migrate
+from backend.adapters.sql.turns import SqlTurnStore
+from backend.adapters.telemetry.observer import LoggingTurnObserver
+from backend.adapters.telemetry.retrieval import TimedRetrieval
+from backend.ports.events import EventLog, StopSignals
+from backend.ports.identity import Clock
+from backend.services.admission import Admission
+from backend.services.api_keys import ApiKeys
+from backend.services.authenticate import Authenticate
+from backend.services.cancel_turn import CancelTurn
+from backend.services.conversations import Conversations
+from backend.services.follow_turn import FollowTurn
+from backend.services.knowledge import KnowledgePorts, build_knowledge
+from backend.services.model_catalogue import ModelCatalogue
+from backend.services.read_responses import ReadResponses
+from backend.services.readiness import Readiness
+from backend.services.recover_turns import RecoverTurns
+from backend.services.run_turn import RunTurn
+from backend.services.start_turn import StartTurn, TurnSources
+from backend.services.turn_assembly import TurnPolicy
+from backend.services.turn_origins import TurnOrigins
+from backend.services.turn_ports import TurnPorts
+from backend.services.turn_registry import TurnRegistry
+from backend.services.turn_scope import TurnScopes
+from backend.settings import Settings
+from shared.environment import WrongSetting
+
+log = structlog.get_logger("backend")
+
+MAX_KNOWLEDGE_CALLS = 10
+"""Calls of knowledge tools a turn."""
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """All use cases over their adapters."""
+
+    services: Services
+    recovery: RecoverTurns
+
+
+async def migrate_database(settings: Settings) -> None:
+    """Bring the database to the newest schema."""
+    database = _open_database(settings)
+    try:
+        await migrate(database)
+    finally:
+        await database.close()
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; then refuse new turns, finish the running ones and return.
+
+    Raises:
+        WrongSetting: the address cannot be used.
+    """
+    stop = _stop_event()
+    async with AsyncExitStack() as stack:
+        database = _open_database(settings)
+        stack.push_async_callback(database.close)
+        await migrate(database)
+        backend = _build(settings, database, stack)
+        await _ensure_admin_key(settings, backend.services.api_keys)
+        await backend.recovery.at_start()
+        options = HttpOptions(settings.service_token.get_secret_value(), settings.max_body_bytes)
+        server = http_server(create_app(backend.services, options))
+        await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
+
+
+async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listening]))
+        beat = group.create_task(backend.recovery.keep_alive())
+        async with backend.services.responses.registry as registry:
+            log.info("Ready", port=listening.getsockname()[1])
+            await stop.wait()
+            log.info("Draining", running_turns=registry.running_count)
+            backend.services.admission.close()
+        beat.cancel()
+        server.should_exit = True
+
+
+def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
+    clock, secret = SystemClock(), settings.secret.get_secret_value()
+    admission, keys = Admission(), SqlApiKeyStore(database)
+    ports = _turn_ports(settings, database, clock, stack)
+    models = ModelCatalogue(ports.chat_shell, clock)
+    store = SqlKnowledgeStore(database)
+    knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
+    replica = secrets.token_hex(8)
+    sources = TurnSources(
+        origins=TurnOrigins(ports.conversations, ports.turns, clock, secret),
+        scopes=TurnScopes(store, installed_blocks(), ports.observer),
+        models=models,
+    )
+    services = Services(
+        authenticate=Authenticate(keys),
+        api_keys=ApiKeys(keys, clock),
+        admission=admission,
+        readiness=Readiness(admission, database),
+        models=models,
+        conversations=Conversations(ports.conversations, clock, secret),
+        knowledge=build_knowledge(knowledge, secret),
+        responses=_response_services(settings, ports, sources, admission, replica),
+    )
+    return Backend(services, RecoverTurns(ports, replica, is_only_replica=not settings.redis_url))
+
+
+def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: AsyncExitStack) -> TurnPorts:
+    chat_shell = connect_chat_shell(
+        settings.chat_shell_url,
+        settings.service_token.get_secret_value(),
+        clock=clock,
+        max_message_bytes=2 * settings.max_body_bytes,
+    )
+    stack.push_async_callback(chat_shell.close)
+    events, signals = _events_and_signals(settings, stack)
+    return TurnPorts(
+        chat_shell=chat_shell,
+        conversations=SqlConversationStore(database),
+        turns=SqlTurnStore(database),
+        events=events,
+        signals=signals,
+        clock=clock,
+        observer=LoggingTurnObserver(),
+    )
+
+
+def _events_and_signals(settings: Settings, stack: AsyncExitStack) -> tuple[EventLog, StopSignals]:
+    if not settings.redis_url:
+        return MemoryEventLog(settings.event_retention_seconds), MemoryStopSignals()
+    client = connect(settings.redis_url)
+    stack.push_async_callback(client.aclose)
+    events = RedisEventLog(client, settings.event_retention_seconds)
+    signals = RedisStopSignals(client)
+    stack.push_async_callback(events.aclose)
+    stack.push_async_callback(signals.aclose)
+    return events, signals
+
+
+def _response_services(
+    settings: Settings, ports: TurnPorts, sources: TurnSources, admission: Admission, replica: str
+) -> ResponseServices:
+    policy = TurnPolicy(
+        time_zone=settings.time_zone,
+        timeout=timedelta(seconds=settings.turn_timeout_seconds),
+        max_knowledge_calls=MAX_KNOWLEDGE_CALLS,
+        replica=replica,
+        secret=settings.secret.get_secret_value(),
+    )
+    registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=settings.turn_timeout_seconds)
+    cancel = CancelTurn(ports)
+    return ResponseServices(
+        start=StartTurn(ports, sources, policy, admission, registry),
+        follow=FollowTurn(ports.turns, ports.events),
+        cancel=cancel,
+        read=ReadResponses(ports.turns, cancel),
+        registry=registry,
+    )
+
+
+async def _ensure_admin_key(settings: Settings, keys: ApiKeys) -> None:
+    """Take the operator's admin key, or make one at the first run and print it, once."""
+    if settings.admin_key is not None:
+        await keys.ensure_admin_key(settings.admin_key.get_secret_value())
+    elif not await keys.all():
+        made = secrets.token_urlsafe(32)
+        await keys.ensure_admin_key(made)
+        print(f"BACKEND_ADMIN_KEY={made}", flush=True)  # noqa: T201 -- promised: printed once, never logged
+
+
+def _open_database(settings: Settings) -> Database:
+    try:
+        return open_database(settings.database_url)
+    except ValueError as error:
+        raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
+
+
+def _listening(settings: Settings) -> socket.socket:
+    try:
+        return listening_socket(settings.host, settings.port)
+    except OSError as error:
+        place = f"{settings.host}:{settings.port}"
+        raise WrongSetting(f"BACKEND_PORT: cannot listen on {place} ({error.strerror})") from None
+
+
+def _stop_event() -> asyncio.Event:
+    """Return an event that the stop signals set; handlers must stand before anything can be asked to stop."""
+    stop = asyncio.Event()
+    for number in STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
