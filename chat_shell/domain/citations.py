@@ -7,12 +7,11 @@ is split into deltas makes no difference to what comes out.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from chat_shell.domain.citation_marker import CitationMarker
 from shared.models.events import CitationAdded
-from shared.models.values import Value
 
 FENCE_LENGTH = 3
 
@@ -24,15 +23,14 @@ _NOT_BLANK = re.compile(r"[^ \t\r]")
 _LINE_INDENT = " \t\r>"
 
 
-class CitedDocument(Value):
+class CitedDocument(NamedTuple):
     """What a number stands for."""
 
     file_id: str
     filename: str
 
 
-@dataclass(frozen=True, slots=True)
-class CitedText:
+class CitedText(NamedTuple):
     """Text for the client and the citations that lie in it."""
 
     text: str

@@ -1,11 +1,10 @@
 """Documents as a model sees them: JSON objects, numbered through the whole conversation."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from pydantic import BaseModel, Field
 
 from chat_shell.domain.citations import CitedDocument
 from shared.models.events import SearchResult
@@ -15,10 +14,9 @@ from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDG
 
 DOCUMENT_TOOLS = frozenset({KNOWLEDGE_BASE_SEARCH, KNOWLEDGE_BASE_READ_DOCUMENT})
 
-MAX_NUMBER = 999_999_999
-
 _RENDERED_START = '{"documents"'
-_JSON = json.JSONDecoder()
+_JSON_STRING = r'("(?:[^"\\]|\\.)*")'
+_DOCUMENT_HEAD = re.compile(rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}')
 
 
 class FoundDocument(Value):
@@ -87,27 +85,29 @@ def _result(number: int, document: FoundDocument) -> SearchResult:
     )
 
 
-class _RenderedDocument(BaseModel):
-    document: int = Field(ge=1, le=MAX_NUMBER)
-    file_id: str
-    title: str
-
-
-class _RenderedDocuments(BaseModel):
-    documents: tuple[_RenderedDocument, ...]
-
-
 def _documents_in(text: str) -> Iterator[tuple[int, CitedDocument]]:
-    """Yield the documents of a rendered result; a warning may stand behind the JSON.
+    """Yield the documents of a rendered result, without decoding their contents.
 
+    Inside a JSON string every quotation mark is escaped, so the head of a document is found nowhere else.
     A caller may have written the history himself: what has another shape names no documents.
     """
     if not text.startswith(_RENDERED_START):
         return
-    try:
-        decoded, _ = _JSON.raw_decode(text)
-        rendered = _RenderedDocuments.model_validate(decoded)
-    except (ValueError, RecursionError):
-        return
-    for one in rendered.documents:
-        yield one.document, CitedDocument(file_id=one.file_id, filename=one.title)
+    for head in _DOCUMENT_HEAD.finditer(text):
+        number, title, file_id = head.groups()
+        try:
+            document = CitedDocument(file_id=_decode(file_id), filename=_decode(title))
+        except ValueError:
+            continue
+        yield int(number), document
+
+
+def _decode(json_string: str) -> str:
+    """Decode a JSON string.
+
+    Raises:
+        ValueError: it holds escapes that are none, or half a character.
+    """
+    text: str = json.loads(json_string) if "\\" in json_string else json_string[1:-1]
+    text.encode()
+    return text

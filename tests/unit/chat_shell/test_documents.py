@@ -40,7 +40,9 @@ def test_numbers_go_on_counting():
     assert numbers.documents[3] == CitedDocument(file_id="doc_a", filename="a")
 
 
-@given(st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=3), max_size=4))
+@given(
+    st.lists(st.lists(st.text(max_size=5) | st.sampled_from(['"', "\\", '\\"']), min_size=1, max_size=3), max_size=4)
+)
 def test_the_log_gives_the_numbers_back(searches: list[list[str]]):
     numbers, history = DocumentNumbers(), tuple[Message, ...]()
     for names in searches:
@@ -54,10 +56,13 @@ def test_the_log_gives_the_numbers_back(searches: list[list[str]]):
     [
         "The knowledge base cannot answer this query.",
         '{"documents": ',
-        '{"documents": 3}',
         '{"documents": [{"document": 7}]}',
-        '{"documents": [{"document": 0, "file_id": "f", "title": "t"}]}',
-        '{"documents": [[[]]]}',
+        '{"documents": [{"document": 0, "title": "t", "file_id": "f"}]}',
+        '{"documents": [{"document": 7, "title": "\\ud800", "file_id": "f"}]}',
+        '{"documents": [{"document": 7, "title": "\\x", "file_id": "f"}]}',
+        '{"documents": [{"document": 7, "title": "t", "file_id": 3}]}',
+        '[{"document": 7, "title": "t", "file_id": "f"}]',
+        '{"documents": [{"content": "{\\"document\\": 7, \\"title\\": \\"t\\", \\"file_id\\": \\"f\\""}]}',
         '{"documents"' + "[" * 100_000,
     ],
 )
@@ -66,7 +71,7 @@ def test_results_of_another_shape_name_no_documents(content: str):
 
 
 def test_only_our_own_tools_give_numbers():
-    content = json.dumps({"documents": [{"document": 7, "file_id": "f", "title": "t"}]})
+    content = json.dumps({"documents": [{"document": 7, "title": "t", "file_id": "f"}]})
     assert 7 in numbers_in(exchange(content)).documents
     assert numbers_in(exchange(content, tool="theirs")) == DocumentNumbers()
     assert numbers_in((UserMessage(content=content), ToolMessage(call_id="c", content=content))) == DocumentNumbers()
