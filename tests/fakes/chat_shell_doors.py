@@ -1,0 +1,111 @@
+"""Both doors of chat_shell on loopback, with the client that goes through each."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from fastapi import FastAPI
+
+from backend.adapters.chat_shell.connect import connect_chat_shell
+from backend.ports.chat_shell import ChatShell
+from chat_shell.adapters.clock import SystemClock
+from chat_shell.adapters.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.adapters.http.app import create_http_app
+from chat_shell.services.admission import Admission
+from chat_shell.services.turns import Turns
+from shared.models.events import ModelCard
+from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner
+
+SERVICE_TOKEN = "s3rvice-token"
+MAX_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Shell:
+    """What stands behind the doors."""
+
+    runner: ScriptedRunner
+    admission: Admission
+    turns: Turns
+
+
+def shell_with(runner: ScriptedRunner, cards: tuple[ModelCard, ...] = CARDS) -> Shell:
+    """Put a runner behind doors that enforce deadlines at once."""
+    admission = Admission()
+    turns = Turns(runner, lambda: cards, SystemClock(), admission, deadline_grace_seconds=0.0)
+    return Shell(runner, admission, turns)
+
+
+@asynccontextmanager
+async def grpc_door(shell: Shell, token: str = SERVICE_TOKEN) -> AsyncGenerator[GrpcDoor]:
+    """Open the gRPC door on a free port."""
+    door = create_grpc_server(shell.turns, token, address="127.0.0.1:0", max_message_bytes=MAX_BYTES)
+    await door.start()
+    try:
+        yield door
+    finally:
+        await door.stop(grace_seconds=0)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+
+@asynccontextmanager
+async def served(app: FastAPI) -> AsyncGenerator[str]:
+    """Serve an app on a free port and yield its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, lifespan="off", log_config=None, ws="none", timeout_graceful_shutdown=1)
+    server = _Server(config)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve([listener]))
+        await server.ready.wait()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+
+
+@asynccontextmanager
+async def http_door(shell: Shell, token: str = SERVICE_TOKEN, heartbeat_seconds: float = 15.0) -> AsyncGenerator[str]:
+    """Open the HTTP door on a free port and yield its address."""
+    app = create_http_app(shell.turns, token, max_body_bytes=MAX_BYTES, heartbeat_seconds=heartbeat_seconds)
+    async with served(app) as address:
+        yield address
+
+
+@asynccontextmanager
+async def door_address(transport: str, shell: Shell) -> AsyncGenerator[str]:
+    """Open the door of a transport and yield the address that a client is given."""
+    if transport == "grpc":
+        async with grpc_door(shell) as door:
+            yield f"grpc://127.0.0.1:{door.port}"
+    else:
+        async with http_door(shell) as address:
+            yield address
+
+
+@asynccontextmanager
+async def connected(address: str, token: str = SERVICE_TOKEN) -> AsyncGenerator[ChatShell]:
+    """Connect a client and close it at the end."""
+    client = connect_chat_shell(address, token, clock=SystemClock(), max_message_bytes=MAX_BYTES)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def pair(transport: str, shell: Shell) -> AsyncGenerator[ChatShell]:
+    """Open a door and connect to it."""
+    async with door_address(transport, shell) as address, connected(address) as client:
+        yield client

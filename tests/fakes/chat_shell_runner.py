@@ -1,0 +1,74 @@
+"""A runner that plays a script, and knows who closed it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+
+from shared.models.events import ExecutionEvent, ModelCard
+from shared.models.execution import ExecutionRequest
+
+Script = Callable[[ExecutionRequest], AsyncGenerator[ExecutionEvent]]
+
+CARDS = (
+    ModelCard(name="demo-model", context_window_tokens=128_000, max_output_tokens=4_096),
+    ModelCard(name="vendor/large", context_window_tokens=1_000_000, max_output_tokens=64_000),
+)
+
+
+class ScriptedRunner:
+    """Keeps the requests, counts what it produced, and how many of its turns live."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.requests: list[ExecutionRequest] = []
+        self.produced = 0
+        self.live = 0
+        self.closed = asyncio.Event()
+
+    async def __call__(self, request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        """Play the script."""
+        self.requests.append(request)
+        self.live += 1
+        try:
+            async for event in self._script(request):
+                self.produced += 1
+                yield event
+        finally:
+            self.live -= 1
+            self.closed.set()
+
+
+def saying(*events: ExecutionEvent) -> Script:
+    """Say these and end."""
+    return saying_all(events)
+
+
+def saying_all(events: Iterable[ExecutionEvent]) -> Script:
+    """Say these, whatever their number, and end."""
+
+    async def script(_request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        for event in events:
+            yield event
+
+    return script
+
+
+def waiting_after(*events: ExecutionEvent) -> Script:
+    """Say these, then nothing for ever."""
+
+    async def script(_request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        for event in events:
+            yield event
+        await asyncio.Event().wait()
+
+    return script
+
+
+def failing_after(error: Exception, *events: ExecutionEvent) -> Script:
+    """Say these, then raise."""
+
+    async def script(_request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        for event in events:
+            yield event
+        raise error
+
+    return script
