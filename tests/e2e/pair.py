@@ -35,22 +35,23 @@ class Pair:
         wanted = (user_id, role, tenant)
         if wanted not in self.keys:
             body = {"user_id": user_id, "role": role, "tenant": tenant}
-            answer = self.http(ADMIN_KEY).post("/v1/api_keys", json=body)
+            with self.http(ADMIN_KEY) as admin:
+                answer = admin.post("/v1/api_keys", json=body)
             assert answer.status_code == 201, answer.text
             self.keys[wanted] = answer.json()["key"]
         return self.keys[wanted]
 
     def http(self, key: str) -> httpx2.Client:
-        """Return a bare HTTP client."""
+        """Return a bare HTTP client, to be used in a `with`."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=30)
 
     def client(self, user_id: str = "ann", *, max_retries: int = 0) -> OpenAI:
-        """Return the official client, which does not repeat calls unless asked to."""
+        """Return the official client, to be used in a `with`; it repeats no call unless asked to."""
         return OpenAI(base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=max_retries)
 
     def async_client(self, user_id: str = "ann") -> AsyncOpenAI:
-        """Return the official asynchronous client."""
+        """Return the official asynchronous client, to be used in an `async with`."""
         return AsyncOpenAI(base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=0)
 
     def control(self) -> FakeModelControl:
