@@ -1,7 +1,7 @@
 """The event log in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from backend.ports.events import LoggedEvent
@@ -42,7 +42,7 @@ class MemoryEventLog:
         later = self._call_later or asyncio.get_running_loop().call_later
         log.expiry = later(self._retention_seconds, lambda: self._forget(response_id))
 
-    async def read(self, response_id: str, after: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield what is there above `after`, then what comes."""
         log = self._logs.get(response_id)
         place = after + 1

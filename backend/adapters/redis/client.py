@@ -1,8 +1,9 @@
 """The connection pool, and the translation of what it raises."""
 
-from collections.abc import Generator
+import asyncio
+from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -10,6 +11,8 @@ from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.errors import Unavailable
+
+Result = TypeVar("Result")
 
 SOCKET_TIMEOUT_SECONDS = 5.0
 BLOCK_MILLISECONDS = 2_000
@@ -37,6 +40,21 @@ def connect(url: str) -> Redis:
         health_check_interval=15,
         max_connections=_MAX_CONNECTIONS,
     )
+
+
+async def answered(answer: Awaitable[Result]) -> Result:
+    """Await the client, and be cancelled when that was asked for meanwhile.
+
+    The client writes through `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives as the
+    write ends (https://github.com/python/cpython/issues/81839).
+    """
+    task = asyncio.current_task()
+    requests = task.cancelling() if task is not None else 0
+    try:
+        return await answer
+    finally:
+        if task is not None and task.cancelling() > requests:
+            raise asyncio.CancelledError
 
 
 @contextmanager
@@ -70,4 +88,4 @@ class RedisProbe:
             Unavailable: it does not answer. Retryable.
         """
         with translated():
-            await self._client.echo("ready")
+            await answered(self._client.echo("ready"))

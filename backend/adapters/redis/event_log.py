@@ -1,11 +1,12 @@
 """The event log in Redis: a stream a response, written behind, read from any replica."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 from redis.asyncio import Redis
 
-from backend.adapters.redis.client import AWAY, BLOCK_MILLISECONDS, away, translated
+from backend.adapters.redis.client import AWAY, BLOCK_MILLISECONDS, answered, away, translated
 from backend.adapters.redis.entries import (
     END_FIELDS,
     END_ID,
@@ -35,7 +36,7 @@ class RedisEventLog:
     def __init__(
         self, client: Redis, retention_seconds: float, *, open_seconds: float = 3600.0, patience_seconds: float = 10.0
     ) -> None:
-        self._client = client
+        self._client: Any = client
         self._patience_seconds = patience_seconds
         self._open_seconds = open_seconds
         self._outbox = Outbox(client, Lifetimes(retention_seconds, open_seconds, patience_seconds))
@@ -74,7 +75,7 @@ class RedisEventLog:
         finally:
             self._outbox.forget(response_id)
 
-    async def read(self, response_id: str, after: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield what is there above `after`, then what comes.
 
         Raises:
@@ -99,7 +100,7 @@ class RedisEventLog:
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
         with translated():
-            return bool(await self._client.exists(stream_key(response_id)))
+            return await self._has(stream_key(response_id))
 
     async def drop(self, response_id: str) -> None:
         """Forget the events now; readers see an end first."""
@@ -108,13 +109,13 @@ class RedisEventLog:
             writer.is_dropped = True
             writer.wake()
         key = stream_key(response_id)
-        pipeline = self._client.pipeline(transaction=False)
+        pipeline: Any = self._client.pipeline(transaction=False)
         pipeline.set(dropped_key(response_id), b"1", px=int(self._open_seconds * 1000))
         pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
         pipeline.delete(key)
         with translated():
             # The end may stand there already.
-            await pipeline.execute(raise_on_error=False)
+            await answered(pipeline.execute(raise_on_error=False))
 
     async def aclose(self) -> None:
         """Stop the writing task; the client is the caller's."""
@@ -134,15 +135,19 @@ class RedisEventLog:
 
     async def _read_once(self, response_id: str, cursor: str) -> Entries | None:
         key = stream_key(response_id)
-        reply: object = await self._client.xread({key: cursor}, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
-        entries = entries_of(reply)
-        if entries or await self._client.exists(key):
+        reply = self._client.xread({key: cursor}, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
+        entries = entries_of(await answered(reply))
+        if entries or await self._has(key):
             return entries
-        if await self._client.exists(dropped_key(response_id)):
+        if await self._has(dropped_key(response_id)):
             return None
         raise Unavailable("The events of this response were lost.")
+
+    async def _has(self, key: str) -> bool:
+        return bool(await answered(self._client.exists(key)))
 
 
 def _raise_failure(writer: Writer) -> None:
     if writer.failure is not None:
-        raise writer.failure
+        # The same error may be raised often; its traceback is not to grow each time.
+        raise writer.failure.with_traceback(None)

@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from backend.adapters.redis.client import AWAY, away, translated
+from backend.adapters.redis.client import AWAY, answered, away, translated
 from backend.adapters.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
 from backend.adapters.redis.writers import Flush, Writer
 from shared.errors import Conflict, Unavailable
@@ -110,7 +110,7 @@ class Outbox:
         """Send all in one round trip; answer with the worst answer of each flush."""
         pipeline: Any = self._client.pipeline(transaction=False)
         counts = [self._queue(pipeline, flush) for flush in flushes]
-        answers = await pipeline.execute(raise_on_error=False)
+        answers: list[Any] = await answered(pipeline.execute(raise_on_error=False))
         worst: list[Any] = []
         for count in counts:
             own, answers = answers[:count], answers[count:]
@@ -146,12 +146,14 @@ class Outbox:
 
     async def _newest_id(self, response_id: str) -> str | None:
         with translated():
-            newest: list[tuple[bytes, object]] = await self._client.xrevrange(stream_key(response_id), count=1)
+            newest: list[tuple[bytes, object]] = await answered(
+                self._client.xrevrange(stream_key(response_id), count=1)
+            )
         return newest[0][0].decode() if newest else None
 
     async def _was_dropped(self, response_id: str) -> bool:
         with translated():
-            return bool(await self._client.exists(dropped_key(response_id)))
+            return bool(await answered(self._client.exists(dropped_key(response_id))))
 
 
 def _rank(answer: Any) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.adapters.redis.client import AWAY, translated
+from backend.adapters.redis.client import AWAY, answered, translated
 
 _CHANNEL = "ballast:stop"
 _LISTEN_SECONDS = 2.0
@@ -38,7 +38,7 @@ class RedisStopSignals:
         pipeline.set(_key(response_id), b"1", px=int(self._wish_seconds * 1000))
         pipeline.publish(_CHANNEL, response_id)
         with translated():
-            await pipeline.execute()
+            await answered(pipeline.execute())
 
     async def wait(self, response_id: str) -> None:
         """Return when someone has asked."""
@@ -85,9 +85,9 @@ class RedisStopSignals:
 
     async def _follow(self, subscription: Any) -> None:
         """Wake waiters as messages come; look up what may have been missed whenever a subscription begins."""
-        await subscription.subscribe(_CHANNEL)
+        await answered(subscription.subscribe(_CHANNEL))
         while True:
-            message = await subscription.get_message(timeout=_LISTEN_SECONDS)
+            message: Any = await answered(subscription.get_message(timeout=_LISTEN_SECONDS))
             if message is not None and message["type"] == "message":
                 self._wake(message["data"].decode())
                 continue
@@ -99,7 +99,7 @@ class RedisStopSignals:
         names = list(response_ids)
         if not names:
             return
-        wishes: list[Any] = await self._client.mget([_key(name) for name in names])
+        wishes: list[Any] = await answered(self._client.mget([_key(name) for name in names]))
         for name, wish in zip(names, wishes, strict=True):
             if wish is not None:
                 self._wake(name)
