@@ -30,6 +30,7 @@ from backend.services.turn_origins import TurnOrigins
 from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import RunningTurn, TurnRegistry
 from backend.services.turn_scope import TurnScopes
+from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_conversations import FakeConversationStore
@@ -87,9 +88,10 @@ class TurnHouse:
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
     drain_seconds: float = 5.0
+    turns_class: type[FakeTurnStore] = FakeTurnStore
 
     def __post_init__(self) -> None:
-        self.turns = FakeTurnStore(self.state)
+        self.turns = self.turns_class(self.state)
         self.conversations = FakeConversationStore(self.state)
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
@@ -124,6 +126,17 @@ class TurnHouse:
             read=ReadResponses(self.turns, cancel),
             registry=self.registry,
         )
+
+    @property
+    def scripted(self) -> ScriptedChatShell:
+        """The chat_shell, which plays scripts."""
+        assert isinstance(self.chat_shell, ScriptedChatShell)
+        return self.chat_shell
+
+    @property
+    def sent(self) -> list[ExecutionRequest]:
+        """What chat_shell was asked."""
+        return self.scripted.requests
 
     async def start(self, caller: Caller = ADA, **fields: Any) -> RunningTurn:
         """Start a turn as a caller would."""

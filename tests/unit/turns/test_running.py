@@ -1,0 +1,394 @@
+"""How turns run, end and are followed."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+
+from backend.domain.conversation_log import EntryKind, history
+from backend.domain.responses import StoredResponse
+from backend.services.recover_turns import STALE_AFTER, RecoverTurns
+from backend.services.turn_inbox import TurnInbox
+from shared.errors import ChatShellUnavailable, NotFound, Unavailable
+from shared.models.events import (
+    ErrorReport,
+    FinishReason,
+    FunctionCallRequested,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    SearchFinished,
+    SearchResult,
+    SearchStarted,
+    TextDelta,
+    TurnFailed,
+)
+from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
+from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.fakes.openai_types import check_item, check_response
+from tests.fakes.store_turns import FakeTurnStore
+
+Seen = TypeVar("Seen")
+SEARCH = ToolCall(call_id="k1", name="knowledge_base_search", arguments="{}")
+HIT = SearchResult(number=1, file_id="doc_1", filename="handbook.md", score=0.5, text="Whales sleep.")
+
+
+def searched_answer(*gates: asyncio.Event) -> list[Any]:
+    """Script a search in a first model call and an answer in a second one."""
+    return [
+        ModelCallStarted(call=1),
+        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+        SearchStarted(call_id="k1", queries=("whales",)),
+        SearchFinished(call_id="k1", failed=False, results=(HIT,)),
+        MessagesAdded(
+            messages=(
+                AssistantMessage(text="", tool_calls=(SEARCH,)),
+                ToolMessage(call_id="k1", content="Whales sleep."),
+            )
+        ),
+        *gates,
+        *answer("They do [1]."),
+    ]
+
+
+async def test_a_turn_ends_stored_and_told() -> None:
+    async with open_house(answer("Hel", "lo.")) as house:
+        response = await house.ask(metadata={"a": "b"})
+        assert (response.status, response.log_end, response.items_end) == ("completed", 2, 2)
+        assert house.state.responses[response.id] == response
+        events = await house.all_events(response)
+        assert events[-1]["type"] == "response.completed"
+        assert events[-1]["response"] == response.body
+        assert events[-1]["sequence_number"] == response.last_event
+        check_response(response.body)
+        for item in house.state.items[response.conversation_id]:
+            check_item(item.body)
+        assert house.state.conversations[response.conversation_id].running_response_id is None
+        assert house.observer.finished == [response]
+
+
+async def test_the_end_is_stored_before_it_is_told() -> None:
+    stored_when_told: list[bool] = []
+
+    class WatchedTurns(FakeTurnStore):
+        async def finish(self, turn: Any) -> bool:
+            events = [event async for event in unfinished_events(house, turn.response.id)]
+            stored_when_told.append(any(event.startswith("response.completed") for event in events))
+            return await super().finish(turn)
+
+    async def unfinished_events(at: TurnHouse, response_id: str) -> AsyncGenerator[str, None]:
+        try:
+            async with asyncio.timeout(0):
+                async for batch in at.events.read(response_id, -1):
+                    for event in batch:
+                        yield event.type
+        except TimeoutError:
+            return
+
+    async with open_house(turns_class=WatchedTurns) as house:
+        await house.ask()
+    assert stored_when_told == [False]
+
+
+async def test_exchanges_are_logged_before_the_next_model_call() -> None:
+    gate = asyncio.Event()
+    async with open_house(searched_answer(gate)) as house:
+        running = await house.start()
+        kinds = await eventually(
+            lambda: [entry.kind for entry in house.log_of(running.response.conversation_id)],
+            lambda kinds: len(kinds) == 3,
+        )
+        assert kinds == [EntryKind.USER, EntryKind.ASSISTANT, EntryKind.TOOL_RESULT]
+        gate.set()
+        response = await running.ended()
+        assert response.log_end == 4
+        assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text="They do [1].")
+
+
+async def test_what_the_model_wrote_is_logged_and_what_was_shown_is_not() -> None:
+    script = answer("cited [1]")
+    script[-2] = MessagesAdded(messages=(AssistantMessage(text="cited 【1】"),))
+    async with open_house(script) as house:
+        response = await house.ask()
+        assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text="cited 【1】")
+        assert response.body["output"][0]["content"][0]["text"] == "cited [1]"
+
+
+async def test_results_are_stored_and_shown_to_who_asks() -> None:
+    async with open_house(searched_answer(), searched_answer()) as house:
+        asking = await house.ask(include=["file_search_call.results"])
+        assert await shown_results(house, asking)
+        other = await house.ask()
+        assert not await shown_results(house, other)
+        assert other.body["output"][0]["results"][0]["text"] == "Whales sleep."
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail"), [(FinishReason.LENGTH, "max_output_tokens"), (FinishReason.CONTENT_FILTER, "content_filter")]
+)
+async def test_a_cut_answer_is_incomplete_and_stays_in_the_log(reason: FinishReason, detail: str) -> None:
+    async with open_house(answer("And so", finish_reason=reason)) as house:
+        response = await house.ask()
+        assert (response.status, response.body["incomplete_details"]) == ("incomplete", {"reason": detail})
+        assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text="And so")
+
+
+async def test_a_turn_that_fails_keeps_what_was_said() -> None:
+    report = ErrorReport(type="ModelStalled", code="server_error", message="Stalled.", param=None, retryable=True)
+    script = [ModelCallStarted(call=1), TextDelta(text="Half"), TurnFailed(error=report, usage=USAGE)]
+    async with open_house(script) as house:
+        response = await house.ask()
+        assert response.status == "failed"
+        assert response.body["error"] == {"code": "server_error", "message": "Stalled.", "type": "ModelStalled"}
+        assert response.body["usage"]["output_tokens"] == 7
+        assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text="Half")
+        types = [event["type"] for event in await house.all_events(response)]
+        assert types[-2:] == ["error", "response.failed"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        ([ChatShellUnavailable("Gone.")], "ChatShellUnavailable"),
+        ([], "ChatShellUnavailable"),
+        ([ZeroDivisionError()], "InternalError"),
+    ],
+)
+async def test_a_stream_that_breaks_fails_the_turn_only(raised: list[Exception], shown: str) -> None:
+    async with open_house([ModelCallStarted(call=1), TextDelta(text="Half"), *raised]) as house:
+        response = await house.ask()
+        assert (response.status, response.body["error"]["type"]) == ("failed", shown)
+        assert response.body["output"][0]["content"][0]["text"] == "Half"
+        assert (await house.ask()).status == "completed"
+        assert bool(house.observer.broken) == (shown == "InternalError")
+
+
+async def test_a_turn_that_said_nothing_is_void_and_skipped() -> None:
+    async with open_house([ChatShellUnavailable("Gone.")], answer("Yes.")) as house:
+        first = await house.ask(input="A")
+        assert house.log_of(first.conversation_id)[-1].kind is EntryKind.VOID
+        await house.ask(input="B", conversation=first.conversation_id)
+        assert house.sent[1].history == ()
+
+
+async def test_outputs_of_a_void_turn_are_wanted_again() -> None:
+    async with open_house(function_calls("c1"), [ChatShellUnavailable("Gone.")], answer("Rain.")) as house:
+        first = await house.ask()
+        outputs = [{"type": "function_call_output", "call_id": "c1", "output": "wet"}]
+        await house.ask(conversation=first.conversation_id, input=outputs)
+        last = await house.ask(conversation=first.conversation_id, input=outputs)
+        assert last.status == "completed"
+        assert house.sent[2].history == house.sent[1].history
+
+
+async def test_cancelling_keeps_what_was_said_once() -> None:
+    async with open_house([ModelCallStarted(call=1), TextDelta(text="Half"), asyncio.Event()]) as house:
+        running = await house.start()
+        await first_delta(house, running.response)
+        cancelled = await house.services.cancel(ADA, running.response.id)
+        assert (cancelled.status, cancelled.body["incomplete_details"]) == ("cancelled", None)
+        assert await house.services.cancel(ADA, running.response.id) == cancelled
+        assert house.scripted.broken_off == 1
+        log = house.log_of(cancelled.conversation_id)
+        assert [entry.message for entry in log[1:]] == [AssistantMessage(text="Half")]
+        assert (await house.all_events(cancelled))[-1]["type"] == "response.incomplete"
+
+
+async def test_a_cancelled_turn_asks_for_no_outputs_of_its_calls() -> None:
+    call = FunctionCallRequested(call_id="c1", name="weather", arguments="{}")
+    added = MessagesAdded(
+        messages=(AssistantMessage(text="", tool_calls=(ToolCall(call_id="c1", name="weather", arguments="{}"),)),)
+    )
+    async with open_house([call, added, asyncio.Event()], answer("Yes.")) as house:
+        running = await house.start()
+        await first_delta(house, running.response, "response.output_item.done")
+        cancelled = await house.services.cancel(ADA, running.response.id)
+        after = await house.ask(conversation=cancelled.conversation_id)
+        assert after.status == "completed"
+
+
+async def test_cancelling_works_from_another_replica() -> None:
+    async with open_house([asyncio.Event()]) as house:
+        running = await house.start()
+        other = TurnHouse(
+            state=house.state, clock=house.clock, events=house.events, signals=house.signals, replica="replica-2"
+        )
+        assert (await other.services.cancel(ADA, running.response.id)).status == "cancelled"
+
+
+async def test_cancelling_belongs_to_the_owner() -> None:
+    async with open_house([asyncio.Event()]) as house:
+        running = await house.start()
+        with pytest.raises(NotFound):
+            await house.services.cancel(BOB, running.response.id)
+        await house.services.cancel(ADA, running.response.id)
+
+
+async def test_a_finished_turn_is_cancelled_to_no_effect() -> None:
+    async with open_house() as house:
+        response = await house.ask()
+        assert await house.services.cancel(ADA, response.id) == response
+
+
+async def test_deleting_a_running_response_stops_it_and_keeps_the_log() -> None:
+    async with open_house([TextDelta(text="Half"), asyncio.Event()]) as house:
+        running = await house.start()
+        await first_delta(house, running.response)
+        await house.services.read.delete(ADA, running.response.id)
+        with pytest.raises(NotFound):
+            await house.services.read.find(ADA, running.response.id)
+        assert len(house.log_of(running.response.conversation_id)) == 2
+
+
+async def test_followers_see_every_event_once_from_where_they_ask() -> None:
+    gate = asyncio.Event()
+    async with open_house([*answer("One")[:2], gate, *answer("Two")[1:]]) as house:
+        running = await house.start()
+        readers = [asyncio.ensure_future(house.all_events(running.response, after)) for after in (-1, 3)]
+        await first_delta(house, running.response)
+        gate.set()
+        whole, rest = await asyncio.gather(*readers)
+        assert [event["sequence_number"] for event in whole] == list(range(len(whole)))
+        assert rest == whole[4:]
+
+
+async def test_after_retention_a_replay_is_the_first_and_the_last_event() -> None:
+    async with open_house(answer("Hello.")) as house:
+        response = await house.ask()
+        whole = await house.all_events(response)
+        await house.events.drop(response.id)
+        events = await house.all_events(response)
+        assert [(event["type"], event["sequence_number"]) for event in events] == [
+            ("response.created", 0),
+            ("response.completed", response.last_event),
+        ]
+        assert events == [whole[0], whole[-1]]
+        assert await house.all_events(response, response.last_event) == []
+
+
+async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
+    async with open_house([TextDelta(text="Half"), asyncio.Event()]) as house:
+        running = await house.start()
+        stored = await eventually(
+            lambda: house.state.responses[running.response.id], lambda response: bool(response.body["output"])
+        )
+        assert stored.body["output"][0]["content"][0]["text"] == "Half"
+        assert stored.status == "in_progress"
+        assert stored.last_event == 4
+        await house.services.cancel(ADA, running.response.id)
+
+
+async def test_the_end_is_stored_even_if_the_database_is_away_for_a_moment() -> None:
+    class ShakyTurns(FakeTurnStore):
+        failures = 1
+
+        async def finish(self, turn: Any) -> bool:
+            if self.failures:
+                self.failures -= 1
+                raise Unavailable("The database is not available.")
+            return await super().finish(turn)
+
+    async with open_house(turns_class=ShakyTurns) as house:
+        assert (await house.ask()).status == "completed"
+
+
+async def test_a_start_closes_what_a_dead_process_left() -> None:
+    async with open_house(answer("One."), answer("Next.")) as house:
+        first = await house.ask(input="A")
+        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
+        house.clock.advance(1)
+        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=True)
+        assert await recovery.at_start() == 1
+        closed = house.state.responses[lost.id]
+        check_response(closed.body)
+        assert (closed.status, closed.body["error"]["type"]) == ("failed", "InternalError")
+        assert closed.body["output"][0]["content"][0]["text"] == "Half"
+        assert house.log_of(first.conversation_id)[-1].message == AssistantMessage(text="Half")
+        events = await house.all_events(closed)
+        assert [event["sequence_number"] for event in events] == list(range(closed.last_event + 1))
+        assert events[-1]["type"] == "response.failed"
+        assert (await house.ask(conversation=first.conversation_id)).status == "completed"
+        assert await recovery.at_start() == 0
+
+
+async def test_a_lost_turn_that_said_nothing_is_void() -> None:
+    async with open_house(answer("One.")) as house:
+        first = await house.ask()
+        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
+        await house.events.drop(lost.id)
+        house.clock.advance(1)
+        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        assert len(history(house.log_of(first.conversation_id))) == 2
+        assert house.state.responses[lost.id].log_end == 4
+
+
+async def test_with_several_replicas_only_turns_of_a_silent_one_are_lost() -> None:
+    async with open_house(answer("One.")) as house:
+        first = await house.ask()
+        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
+        await house.turns.beat("replica-1", house.clock.now())
+        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
+        assert await recovery.at_start() == 0
+        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
+        assert await recovery.at_start() == 1
+        assert house.state.responses[lost.id].status == "failed"
+
+
+async def test_leaving_the_registry_waits_for_running_turns() -> None:
+    gate = asyncio.Event()
+    async with open_house([gate, *answer("x")]) as house:
+        running = await house.start()
+        asyncio.get_running_loop().call_soon(gate.set)
+    assert house.state.responses[running.response.id].status == "completed"
+
+
+async def test_a_full_inbox_holds_the_reader_back() -> None:
+    inbox = TurnInbox(capacity_events=2)
+    putting = asyncio.ensure_future(inbox.put([TextDelta(text="a"), TextDelta(text="b")]))
+    await asyncio.sleep(0)
+    assert not putting.done()
+    assert len(await inbox.take()) == 2
+    await putting
+    inbox.close()
+    assert await inbox.take() == []
+
+
+async def abandoned(house: TurnHouse, conversation_id: str, script: list[Any]) -> StoredResponse:
+    """Run a turn in a process that dies: its tasks vanish, and nothing is stored at the end."""
+    dying = TurnHouse(
+        chat_shell=ScriptedChatShell(script),
+        state=house.state,
+        clock=house.clock,
+        events=house.events,
+        drain_seconds=0,
+    )
+    async with dying.registry:
+        house.clock.advance(1)
+        running = await dying.start(conversation=conversation_id)
+        if any(isinstance(step, TextDelta) for step in script):
+            await eventually(
+                lambda: house.state.responses[running.response.id], lambda response: bool(response.body["output"])
+            )
+    return house.state.responses[running.response.id]
+
+
+async def first_delta(house: TurnHouse, response: StoredResponse, kind: str = "response.output_text.delta") -> None:
+    """Wait until the event has come."""
+    async for batch in house.events.read(response.id, -1):
+        if any(event.type == kind for event in batch):
+            return
+
+
+async def eventually(look: Callable[[], Seen], is_enough: Callable[[Seen], bool]) -> Seen:
+    """Let other tasks run until what they do is seen; the test's own timeout is the limit."""
+    while not is_enough(look()):  # noqa: ASYNC110 -- the stores have nothing to wait for
+        await asyncio.sleep(0)
+    return look()
+
+
+async def shown_results(house: TurnHouse, response: StoredResponse) -> bool:
+    events = await house.all_events(response)
+    return "Whales sleep." in str(events)
