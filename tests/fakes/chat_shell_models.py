@@ -1,18 +1,17 @@
-"""A chat_shell that only names its models."""
+"""A scripted chat_shell that is asked for its models, and may be away."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from shared.errors import ChatShellUnavailable
-from shared.models.events import ExecutionEvent, ModelCard
-from shared.models.execution import ExecutionRequest
+from shared.models.events import ModelCard
+from tests.fakes.chat_shell_scripted import ScriptedChatShell
 
 
-class FakeModelLister:
+class FakeModelLister(ScriptedChatShell):
     """Counts how often it is asked; `away` lets it fail, `gate` makes askers wait."""
 
     def __init__(self, *names: str) -> None:
-        self.names = list(names)
+        super().__init__(models=names)
         self.asked = 0
         self.away = False
         self.gate = asyncio.Event()
@@ -24,13 +23,4 @@ class FakeModelLister:
         await self.gate.wait()
         if self.away:
             raise ChatShellUnavailable("The model runner cannot be reached.")
-        return tuple(
-            ModelCard(name=name, context_window_tokens=128_000, max_output_tokens=8_000) for name in self.names
-        )
-
-    def execute(self, request: ExecutionRequest) -> AsyncIterator[tuple[ExecutionEvent, ...]]:
-        """Run no turn."""
-        raise ChatShellUnavailable("This one runs no turns.")
-
-    async def close(self) -> None:
-        """Free nothing."""
+        return await super().models()

@@ -42,6 +42,16 @@ class FakeHouse:
     admission: Admission = field(default_factory=Admission)
     max_body_bytes: int = 100_000
 
+    def __post_init__(self) -> None:
+        """Build what runs turns; who starts some enters `turns.registry`."""
+        self.turns = TurnHouse(
+            chat_shell=self.chat_shell,
+            state=self.state,
+            clock=self.clock,
+            knowledge=self.knowledge,
+            admission=self.admission,
+        )
+
     def services(self) -> Services:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
@@ -54,12 +64,8 @@ class FakeHouse:
             models=ModelCatalogue(self.chat_shell, self.clock),
             conversations=Conversations(FakeConversationStore(self.state), self.clock, SECRET),
             knowledge=build_knowledge(knowledge, SECRET),
-            responses=self.turn_house().services,
+            responses=self.turns.services,
         )
-
-    def turn_house(self) -> TurnHouse:
-        """Build what runs turns; whoever starts some enters its registry."""
-        return TurnHouse(chat_shell=self.chat_shell, state=self.state, clock=self.clock, admission=self.admission)
 
     def app(self) -> FastAPI:
         """Build the application."""

@@ -70,7 +70,8 @@ async def test_only_administrators_see_keys(house: FakeHouse, app: FastAPI, role
     assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
 
 
-async def test_keys_are_issued_listed_and_revoked(admin: httpx2.AsyncClient, app: FastAPI) -> None:
+async def test_keys_are_issued_listed_and_revoked(admin: httpx2.AsyncClient, app: FastAPI, house: FakeHouse) -> None:
+    house.clock.advance(1)
     issued = await admin.post("/v1/api_keys", json={"user_id": "ada", "role": "user"})
     body = issued.json()
     assert issued.status_code == 201

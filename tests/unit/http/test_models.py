@@ -42,7 +42,7 @@ async def test_an_answer_serves_for_some_seconds() -> None:
     lister, clock = FakeModelLister("a"), FakeClock()
     catalogue = ModelCatalogue(lister, clock)
     await catalogue.all()
-    lister.names.append("b")
+    lister.model_names.append("b")
     assert len(await catalogue.all()) == 1
     clock.advance(5)
     assert len(await catalogue.all()) == 2
