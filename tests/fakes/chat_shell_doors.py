@@ -15,7 +15,7 @@ from chat_shell.adapters.clock import SystemClock
 from chat_shell.adapters.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.adapters.http.app import create_http_app
 from chat_shell.services.admission import Admission
-from chat_shell.services.turns import Turns
+from chat_shell.services.turns import ModelLister, Turns
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner
 
@@ -32,10 +32,15 @@ class Shell:
     turns: Turns
 
 
-def shell_with(runner: ScriptedRunner, cards: tuple[ModelCard, ...] = CARDS) -> Shell:
+def list_cards() -> tuple[ModelCard, ...]:
+    """Offer two models."""
+    return CARDS
+
+
+def shell_with(runner: ScriptedRunner, models: ModelLister = list_cards) -> Shell:
     """Put a runner behind doors that enforce deadlines at once."""
     admission = Admission()
-    turns = Turns(runner, lambda: cards, SystemClock(), admission, deadline_grace_seconds=0.0)
+    turns = Turns(runner, models, SystemClock(), admission, deadline_grace_seconds=0.0)
     return Shell(runner, admission, turns)
 
 
