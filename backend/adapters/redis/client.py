@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -39,6 +41,8 @@ def connect(url: str) -> Redis:
         socket_connect_timeout=2.0,
         health_check_interval=15,
         max_connections=_MAX_CONNECTIONS,
+        # A connection may have died while idle. Everything we send may be sent twice.
+        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=2),
     )
 
 

@@ -37,6 +37,7 @@ class Outbox:
         self._dirty: dict[str, Writer] = {}
         self._has_work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def writer(self, response_id: str) -> Writer:
         """Return the writer of a stream, a new one when this process has none."""
@@ -49,31 +50,35 @@ class Outbox:
 
     def flush_soon(self, writer: Writer) -> None:
         """Have a writer emptied; at once when nothing else is under way."""
+        if self._is_closed:
+            writer.fail(away())
+            return
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="event outbox")
+            self._task.add_done_callback(self._fail_all)
         self._dirty[writer.response_id] = writer
         self._has_work.set()
 
     async def close(self) -> None:
         """Stop writing; what is pending then is lost, so end the turns first."""
+        self._is_closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-            self._task = None
 
     async def _run(self) -> None:
-        try:
-            while True:
-                await self._has_work.wait()
-                self._has_work.clear()
-                flushes = [self._take(writer) for writer in self._dirty.values()]
-                self._dirty.clear()
-                await self._write(flushes)
-        finally:
-            # Nobody writes any more, so nobody may go on waiting.
-            for writer in self._writers.values():
-                writer.failure = writer.failure or away()
-                writer.wake()
+        while True:
+            await self._has_work.wait()
+            self._has_work.clear()
+            flushes = [self._take(writer) for writer in self._dirty.values()]
+            self._dirty.clear()
+            await self._write(flushes)
+
+    def _fail_all(self, _task: asyncio.Task[None]) -> None:
+        """Let nobody wait for a task that has ended, however it ended."""
+        self._is_closed = True
+        for writer in self._writers.values():
+            writer.fail(away())
 
     def _take(self, writer: Writer) -> Flush:
         events = tuple(writer.events)
@@ -88,7 +93,7 @@ class Outbox:
         except (Unavailable, RedisError) as error:
             failure = error if isinstance(error, Unavailable) else away()
             for flush in flushes:
-                flush.writer.failure = flush.writer.failure or failure
+                flush.writer.fail(failure)
         for flush in flushes:
             flush.settle()
 

@@ -1,4 +1,4 @@
-"""Stop signals in Redis: a key that outlasts the moment, and a message that wakes who waits now."""
+"""Stop signals in Redis: a key that outlasts the moment, and a stream that wakes who waits now."""
 
 import asyncio
 from collections.abc import Iterable
@@ -7,15 +7,18 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.adapters.redis.client import AWAY, answered, translated
+from backend.adapters.redis.client import BLOCK_MILLISECONDS, answered, translated
+from backend.adapters.redis.entries import entries_of
 
-_CHANNEL = "ballast:stop"
-_LISTEN_SECONDS = 2.0
+_STREAM = "ballast:stops"
+_FIELD = b"response"
+_WISHES_IN_STREAM = 10_000
 _PAUSE_SECONDS = 0.2
+_BEGINNING = "0-0"
 
 
 class RedisStopSignals:
-    """Carries wishes between replicas over one subscription a process, made when the first turn waits.
+    """Carries wishes between replicas; one reading connection a process, made when the first turn waits.
 
     A wish is kept for `wish_seconds`. While Redis is away a waiting turn just goes on waiting; wishes that were
     sent meanwhile are looked up when it is back.
@@ -23,10 +26,9 @@ class RedisStopSignals:
 
     def __init__(self, client: Redis, *, wish_seconds: float = 3600.0) -> None:
         self._client: Any = client
-        self._wish_seconds = wish_seconds
+        self._wish_milliseconds = int(wish_seconds * 1000)
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._task: asyncio.Task[None] | None = None
-        self._is_listening = asyncio.Event()
 
     async def send(self, response_id: str) -> None:
         """Ask that the turn stops.
@@ -34,9 +36,11 @@ class RedisStopSignals:
         Raises:
             Unavailable: Redis is away. Retryable.
         """
-        pipeline: Any = self._client.pipeline(transaction=False)
-        pipeline.set(_key(response_id), b"1", px=int(self._wish_seconds * 1000))
-        pipeline.publish(_CHANNEL, response_id)
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.set(_key(response_id), b"1", px=self._wish_milliseconds)
+        # A repeated entry wakes twice, which is once: its id may be the server's.
+        pipeline.xadd(_STREAM, {_FIELD: response_id.encode()}, maxlen=_WISHES_IN_STREAM, approximate=True)
+        pipeline.pexpire(_STREAM, self._wish_milliseconds)
         with translated():
             await answered(pipeline.execute())
 
@@ -46,8 +50,7 @@ class RedisStopSignals:
         waiters = self._waiting.setdefault(response_id, set())
         waiters.add(waiter)
         try:
-            self._listen()
-            await self._look_up_if_listening(response_id)
+            await self._look_up_or_listen(response_id)
             await waiter.wait()
         finally:
             waiters.discard(waiter)
@@ -55,45 +58,40 @@ class RedisStopSignals:
                 self._waiting.pop(response_id, None)
 
     async def aclose(self) -> None:
-        """End the subscription; the client is the caller's."""
+        """Stop listening; the client is the caller's."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
 
-    def _listen(self) -> None:
+    async def _look_up_or_listen(self, response_id: str) -> None:
+        """Find a wish from before; a listener that begins looks for all who wait by itself."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="stop signals")
-
-    async def _look_up_if_listening(self, response_id: str) -> None:
-        """Find a wish from before; a subscription that is only beginning looks by itself."""
-        if not self._is_listening.is_set():
             return
         try:
             await self._look_up([response_id])
-        except AWAY:
-            self._is_listening.clear()
+        except (RedisError, OSError):
+            # The listener meets the same trouble, and looks up again behind it.
+            return
 
     async def _run(self) -> None:
         while True:
             try:
-                async with self._client.pubsub() as subscription:
-                    await self._follow(subscription)
+                await self._follow()
             except (RedisError, OSError):
-                self._is_listening.clear()
-            await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _follow(self, subscription: Any) -> None:
-        """Wake waiters as messages come; look up what may have been missed whenever a subscription begins."""
-        await answered(subscription.subscribe(_CHANNEL))
+    async def _follow(self) -> None:
+        """Wake waiters as wishes come; look up first what may have been missed."""
+        newest: list[tuple[bytes, object]] = await answered(self._client.xrevrange(_STREAM, count=1))
+        cursor = newest[0][0].decode() if newest else _BEGINNING
+        await self._look_up(list(self._waiting))
         while True:
-            message: Any = await answered(subscription.get_message(timeout=_LISTEN_SECONDS))
-            if message is not None and message["type"] == "message":
-                self._wake(message["data"].decode())
-                continue
-            if message is not None or not self._is_listening.is_set():
-                self._is_listening.set()
-                await self._look_up(list(self._waiting))
+            reply = await answered(self._client.xread({_STREAM: cursor}, block=BLOCK_MILLISECONDS))
+            for name, fields in entries_of(reply):
+                self._wake(fields[_FIELD].decode())
+                cursor = name
 
     async def _look_up(self, response_ids: Iterable[str]) -> None:
         names = list(response_ids)

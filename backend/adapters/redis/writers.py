@@ -35,6 +35,11 @@ class Writer:
         self.events.extend(events)
         self.pending_bytes += sum(len(event.body) for event in events)
 
+    def fail(self, failure: BallastError) -> None:
+        """Refuse everything from now on; the first failure is the one that is told."""
+        self.failure = self.failure or failure
+        self.wake()
+
     def wake(self) -> None:
         """Wake who waits for a flush."""
         self.flushed.set()

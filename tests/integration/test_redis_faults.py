@@ -1,0 +1,159 @@
+"""Events and signals while Redis is away, comes back, or comes back empty."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from backend.adapters.redis.client import RedisProbe, connect
+from backend.adapters.redis.event_log import RedisEventLog
+from backend.adapters.redis.stop_signals import RedisStopSignals
+from shared.errors import Conflict, Unavailable
+from tests.contract.event_cases import make_events, read_all, reading
+from tests.servers.valkey import ValkeyServer
+
+
+@pytest.fixture
+async def client(valkey_url: str) -> AsyncIterator[Any]:
+    opened: Any = connect(valkey_url)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+async def log(client: Any) -> AsyncIterator[RedisEventLog]:
+    opened = RedisEventLog(client, 600.0)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+async def impatient(client: Any) -> AsyncIterator[RedisEventLog]:
+    opened = RedisEventLog(client, 600.0, patience_seconds=0.0)
+    yield opened
+    await opened.aclose()
+
+
+async def test_a_restart_in_mid_stream_loses_and_doubles_nothing(
+    valkey_server: ValkeyServer, log: RedisEventLog
+) -> None:
+    await log.append("resp_a", make_events(0, 5))
+    async with aclosing(reading(log, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 5)
+        valkey_server.kill()
+        await log.append("resp_a", make_events(5, 5))
+        valkey_server.restart()
+        await log.append("resp_a", make_events(10, 5))
+        await log.close("resp_a")
+        rest = [event async for batch in batches for event in batch]
+    assert rest == list(make_events(5, 10))
+    assert await read_all(log, "resp_a") == list(make_events(0, 15))
+
+
+async def test_redis_that_stays_away_is_a_clear_error(
+    valkey_server: ValkeyServer, impatient: RedisEventLog, client: Any
+) -> None:
+    await impatient.append("resp_a", make_events(0, 1))
+    async with aclosing(reading(impatient, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 1)
+        valkey_server.kill()
+        try:
+            await impatient.append("resp_a", make_events(1, 1))
+            with pytest.raises(Unavailable):
+                await impatient.close("resp_a")
+            with pytest.raises(Unavailable):
+                await impatient.append("resp_b", make_events(0, 1))
+            with pytest.raises(Unavailable):
+                await anext(batches)
+            with pytest.raises(Unavailable):
+                await impatient.exists("resp_a")
+            with pytest.raises(Unavailable):
+                await RedisProbe(client).ping()
+            with pytest.raises(Unavailable):
+                await RedisStopSignals(client).send("resp_a")
+        finally:
+            valkey_server.restart()
+    await RedisProbe(client).ping()
+
+
+async def test_events_that_redis_lost_are_an_error_for_writer_and_reader(client: Any, log: RedisEventLog) -> None:
+    await log.append("resp_a", make_events(0, 2))
+    async with aclosing(reading(log, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 2)
+        await client.flushall()
+        await log.append("resp_a", make_events(2, 1))
+        with pytest.raises(Unavailable):
+            await log.close("resp_a")
+        with pytest.raises(Unavailable):
+            await anext(batches)
+    assert not await log.exists("resp_a")
+
+
+async def test_a_second_writer_is_told_so_and_writes_nothing(client: Any, log: RedisEventLog) -> None:
+    await log.append("resp_a", make_events(0, 4))
+    other = RedisEventLog(client, 600.0)
+    with pytest.raises(Conflict):
+        await other.append("resp_a", make_events(2, 1))
+    await log.close("resp_a")
+    late = RedisEventLog(client, 600.0)
+    with pytest.raises(Conflict):
+        await late.append("resp_a", make_events(4, 1))
+    assert await read_all(log, "resp_a") == list(make_events(0, 4))
+    await other.aclose()
+    await late.aclose()
+
+
+async def test_streams_expire_by_themselves(client: Any) -> None:
+    log = RedisEventLog(client, 600.0, open_seconds=3600.0)
+    await log.append("resp_a", make_events(0, 1))
+    assert 3500 < await client.ttl("ballast:events:resp_a") <= 3600
+    await log.close("resp_a")
+    assert 500 < await client.ttl("ballast:events:resp_a") <= 600
+    await log.drop("resp_a")
+    assert [key async for key in client.scan_iter()] == [b"ballast:dropped:resp_a"]
+    assert 3500 < await client.ttl("ballast:dropped:resp_a") <= 3600
+    await log.aclose()
+
+
+async def test_closing_the_log_lets_nobody_wait(valkey_server: ValkeyServer, client: Any) -> None:
+    log = RedisEventLog(client, 600.0)
+    await log.append("resp_a", make_events(0, 1))
+    valkey_server.kill()
+    try:
+        ending = asyncio.create_task(log.close("resp_a"))
+        waiting = asyncio.create_task(log.append("resp_b", make_events(0, 1)))
+        await asyncio.wait([ending, waiting], timeout=0)
+        await log.aclose()
+        outcomes = await asyncio.gather(ending, waiting, return_exceptions=True)
+    finally:
+        valkey_server.restart()
+    assert [type(outcome) for outcome in outcomes] == [Unavailable, Unavailable]
+
+
+async def test_a_wish_reaches_who_waited_through_a_restart(
+    valkey_server: ValkeyServer, client: Any, valkey_url: str
+) -> None:
+    here, there = RedisStopSignals(client), RedisStopSignals(client)
+    waiting = asyncio.create_task(here.wait("resp_a"))
+    await there.send("resp_before")
+    await here.wait("resp_before")
+    valkey_server.kill()
+    valkey_server.restart()
+    await there.send("resp_a")
+    await waiting
+    await here.aclose()
+    await there.aclose()
+
+
+async def test_a_cancellation_at_any_moment_is_kept(client: Any) -> None:
+    for moment in range(30):
+        log = RedisEventLog(client, 600.0)
+        appending = asyncio.create_task(log.append(f"resp_{moment}", make_events(0, 1)))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            await log.aclose()
+            (outcome,) = await asyncio.gather(appending, return_exceptions=True)
+        assert outcome is None or isinstance(outcome, Unavailable)

@@ -1,0 +1,217 @@
+"""What a `Database` promises beyond the stores: transactions, cancellation, translation of errors."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+
+from backend.adapters.sql.conversations import SqlConversationStore
+from backend.adapters.sql.database import Database, open_database
+from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
+from tests.contract.store_cases import (
+    database_url,
+    make_conversation,
+    make_entry,
+    make_item,
+    make_turn,
+    migrated,
+    sql_stores,
+)
+from tests.servers.ports import free_port
+from tests.servers.postgres import PostgresServer
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return database_url(request.param, request, tmp_path / "not" / "there" / "yet")
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    async with migrated(url) as opened:
+        yield opened
+
+
+def count_replicas(connection: Connection) -> int:
+    return connection.execute(text("SELECT count(*) FROM replica")).scalar_one()
+
+
+def add_replica(connection: Connection) -> None:
+    connection.execute(text("INSERT INTO replica (name, seen_at) VALUES ('a', '2026-11-22 09:30:00')"))
+
+
+async def test_an_exception_rolls_back(database: Database) -> None:
+    def work(connection: Connection) -> None:
+        add_replica(connection)
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        await database.write(work)
+    assert await database.read(count_replicas) == 0
+    await database.write(add_replica)
+    assert await database.read(count_replicas) == 1
+
+
+async def test_sqlite_work_that_is_cancelled_leaves_neither_lock_nor_broken_connection(tmp_path: Path) -> None:
+    async with migrated(f"sqlite+aiosqlite:///{tmp_path}/a.db") as database:
+        begun, go_on = threading.Event(), threading.Event()
+
+        def work(connection: Connection) -> None:
+            add_replica(connection)
+            begun.set()
+            assert go_on.wait(30)
+
+        task = asyncio.create_task(database.write(work))
+        await asyncio.to_thread(begun.wait)
+        waiting = asyncio.create_task(database.write(add_replica))
+        task.cancel()
+        waiting.cancel()
+        await asyncio.wait([task, waiting])
+        assert task.cancelled()
+        assert waiting.cancelled()
+        assert await database.read(count_replicas) == 0  # a reader waits for no writer
+        go_on.set()
+        await database.write(lambda connection: None)
+        assert await database.read(count_replicas) == 1  # what had begun is whole, what waited never ran
+
+
+async def test_postgres_work_that_is_cancelled_leaves_neither_lock_nor_broken_connection(postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        for _ in range(25):  # more than the pool holds
+            loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+            def work(
+                connection: Connection, loop: asyncio.AbstractEventLoop = loop, begun: asyncio.Event = begun
+            ) -> None:
+                connection.execute(text("LOCK TABLE replica"))
+                loop.call_soon(begun.set)
+                connection.execute(text("SELECT pg_sleep(60)"))
+
+            task = asyncio.create_task(database.write(work))
+            await begun.wait()
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+        await database.write(add_replica)
+        assert await database.read(count_replicas) == 1
+
+
+async def test_a_time_that_runs_out_is_unavailable(postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        with pytest.raises(Unavailable):
+            await database.write(lambda c: c.execute(text("SELECT pg_sleep(60)")), timeout_seconds=0.05)
+        await database.ping()
+
+
+async def test_a_server_that_is_away_is_unavailable() -> None:
+    database = open_database(f"postgresql+asyncpg://nobody@127.0.0.1:{free_port()}/none")
+    with pytest.raises(Unavailable) as caught:
+        await database.ping()
+    assert "127.0.0.1" not in caught.value.message
+    await database.close()
+
+
+async def test_postgres_that_restarts_is_used_again(postgres_server: PostgresServer, postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        await database.write(add_replica)
+        postgres_server.kill()
+        with pytest.raises(Unavailable):
+            await database.read(count_replicas)
+        postgres_server.restart()
+        assert await database.read(count_replicas) == 1
+
+
+async def test_a_sqlite_path_that_is_a_directory_is_unavailable(tmp_path: Path) -> None:
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}")
+    with pytest.raises(Unavailable):
+        await database.ping()
+    await database.close()
+
+
+@pytest.mark.parametrize("bad", ["nonsense", "mysql://x/y", "sqlite+aiosqlite://", "sqlite+aiosqlite:///:memory:"])
+def test_an_address_of_something_else_is_refused(bad: str) -> None:
+    with pytest.raises(ValueError, match=r"sqlite|SQLite"):
+        open_database(bad)
+
+
+async def test_text_that_postgres_cannot_hold_is_the_callers_fault(postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        with pytest.raises(InvalidRequest):
+            await sql_stores(database).turns.find("resp_\x00")
+
+
+async def test_text_that_json_cannot_hold_is_the_callers_fault(database: Database) -> None:
+    for bad in ("\ud800", 2**70):
+        with pytest.raises(InvalidRequest):
+            await sql_stores(database).turns.checkpoint("resp_a", ({"x": bad},), 1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE log_entry SET content = '{\"role\":' WHERE position = 1 AND conversation_id = 'conv_a'",
+        "UPDATE log_entry SET kind = 'unheard' WHERE position = 1 AND conversation_id = 'conv_a'",
+    ],
+)
+async def test_a_damaged_entry_is_named_and_others_stay_readable(database: Database, damage: str) -> None:
+    store = SqlConversationStore(database)
+    entries = (make_entry(0), make_entry(1), make_entry(2))
+    for name in ("conv_a", "conv_b"):
+        await store.create(make_conversation(name, log_length=3), entries, ())
+    await database.write(lambda connection: connection.execute(text(damage)))
+    with pytest.raises(CorruptRecord, match=r"position 1 of conversation conv_a"):
+        await store.log("conv_a")
+    assert await store.log("conv_a", 1) == entries[:1]
+    assert await store.log("conv_b") == entries
+
+
+async def test_damaged_conversations_items_and_responses_are_named(database: Database) -> None:
+    stores = sql_stores(database)
+    await stores.turns.begin(make_turn())
+    for table, column in (("conversation", "turn_defaults"), ("item", "body"), ("response", "body")):
+        statement = text(f"UPDATE {table} SET {column} = '{{'")
+        await database.write(lambda connection, statement=statement: connection.execute(statement))
+    with pytest.raises(CorruptRecord, match="conv_a"):
+        await stores.conversations.find("conv_a")
+    with pytest.raises(CorruptRecord, match="position 0 of conversation conv_a"):
+        await stores.conversations.all_items("conv_a", 9)
+    with pytest.raises(CorruptRecord, match="resp_a"):
+        await stores.turns.find("resp_a")
+
+
+async def test_of_turns_through_two_engines_one_wins(url: str) -> None:
+    async with migrated(url) as first, migrated(url) as second:
+        turn_stores = [sql_stores(database).turns for database in (first, second)]
+        conversations = SqlConversationStore(first)
+        for attempt in range(5):
+            name = f"conv_{attempt}"
+            await conversations.create(make_conversation(name), (), ())
+            beginnings = [
+                turn_stores[place % 2].begin(make_turn(0, f"resp_{attempt}_{place}", name)) for place in range(6)
+            ]
+            outcomes = await asyncio.gather(*beginnings, return_exceptions=True)
+            assert outcomes.count(None) == 1
+            assert sum(isinstance(outcome, TurnRunning) for outcome in outcomes) == 5
+            assert len(await conversations.log(name)) == 1
+
+
+async def test_appends_through_two_engines_leave_no_gap(url: str) -> None:
+    async with migrated(url) as first, migrated(url) as second:
+        stores = [SqlConversationStore(database) for database in (first, second)]
+        await stores[0].create(make_conversation(), (), ())
+
+        async def append_once(store: SqlConversationStore) -> None:
+            while True:
+                length = len(await store.log("conv_a"))
+                try:
+                    await store.append("conv_a", length, (make_entry(length),), (make_item(length),))
+                except TurnRunning:
+                    continue
+                return
+
+        await asyncio.gather(*(append_once(stores[place % 2]) for place in range(16)))
+        assert [entry.position for entry in await stores[0].log("conv_a")] == list(range(16))
+        assert len(await stores[1].all_items("conv_a", 99)) == 16
