@@ -70,12 +70,12 @@ class TurnRegistry:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Wait for the running turns, for so long."""
+        """Wait for the running turns, for so long; an error that leaves with us stays as it is."""
         if self._tasks and error is None:
             await asyncio.wait(self._tasks, timeout=self._drain_seconds)
         for task in self._tasks:
             task.cancel()
-        await self._group.__aexit__(kind, error, traceback)
+        await self._group.__aexit__(None, None, None)
 
     @property
     def running_count(self) -> int:

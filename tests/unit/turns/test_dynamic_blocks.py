@@ -1,0 +1,67 @@
+"""Blocks that a deployment adds by entry points."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from backend.adapters.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks, named_blocks
+from backend.adapters.dynamic_blocks.identity import IdentityBlock
+from backend.domain.identity import Caller, KeyRole
+from backend.ports.dynamic_blocks import TurnFacts
+from shared.models.execution import DynamicBlock
+from tests.fakes.openai_house import open_house
+from tests.unit.turns.samples import NOW
+
+IDENTITY = "backend.adapters.dynamic_blocks.identity:IdentityBlock"
+
+
+class Ready:
+    """A block that is registered as an object."""
+
+    async def block(self, facts: TurnFacts) -> DynamicBlock | None:
+        return DynamicBlock(name="ready", text=f"Bases: {len(facts.knowledge_base_ids)}")
+
+
+ready = Ready()
+
+
+async def test_the_worked_example_reaches_the_model_behind_the_metadata() -> None:
+    async with open_house(blocks=named_blocks([IDENTITY])) as house:
+        await house.ask()
+        (block,) = house.sent[0].dynamic_blocks
+        assert block.name == "identity"
+        assert "ada" in block.text
+
+
+def test_blocks_are_loaded_in_the_order_of_their_names() -> None:
+    points = [
+        EntryPoint(name="b", value=IDENTITY, group=GROUP),
+        EntryPoint(name="a", value=f"{__name__}:ready", group=GROUP),
+    ]
+    first, second = load_blocks(points)
+    assert first is ready
+    assert isinstance(second, IdentityBlock)
+
+
+def test_what_is_no_block_is_named() -> None:
+    with pytest.raises(TypeError, match="wrong"):
+        load_blocks([EntryPoint(name="wrong", value="builtins:dict", group=GROUP)])
+
+
+def test_none_is_enabled_by_itself() -> None:
+    assert installed_blocks() == ()
+
+
+async def test_the_example_names_user_and_organisation() -> None:
+    facts = TurnFacts(
+        caller=Caller(user_id="ada", tenant="acme", role=KeyRole.USER),
+        turn_id="resp_1",
+        conversation_id="conv_1",
+        metadata={},
+        knowledge_base_ids=(),
+        sent_at=NOW,
+        time_zone="UTC",
+    )
+    block = await IdentityBlock().block(facts)
+    assert block is not None
+    assert "ada of the organisation acme" in block.text
