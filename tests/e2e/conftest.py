@@ -72,3 +72,11 @@ async def model(pair: Pair) -> AsyncIterator[FakeModelControl]:
     async with pair.control() as control:
         await control.reset()
         yield control
+
+
+@pytest.fixture
+async def small_model(small_pair: Pair) -> AsyncIterator[FakeModelControl]:
+    """The fake model behind `small_pair`, its script and records empty."""
+    async with small_pair.control() as control:
+        await control.reset()
+        yield control

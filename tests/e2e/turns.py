@@ -1,0 +1,125 @@
+"""Turns over bare HTTP, for tests that look at the bytes on both sides of the pair."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import orjson
+
+from tests.e2e.pair import Pair
+from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
+
+Body = dict[str, Any]
+
+SUFFIX = re.compile(r"\n\n<time>\d{4}-\d\d-\d\d \d\d:\d\d [A-Za-z/_]+</time>\Z")
+DONE = "data: [DONE]"
+
+
+def bare_client(pair: Pair, user_id: str) -> httpx2.AsyncClient:
+    """Return a client with this user's key, to be used in an `async with`."""
+    headers = {"Authorization": f"Bearer {pair.key(user_id)}"}
+    return httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=60, trust_env=False)
+
+
+async def turn(client: httpx2.AsyncClient, asked: Any, **fields: Any) -> Body:
+    """Run a turn that must be answered with a response, and return it."""
+    answer = await client.post("/v1/responses", json={"input": asked, **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def streamed_turn(client: httpx2.AsyncClient, asked: Any, **fields: Any) -> list[Body]:
+    """Run a streamed turn to its end and return its events."""
+    answer = await client.post("/v1/responses", json={"input": asked, "stream": True, **fields})
+    assert answer.status_code == 200, answer.text
+    return events_of(answer.text)
+
+
+def events_of(text: str) -> list[Body]:
+    """Read a whole stream, which must be numbered without gaps and end with `[DONE]`."""
+    *frames, last, rest = text.split("\n\n")
+    assert (last, rest) == (DONE, ""), text[-300:]
+    events = [decoded_frame(frame) for frame in frames if not frame.startswith(":")]
+    numbers = [event["sequence_number"] for event in events]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    return events
+
+
+def decoded_frame(frame: str) -> Body:
+    """Read one frame."""
+    name, content = frame.split("\n")
+    event = orjson.loads(content.removeprefix("data: "))
+    assert name == f"event: {event['type']}"
+    return event
+
+
+async def live_events(response: httpx2.Response) -> AsyncIterator[Body]:
+    """Read a stream event by event, as long as it lasts."""
+    assert response.status_code == 200
+    async for line in response.aiter_lines():
+        if line.startswith("data: ") and line != DONE:
+            yield orjson.loads(line.removeprefix("data: "))
+
+
+async def next_delta(events: AsyncIterator[Body]) -> str:
+    """Return the next piece of text."""
+    async for event in events:
+        if event["type"] == "response.output_text.delta":
+            return event["delta"]
+    raise AssertionError("the stream ended without a further delta")
+
+
+def text_of(response: Body) -> str:
+    """Join the text of a response's messages."""
+    messages = [item for item in response["output"] if item["type"] == "message"]
+    return "".join(part.get("text", "") for message in messages for part in message["content"])
+
+
+async def items_of(client: httpx2.AsyncClient, conversation_id: str) -> list[Body]:
+    """Return up to a hundred items of a conversation, oldest first."""
+    answer = await client.get(f"/v1/conversations/{conversation_id}/items?order=asc&limit=100")
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+async def new_conversation(client: httpx2.AsyncClient) -> str:
+    """Create an empty conversation and return its id."""
+    return (await client.post("/v1/conversations", json={})).json()["id"]
+
+
+async def new_base(client: httpx2.AsyncClient, name: str, **documents: str) -> str:
+    """Create a knowledge base with documents `<keyword>.md` and return its id."""
+    created = await client.post("/v1/knowledge_bases", json={"name": name, "summary": f"All about {name}."})
+    assert created.status_code == 201, created.text
+    base_id = created.json()["id"]
+    for title, text in documents.items():
+        stored = await client.put(f"/v1/knowledge_bases/{base_id}/documents/{title}.md", content=text.encode())
+        assert stored.status_code == 201, stored.text
+    return base_id
+
+
+def file_search(*base_ids: str) -> Body:
+    """Make the tool that binds bases."""
+    return {"type": "file_search", "vector_store_ids": list(base_ids)}
+
+
+def messages_in(request: RecordedRequest) -> list[Body]:
+    """Return the messages of a recorded model request."""
+    return request.json_body["messages"]
+
+
+def tool_results(request: RecordedRequest) -> list[Body]:
+    """Return the tool messages of a recorded model request."""
+    return [message for message in messages_in(request) if message["role"] == "tool"]
+
+
+def wire(message: Body) -> bytes:
+    """Write a message as it stands in a request."""
+    return orjson.dumps(message)
+
+
+async def says(model: FakeModelControl, *texts: str) -> None:
+    """Script answers of one delta each."""
+    await model.script(*(Reply(text=(text,)) for text in texts))
+
