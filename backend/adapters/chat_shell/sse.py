@@ -13,9 +13,10 @@ class SseDecoder:
 
     def __init__(self, max_event_bytes: int) -> None:
         self._max_event_bytes = max_event_bytes
-        self._line: list[bytes] = []
-        self._data: list[bytes] = []
-        self._held_bytes = 0
+        self._partial_line: list[bytes] = []
+        self._partial_line_bytes = 0
+        self._values: list[bytes] = []
+        self._values_bytes = 0
         self._skip_line_feed = False
         self._at_start = True
 
@@ -29,30 +30,32 @@ class SseDecoder:
             piece = piece.removeprefix(b"\n")
             self._skip_line_feed = False
         self._skip_line_feed = self._skip_line_feed or piece.endswith(b"\r")
-        *whole, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        *line_ends, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         completed: list[bytes] = []
-        for line in whole:
-            completed += self._end_line(b"".join((*self._line, line)))
-            self._line.clear()
-        if rest:
-            self._hold(self._line, rest)
+        for line_end in line_ends:
+            completed += self._end_line(line_end)
+        self._partial_line.append(rest)
+        self._partial_line_bytes += len(rest)
+        if self._partial_line_bytes + self._values_bytes > self._max_event_bytes:
+            raise ChatShellUnavailable("The model runner sent an event without an end.")
         return completed
 
-    def _end_line(self, line: bytes) -> list[bytes]:
+    def _end_line(self, line_end: bytes) -> list[bytes]:
+        line = b"".join((*self._partial_line, line_end))
+        self._partial_line.clear()
+        self._partial_line_bytes = 0
         if self._at_start:
             line = line.removeprefix(BYTE_ORDER_MARK)
             self._at_start = False
-        if line:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._hold(self._data, value.removeprefix(b" "))
-            return []
-        data, self._data = self._data, []
-        self._held_bytes = 0
-        return [b"\n".join(data)] if data else []
+        if not line:
+            return self._end_event()
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            self._values.append(value.removeprefix(b" "))
+            self._values_bytes += len(value)
+        return []
 
-    def _hold(self, held: list[bytes], piece: bytes) -> None:
-        self._held_bytes += len(piece)
-        if self._held_bytes > self._max_event_bytes:
-            raise ChatShellUnavailable("The model runner sent an event without an end.")
-        held.append(piece)
+    def _end_event(self) -> list[bytes]:
+        values, self._values = self._values, []
+        self._values_bytes = 0
+        return [b"\n".join(values)] if values else []

@@ -46,6 +46,10 @@ def test_events_that_follow_each_other_are_each_within_the_limit():
     assert len(decoded([b"data: " + b"x" * 600 + b"\n\n"] * 5)) == 5
 
 
+def test_an_event_in_many_pieces_is_within_the_limit():
+    assert decoded([b"data: ", *[b"x"] * 900, b"\n", b"\n"]) == [b"x" * 900]
+
+
 @pytest.mark.parametrize("endless", [b"data: " + b"x" * 600, b"data: " + b"x" * 600 + b"\n", b": " + b"x" * 600])
 def test_an_event_without_an_end_does_not_fill_the_memory(endless: bytes):
     decoder = SseDecoder(LIMIT)
