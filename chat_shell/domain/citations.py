@@ -190,7 +190,6 @@ class CitationParser:
             )
             self._emit(f"[{number}]")
         self._line_is_blank = False
-        self._escaped = False
         self._behind_bracket = False
 
     def _give_up_marker(self) -> None:

@@ -167,7 +167,7 @@ class RunTurn:
         for event in searches_started(calls):
             yield event
         answers = await self._toolbox.run(calls, turn.context)
-        ended = finish_round(calls, answers, turn.numbers, allowance, turn.request)
+        ended = finish_round(calls, answers, turn.numbers, allowance)
         for event in ended.searches:
             yield event
         for call in step.client:

@@ -12,7 +12,6 @@ from chat_shell.domain.limits import KnowledgeAllowance
 from chat_shell.ports import ToolAnswer
 from chat_shell.services.run_tools import AdmittedCall
 from shared.models.events import SearchFinished, SearchResult, SearchStarted
-from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import ToolMessage
 from shared.prompts import knowledge_base as texts
 
@@ -41,7 +40,6 @@ def finish_round(
     answers: Sequence[ToolAnswer],
     numbers: DocumentNumbers,
     allowance: KnowledgeAllowance,
-    request: ExecutionRequest,
 ) -> ToolRound:
     """Render answers in call order: number their documents, charge them, warn near the budget's end.
 
@@ -53,7 +51,7 @@ def finish_round(
         rendered = _render(answer, numbers)
         if answer.documents and one.reads_knowledge and not allowance.has_room_for(rendered.text):
             rendered = _Rendered(texts.BUDGET_EXHAUSTED, (), numbers, failed=True)
-        elif rendered.results and request.knowledge.access_mode is AccessMode.FULL:
+        elif answer.documents and one.reads_knowledge:
             rendered = replace(rendered, text=allowance.with_warning(rendered.text))
         numbers = rendered.numbers
         allowance = allowance.after_text(rendered.text)

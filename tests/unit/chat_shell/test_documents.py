@@ -77,3 +77,9 @@ def test_only_our_own_tools_give_numbers():
     assert numbers_in((UserMessage(content=content), ToolMessage(call_id="c", content=content))) == DocumentNumbers()
     reused_id = (*exchange("nothing found"), *exchange(content, tool="theirs"))
     assert numbers_in(reused_id) == DocumentNumbers()
+
+
+def test_numbers_go_on_behind_a_gap():
+    content = json.dumps({"documents": [{"document": 7, "title": "t", "file_id": "f"}]})
+    numbered, _ = numbers_in(exchange(content)).number([found("a")])
+    assert [hit.number for hit in numbered.results] == [8]

@@ -218,6 +218,14 @@ async def test_a_result_larger_than_what_is_left_is_withheld():
     assert results(stage.model.calls[1]) == [texts.BUDGET_EXHAUSTED, "clock done"]
 
 
+async def test_behind_90_percent_not_even_a_small_result_goes_in():
+    two = KnowledgeShelf({"kb_a": {"big.md": "知" * 82_000}, "kb_b": {"small.md": "text"}})
+    named = [call(SEARCH, json.dumps({"query": "x", "knowledge_base_ids": [base]})) for base in ("kb_a", "kb_b")]
+    stage = Stage(ScriptedModel(calls(*named), says("Hm")), two)
+    await stage.run(execution_request(knowledge=knowledge("kb_a", "kb_b")))
+    assert [text == texts.BUDGET_EXHAUSTED for text in results(stage.model.calls[1])] == [False, True]
+
+
 def test_no_text_has_room_for_anything_of_a_request():
     constants = [value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)]
     assert len(constants) > 20

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from chat_shell.ports import ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.services.model_answer import RetryPolicy
 from shared.errors import (
     BallastError,
     DeadlineExceeded,
@@ -35,7 +36,7 @@ from shared.models.messages import AssistantMessage, ToolMessage
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_requests import NOW, PARAMETERS, client_functions, execution_request
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
-from tests.unit.chat_shell.turns import FunctionTool, Stage, only, results
+from tests.unit.chat_shell.turns import FunctionTool, Hanging, Stage, only, results
 
 USAGE = Usage(input_tokens=10, output_tokens=5)
 
@@ -213,6 +214,19 @@ async def test_retries_end(error: BallastError, attempts: int):
     assert only(MessagesAdded, events) == []
 
 
+def test_waits_double_and_spread():
+    policy = RetryPolicy(jitter=lambda: 0.0)
+    assert [policy.wait_seconds(ModelUnavailable("503"), retries) for retries in range(3)] == [0.25, 0.5, None]
+    assert RetryPolicy(jitter=lambda: 0.5).wait_seconds(ModelUnavailable("503"), 1) == 1.0
+
+
+async def test_nothing_is_retried_once_a_fragment_came():
+    stage = Stage(ScriptedModel([ReasoningFragment(text="Hm"), ModelUnavailable("gone")], says("Hi")))
+    events = await stage.run(execution_request())
+    assert [event.error.type for event in only(TurnFailed, events)] == ["ModelUnavailable"]
+    assert len(stage.model.calls) == 1
+
+
 async def test_no_retry_begins_after_the_deadline():
     stage = Stage(ScriptedModel([ModelRateLimited("429", retry_after_seconds=3.0)], says("Hi")))
     events = await stage.run(execution_request(deadline=NOW + timedelta(seconds=2)))
@@ -234,9 +248,12 @@ async def test_the_deadline_may_pass_before_the_tools_run():
         clock.advance(601)
 
     script = [TextFragment(text="Wait."), dawdle, end(call("clock", "{}", "a"))]
-    stage = Stage(ScriptedModel(script, says("Never said")), clock=clock, tools=[FunctionTool("clock")])
+    stage = Stage(
+        ScriptedModel(script, says("Never said")), clock=clock, tools=[Hanging("clock")], tool_timeout_seconds=1e6
+    )
     events = await stage.run(execution_request())
-    assert [message.role for message in only(MessagesAdded, events)[0].messages] == ["assistant", "tool"]
+    added = [[message.role for message in event.messages] for event in only(MessagesAdded, events)]
+    assert added == [["assistant", "tool"]]
     assert [event.error.type for event in only(TurnFailed, events)] == ["DeadlineExceeded"]
     assert len(stage.model.calls) == 1
 

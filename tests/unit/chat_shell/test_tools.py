@@ -21,7 +21,7 @@ from shared.prompts import knowledge_base as texts
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
-from tests.unit.chat_shell.turns import FunctionTool, Stage, only, results
+from tests.unit.chat_shell.turns import FunctionTool, Hanging, Stage, only, results
 
 SEARCH = texts.KNOWLEDGE_BASE_SEARCH
 
@@ -62,23 +62,6 @@ class Failing(FunctionTool):
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
         raise self._error
-
-
-class Hanging(FunctionTool):
-    """A tool that never ends by itself."""
-
-    def __init__(self, name: str):
-        super().__init__(name)
-        self.begun = asyncio.Event()
-        self.cancelled = False
-
-    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
-        self.begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.cancelled = True
-        return self.answer
 
 
 async def test_calls_run_side_by_side_and_results_stand_in_call_order():

@@ -1,5 +1,6 @@
 """Running turns in tests: the service with fakes around it."""
 
+import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,23 @@ class FunctionTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
         self.calls.append(arguments)
+        return self.answer
+
+
+class Hanging(FunctionTool):
+    """A tool that never ends by itself."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.begun = asyncio.Event()
+        self.cancelled = False
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled = True
         return self.answer
 
 
