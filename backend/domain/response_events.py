@@ -17,6 +17,4 @@ class LoggedEvent(Value):
 
 def encode_event(event: dict[str, Any]) -> LoggedEvent:
     """Encode an event that carries its `type` and `sequence_number`."""
-    return LoggedEvent.model_construct(
-        sequence_number=event["sequence_number"], type=event["type"], body=orjson.dumps(event)
-    )
+    return LoggedEvent(sequence_number=event["sequence_number"], type=event["type"], body=orjson.dumps(event))

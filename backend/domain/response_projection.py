@@ -171,12 +171,12 @@ class ResponseProjection:
         return search.closed(status, with_results=self._with_results)
 
     def _numbered(self, drafts: list[Draft]) -> list[LoggedEvent]:
-        first = self._next_number
-        self._next_number += len(drafts)
-        return [
-            encode_event({"type": draft["type"], "sequence_number": number, **draft})
-            for number, draft in enumerate(drafts, first)
-        ]
+        events: list[LoggedEvent] = []
+        for draft in drafts:
+            draft["sequence_number"] = self._next_number
+            self._next_number += 1
+            events.append(encode_event(draft))
+        return events
 
 
 def error_event(report: ErrorReport) -> Draft:

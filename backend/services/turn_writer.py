@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
+from backend.domain.coalescing import coalesced
 from backend.domain.conversation_log import Entry
 from backend.domain.response_events import LoggedEvent
 from backend.domain.response_object import Ending, ResponseBody, failed, finished
@@ -39,7 +40,7 @@ class TurnWriter:
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
         """Write what chat_shell has reported: first for clients, then for the log."""
         logged: list[LoggedEvent] = []
-        for event in batch:
+        for event in coalesced(batch):
             self._log.feed(event)
             logged.extend(self._projection.feed(event))
             if isinstance(event, TurnFinished):

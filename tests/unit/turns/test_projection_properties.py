@@ -1,11 +1,13 @@
 """The projection over any script: always valid, gapless, and blind to how text was split."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.domain.coalescing import coalesced
 from backend.domain.response_object import Ending, failed, finished
 from backend.domain.responses import ResponseStatus
 from shared.models.events import (
@@ -103,6 +105,15 @@ def test_how_text_is_split_changes_nothing(script: list[ExecutionEvent], data: s
             split.append(step)
     ending = finished(FinishReason.STOP, USAGE)
     assert play(split, ending)[1] == play(script, ending)[1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(steps, max_size=25))
+def test_joining_deltas_changes_nothing(script: list[ExecutionEvent]) -> None:
+    ending = finished(FinishReason.STOP, USAGE)
+    joined = coalesced(script)
+    assert play(joined, ending)[1] == play(script, ending)[1]
+    assert not any(isinstance(a, TextDelta) and isinstance(b, TextDelta) for a, b in pairwise(joined))
 
 
 def rebuilt(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
