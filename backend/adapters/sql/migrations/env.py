@@ -5,7 +5,6 @@ from alembic import context
 from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX, metadata
 
 
-
 def _is_compared(name: str | None, kind: str, _parents: object) -> bool:
     """Leave out what only one database has for its search, FTS5's shadow tables among it."""
     return kind != "table" or name is None or not name.startswith(SEARCH_PREFIX)
