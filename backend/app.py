@@ -20,9 +20,6 @@ from backend.adapters.http.response_services import ResponseServices
 from backend.adapters.http.services import HttpOptions, Services
 from backend.adapters.memory.event_log import MemoryEventLog
 from backend.adapters.memory.stop_signals import MemoryStopSignals
-from backend.adapters.redis.client import connect
-from backend.adapters.redis.event_log import RedisEventLog
-from backend.adapters.redis.stop_signals import RedisStopSignals
 from backend.adapters.sql.api_keys import SqlApiKeyStore
 from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
@@ -54,6 +51,7 @@ from backend.services.turn_registry import TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from backend.settings import Settings
 from shared.environment import WrongSetting
+from shared.loading import load
 
 log = structlog.get_logger("backend")
 
@@ -161,10 +159,10 @@ def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: Asy
 def _events_and_signals(settings: Settings, stack: AsyncExitStack) -> tuple[EventLog, StopSignals]:
     if not settings.redis_url:
         return MemoryEventLog(settings.event_retention_seconds), MemoryStopSignals()
-    client = connect(settings.redis_url)
+    client = load("backend.adapters.redis.client:connect")(settings.redis_url)
     stack.push_async_callback(client.aclose)
-    events = RedisEventLog(client, settings.event_retention_seconds)
-    signals = RedisStopSignals(client)
+    events = load("backend.adapters.redis.event_log:RedisEventLog")(client, settings.event_retention_seconds)
+    signals = load("backend.adapters.redis.stop_signals:RedisStopSignals")(client)
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)
     return events, signals

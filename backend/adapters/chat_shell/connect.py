@@ -2,10 +2,12 @@
 
 from urllib.parse import urlsplit
 
-from backend.adapters.chat_shell.grpc_client import GrpcChatShell
-from backend.adapters.chat_shell.http_client import HttpChatShell
 from backend.ports.chat_shell import ChatShell
 from backend.ports.identity import Clock
+from shared.loading import load
+
+GRPC_CLIENT = "backend.adapters.chat_shell.grpc_client:GrpcChatShell"
+HTTP_CLIENT = "backend.adapters.chat_shell.http_client:HttpChatShell"
 
 
 def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_message_bytes: int) -> ChatShell:
@@ -21,10 +23,10 @@ def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_messag
     address = urlsplit(url)
     match address.scheme:
         case "grpc" if address.netloc:
-            return GrpcChatShell(f"dns:///{address.netloc}", service_token, clock, max_message_bytes)
+            return load(GRPC_CLIENT)(f"dns:///{address.netloc}", service_token, clock, max_message_bytes)
         case "dns" if address.path.strip("/"):
-            return GrpcChatShell(url, service_token, clock, max_message_bytes)
+            return load(GRPC_CLIENT)(url, service_token, clock, max_message_bytes)
         case "http" | "https" if address.netloc:
-            return HttpChatShell(url, service_token, clock, max_message_bytes)
+            return load(HTTP_CLIENT)(url, service_token, clock, max_message_bytes)
         case _:
             raise ValueError(f"{url!r} is no address of chat_shell: give grpc://host:port or http://host:port")

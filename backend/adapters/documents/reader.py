@@ -1,12 +1,11 @@
-"""The `DocumentReader`: one function a format, run in a thread, because the libraries block."""
+"""The `DocumentReader`: one function a format; formats that take a heavy library are read by a child process."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from backend.adapters.documents.docx import read_docx
 from backend.adapters.documents.html import read_html
 from backend.adapters.documents.markdown import read_markdown
-from backend.adapters.documents.pdf import read_pdf
+from backend.adapters.documents.separate import SeparateReader
 from backend.adapters.documents.text import read_text
 from backend.domain.blocks import Block
 from backend.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
@@ -19,27 +18,31 @@ _READERS: Mapping[str, Callable[[bytes], Sequence[Block]]] = {
     TEXT: read_text,
     MARKDOWN: read_markdown,
     HTML: read_html,
-    PDF: read_pdf,
-    DOCX: read_docx,
 }
+_READ_APART = (PDF, DOCX)
 
 
 class LibraryDocumentReader:
-    """Reads text, Markdown, HTML, PDF and DOCX."""
+    """Reads text, Markdown and HTML in a thread, PDF and DOCX in a child process."""
+
+    def __init__(self) -> None:
+        self._separate = SeparateReader()
 
     async def read(self, body: bytes, media_type: str) -> tuple[Block, ...]:
         """Return the document's text in reading order.
 
-        A call that is cancelled leaves its thread to finish.
+        A call that is cancelled leaves its thread to finish; a child process is killed.
         """
+        if media_type in _READ_APART:
+            return _checked(await self._separate.read(body, media_type))
         read = _READERS.get(media_type)
         if read is None:
             raise UnsupportedValue(f"Documents of type {media_type} are not read.", param="Content-Type")
-        return await asyncio.to_thread(_checked, read, body)
+        return _checked(await asyncio.to_thread(read, body))
 
 
-def _checked(read: Callable[[bytes], Sequence[Block]], body: bytes) -> tuple[Block, ...]:
-    blocks = tuple(block for block in read(body) if block.text.strip())
+def _checked(read: Sequence[Block]) -> tuple[Block, ...]:
+    blocks = tuple(block for block in read if block.text.strip())
     if not blocks:
         raise InvalidRequest("The document has no text in it.", param="body")
     if sum(len(block.text) for block in blocks) > MAX_TEXT_CHARACTERS:

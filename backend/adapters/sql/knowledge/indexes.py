@@ -1,11 +1,16 @@
 """The choice of the search index by database."""
 
 from backend.adapters.sql.database import Database
-from backend.adapters.sql.knowledge.postgres_index import PostgresIndex
 from backend.adapters.sql.knowledge.search_index import SearchIndex
-from backend.adapters.sql.knowledge.sqlite_index import SqliteIndex
+from shared.loading import load
+
+_INDEXES = {
+    "sqlite": "backend.adapters.sql.knowledge.sqlite_index:SqliteIndex",
+    "postgresql": "backend.adapters.sql.knowledge.postgres_index:PostgresIndex",
+}
 
 
 def search_index(database: Database) -> SearchIndex:
     """Return the index that this database can hold."""
-    return SqliteIndex() if database.dialect == "sqlite" else PostgresIndex()
+    index: SearchIndex = load(_INDEXES[database.dialect])()
+    return index
