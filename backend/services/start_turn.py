@@ -53,8 +53,13 @@ class StartTurn:
             Unavailable: a part we depend on is away; nothing was stored.
         """
         self._admission.check()
-        received_at = self._ports.clock.now()
-        draft = await self._drafted(caller, request, request_id, received_at)
+        with self._registry.place():
+            running = await self._begun(caller, request, request_id)
+        await running.opened.wait()
+        return running
+
+    async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
+        draft = await self._drafted(caller, request, request_id, self._ports.clock.now())
         scopes = self._sources.scopes
         bindings = await scopes.bindings(caller, request, draft.settings.knowledge_base_ids)
         scope = await scopes.scope(bindings, self._facts(draft))
@@ -62,9 +67,7 @@ class StartTurn:
         if request.is_stored:
             await self._ports.turns.begin(new_turn)
         self._tell_epoch(draft)
-        running = self._registry.start(turn)
-        await running.opened.wait()
-        return running
+        return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
         origin = await self._sources.origins.find(caller, request)

@@ -1,6 +1,8 @@
 """The turns that run in this process: tasks of their own, not of the clients' connections."""
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -60,6 +62,9 @@ class TurnRegistry:
         self._drain_seconds = drain_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._starting = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._unread: set[str] = set()
 
     async def __aenter__(self) -> Self:
@@ -71,8 +76,8 @@ class TurnRegistry:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Wait for the running turns, for so long; an error that leaves with us stays as it is."""
-        if self._tasks and error is None:
-            await asyncio.wait(self._tasks, timeout=self._drain_seconds)
+        if error is None:
+            await self._wait_until_idle()
         for task in self._tasks:
             task.cancel()
         await self._group.__aexit__(None, None, None)
@@ -82,12 +87,24 @@ class TurnRegistry:
         """How many turns run now."""
         return len(self._tasks)
 
+    @contextmanager
+    def place(self) -> Generator[None]:
+        """Hold a place for a turn that is being prepared: leaving waits for it, too."""
+        self._starting += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._starting -= 1
+            self._note_idle()
+
     def start(self, turn: Turn) -> RunningTurn:
         """Run a turn in a task of its own."""
         running = RunningTurn(turn.response, turn.is_stored, turn.with_results)
         task = self._group.create_task(self._supervise(turn, running))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._idle.clear()
+        task.add_done_callback(self._forget)
         return running
 
     async def release(self, running: RunningTurn) -> None:
@@ -98,6 +115,21 @@ class TurnRegistry:
             await self._events.drop(running.response.id)
         else:
             self._unread.add(running.response.id)
+
+    async def _wait_until_idle(self) -> None:
+        try:
+            async with asyncio.timeout(self._drain_seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            return
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._note_idle()
+
+    def _note_idle(self) -> None:
+        if not self._starting and not self._tasks:
+            self._idle.set()
 
     async def _supervise(self, turn: Turn, running: RunningTurn) -> None:
         """Run a turn; no failure of one may reach the others."""

@@ -19,6 +19,7 @@ from shared.models.events import (
     MessagesAdded,
     ModelCallFinished,
     ModelCallStarted,
+    ModelCard,
     SearchFinished,
     SearchResult,
     SearchStarted,
@@ -343,6 +344,23 @@ async def test_leaving_the_registry_waits_for_running_turns() -> None:
         running = await house.start()
         asyncio.get_running_loop().call_soon(gate.set)
     assert house.state.responses[running.response.id].status == "completed"
+
+
+async def test_leaving_the_registry_waits_for_turns_that_are_being_prepared() -> None:
+    gate = asyncio.Event()
+
+    class SlowToName(ScriptedChatShell):
+        async def models(self) -> tuple[ModelCard, ...]:
+            await gate.wait()
+            return await super().models()
+
+    house = TurnHouse(chat_shell=SlowToName(answer("x")))
+    async with house.registry:
+        starting = asyncio.ensure_future(house.start())
+        await asyncio.sleep(0)
+        assert house.registry.running_count == 0
+        asyncio.get_running_loop().call_soon(gate.set)
+    assert (await (await starting).ended()).status == "completed"
 
 
 async def test_a_full_inbox_holds_the_reader_back() -> None:
