@@ -6,6 +6,7 @@ from backend.domain.identity import Caller
 from backend.domain.responses import StoredResponse
 from backend.services.turn_ownership import owned_response
 from backend.services.turn_ports import TurnPorts
+from shared.errors import Unavailable
 
 WAIT_SECONDS = 10.0
 """For a turn to end after the signal; a provider's connection closes within a fraction of a second."""
@@ -33,8 +34,8 @@ class CancelTurn:
         try:
             async with asyncio.timeout(self._wait_seconds):
                 await self._end_of(response)
-        except TimeoutError:
-            """Said in the docstring."""
+        except (TimeoutError, Unavailable):
+            """What is stored is the answer, whether it has ended or not."""
         return await self._ports.turns.find(response_id) or response
 
     async def _end_of(self, response: StoredResponse) -> None:

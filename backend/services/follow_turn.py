@@ -10,6 +10,7 @@ from backend.domain.response_projection import TERMINAL_EVENTS
 from backend.domain.responses import StoredResponse
 from backend.ports.conversations import TurnStore
 from backend.ports.events import EventLog
+from shared.errors import Unavailable
 
 EventBatch = tuple[LoggedEvent, ...]
 LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
@@ -28,20 +29,35 @@ class FollowTurn:
         """Yield events with a number above `after` (-1: all) until the terminal one.
 
         When they are no longer kept: `response.created`, number 0, and the terminal event under its own.
+
+        Raises:
+            Unavailable: the events of a running turn are out of reach. Retryable.
         """
         newest, is_over = after, False
-        if await self._events.exists(response.id):
-            stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
-            async with aclosing(stream) as batches:
+        lost: Unavailable | None = None
+        try:
+            async with aclosing(self._kept(response.id, after)) as batches:
                 async for batch in batches:
                     newest, is_over = batch[-1].sequence_number, batch[-1].type in LAST_EVENT_TYPES
                     yield batch
+        except Unavailable as error:
+            lost = error
         if is_over:
             return
         stored = await self._turns.find(response.id) or response
+        if lost is not None and not stored.status.is_terminal:
+            raise lost
         rest = tuple(event for event in _stand_ins(stored, with_results) if event.sequence_number > newest)
         if rest:
             yield rest
+
+    async def _kept(self, response_id: str, after: int) -> AsyncGenerator[EventBatch, None]:
+        if not await self._events.exists(response_id):
+            return
+        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response_id, after))
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                yield batch
 
 
 def _stand_ins(response: StoredResponse, with_results: bool) -> tuple[LoggedEvent, ...]:

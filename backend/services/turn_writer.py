@@ -74,7 +74,7 @@ class TurnWriter:
             if await self._store_end(ended):
                 await self._tell_end(last_events)
         finally:
-            await self._ports.events.close(self._turn.response.id)
+            await self._close_events()
         return ended.response
 
     async def _tell_end(self, last_events: list[LoggedEvent]) -> None:
@@ -83,6 +83,13 @@ class TurnWriter:
             return
         try:
             await self._keep(last_events)
+        except Unavailable:
+            return
+
+    async def _close_events(self) -> None:
+        """Let readers end; where events are not to be reached, readers turn to what is stored."""
+        try:
+            await self._ports.events.close(self._turn.response.id)
         except Unavailable:
             return
 

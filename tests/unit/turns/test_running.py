@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from backend.adapters.memory.event_log import MemoryEventLog
 from backend.domain.conversation_log import EntryKind, history
 from backend.domain.responses import StoredResponse
 from backend.services.recover_turns import STALE_AFTER, RecoverTurns
@@ -268,6 +269,30 @@ async def test_after_retention_a_replay_is_the_first_and_the_last_event() -> Non
         ]
         assert events == [whole[0], whole[-1]]
         assert await house.all_events(response, response.last_event) == []
+
+
+async def test_events_out_of_reach_are_replaced_by_what_is_stored() -> None:
+    class LostEvents(MemoryEventLog):
+        is_lost = False
+
+        async def exists(self, response_id: str) -> bool:
+            if self.is_lost:
+                raise Unavailable("The event store is not available.")
+            return await super().exists(response_id)
+
+        async def close(self, response_id: str) -> None:
+            await super().close(response_id)
+            raise Unavailable("The event store is not available.")
+
+    events = LostEvents(600)
+    async with open_house(answer("Hello."), [asyncio.Event()], events=events) as house:
+        ended = await house.ask()
+        running = await house.start()
+        events.is_lost = True
+        assert [event["type"] for event in await house.all_events(ended)] == ["response.created", "response.completed"]
+        with pytest.raises(Unavailable):
+            await house.all_events(running.response)
+        await house.services.cancel(ADA, running.response.id)
 
 
 async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
