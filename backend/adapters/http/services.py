@@ -39,12 +39,12 @@ class HttpOptions:
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
 
 
-def services_of(request: Request) -> Services:
+async def services_of(request: Request) -> Services:
     """Return the use cases of the application that serves this request."""
     return cast(Services, request.app.state.services)
 
 
-def options_of(request: Request) -> HttpOptions:
+async def options_of(request: Request) -> HttpOptions:
     """Return the options of the application that serves this request."""
     return cast(HttpOptions, request.app.state.options)
 

@@ -42,7 +42,7 @@ def create_http_app(
 def _turn_routes(turns: Turns, service_token: str, max_body_bytes: int, heartbeat_seconds: float) -> APIRouter:
     authorization = f"Bearer {service_token}".encode()
 
-    def authenticate(request: Request) -> None:
+    async def authenticate(request: Request) -> None:
         given = request.headers.get("authorization", "").encode()
         if not compare_digest(given, authorization):
             raise Unauthenticated("The service token is missing or wrong.")
