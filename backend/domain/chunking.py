@@ -3,11 +3,11 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from math import ceil
 from typing import NamedTuple
 
-from backend.domain.blocks import Block, Heading
+from backend.domain.blocks import Block, Heading, Paragraph
 from shared.models.values import Value
 from shared.tokens import ASCII_CHARACTERS_PER_TOKEN, OTHER_CHARACTERS_PER_TOKEN
 
@@ -21,7 +21,7 @@ _UNITS = ASCII_CHARACTERS_PER_TOKEN
 """Sizes are counted in parts of a token, which unlike estimated tokens add up exactly."""
 _UNITS_PER_OTHER = ASCII_CHARACTERS_PER_TOKEN // OTHER_CHARACTERS_PER_TOKEN
 _MIN, _WISHED, _MAX = (tokens * _UNITS for tokens in (MIN_CHUNK_TOKENS, WISHED_CHUNK_TOKENS, MAX_CHUNK_TOKENS))
-_INSIDE_PARAGRAPH = 60 * _UNITS
+_INSIDE_PARAGRAPH = 100 * _UNITS
 """How much further from the wished size a cut may lie for the sake of falling between paragraphs."""
 
 _MAX_ATOM_TOKENS = 100
@@ -60,8 +60,8 @@ def _sections(blocks: Sequence[Block]) -> Iterator[tuple[tuple[str, ...], list[s
     """Group paragraphs under the headings above them."""
     above: list[Heading] = []
     paragraphs: list[str] = []
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-        if not isinstance(block, Heading) or len(block.text) > MAX_HEADING_CHARACTERS:
+    for block, following in zip_longest(blocks, blocks[1:]):
+        if isinstance(block, Paragraph) or len(block.text) > MAX_HEADING_CHARACTERS:
             paragraphs.append(block.text)
             continue
         if paragraphs:

@@ -7,6 +7,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from backend.adapters.documents.text import decode, storable
 from backend.domain.blocks import Block, Heading, Paragraph
+from shared.errors import InvalidRequest
 
 _UNSEEN = ("script", "style", "template", "noscript", "svg", "iframe", "object")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -24,16 +25,38 @@ _MAX_ANCESTORS = 100
 
 _WHITE_SPACE = re.compile(r"\s+")
 
+MAX_DEPTH = 1000
+"""The parser looks through all open elements at each block: time grows with the depth as well as the length."""
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)", re.IGNORECASE)
+_NEVER_DEEP = frozenset(
+    {
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"),
+        *("p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot", "option", "optgroup", "colgroup"),
+    }
+)
+"""Elements without an end, and those that the next of their kind ends."""
+
 
 def read_html(body: bytes) -> list[Block]:
     """Return headings and the text of each block element, under the page's title where it has no h1."""
-    tree = LexborHTMLParser(decode(body))
+    page = decode(body)
+    _check_depth(page)
+    tree = LexborHTMLParser(page)
     tree.strip_tags(list(_UNSEEN))
     title = tree.css_first("title")
     titled: list[Block] = []
     if title is not None and tree.css_first("h1") is None:
         titled = [Heading(level=1, text=_one_line(title.text()))]
     return [*titled, *(_blocks(tree.body) if tree.body is not None else ())]
+
+
+def _check_depth(page: str) -> None:
+    depth = 0
+    for end, name in _TAG.findall(page):
+        if name.lower() not in _NEVER_DEEP:
+            depth = max(0, depth - 1) if end else depth + 1
+        if depth > MAX_DEPTH:
+            raise InvalidRequest(f"The page is nested more than {MAX_DEPTH} elements deep.", param="body")
 
 
 def _blocks(body: LexborNode) -> Iterator[Block]:

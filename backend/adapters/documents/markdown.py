@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -29,7 +30,7 @@ def _blocks(text: str) -> Iterator[Block]:
     lines = text.split("\n")
     done = 0
     tokens = _BLOCKS.parse(text)
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip_longest(tokens, tokens[1:]):
         if token.level > 0 or token.nesting < 0 or token.map is None:
             continue
         start, end = token.map
@@ -37,7 +38,7 @@ def _blocks(text: str) -> Iterator[Block]:
         if token.type == "heading_open" and following is not None:
             yield Heading(level=int(token.tag[1:]), text=_plain(following))
         else:
-            yield Paragraph(text="\n".join(lines[start:end]))
+            yield Paragraph(text="\n".join(lines[start:end]).rstrip("\n"))
         done = end
     yield Paragraph(text="\n".join(lines[done:]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge import rows, tables
@@ -70,7 +70,13 @@ def _read_hits(connection: Connection, found: Sequence[Found]) -> list[Hit]:
     if not found:
         return []
     scores = {(one.base_id, one.key): one.score for one in found}
-    is_found = tuple_(_chunk.c.knowledge_base_id, _chunk.c.content_key).in_(scores)
+    keys: dict[str, list[int]] = {}
+    for one in found:
+        keys.setdefault(one.base_id, []).append(one.key)
+    # Base by base, because SQLite uses no index for a list of pairs.
+    is_found = or_(
+        *(and_(_chunk.c.knowledge_base_id == base, _chunk.c.content_key.in_(of_base)) for base, of_base in keys.items())
+    )
     return [
         rows.to_hit(row, scores[row["knowledge_base_id"], row["content_key"]])
         for row in connection.execute(_hits_where(is_found)).mappings()

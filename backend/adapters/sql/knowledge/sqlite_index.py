@@ -16,9 +16,9 @@ from backend.adapters.sql.knowledge.search_index import BaseSize, Found, Numbere
 from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX
 from backend.domain.bm25 import Query, Scorer, Statistics, looked_up_terms, plan
 
-_CANDIDATES = 200
+_CANDIDATES = 100
 _MIN_CANDIDATES_PER_BASE = 10
-"""A search reads about 200 candidates in all, of each base twice what is asked for or at least ten."""
+"""A search reads about 100 candidates in all, of each base twice what is asked for or at least ten."""
 
 _COUNT_TERMS = """
     SELECT term, knowledge_base_id, chunk_count FROM search_term
@@ -32,8 +32,6 @@ _TAKE_FROM_TERM = "UPDATE search_term SET chunk_count = chunk_count - ? WHERE kn
 _FORGET_TERM = "DELETE FROM search_term WHERE knowledge_base_id = ? AND term = ? AND chunk_count = 0"
 
 _BLANK = " "
-_SEPARATOR = _BLANK * 2
-"""Two blanks, so that a word can be counted as text between blanks even when it stands twice in a row."""
 
 
 class SqliteIndex:
@@ -54,7 +52,7 @@ class SqliteIndex:
 
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Index chunks under their content keys, in whose order FTS5 takes them fastest."""
-        rows = sorted((entry.content_key, _SEPARATOR.join(entry.tokens)) for _, entry in entries)
+        rows = sorted((entry.content_key, _BLANK.join(entry.tokens)) for _, entry in entries)
         if not rows:
             return
         table = _table(base_id)
@@ -87,10 +85,10 @@ class SqliteIndex:
             chunk_counts={term: sum(bases.values()) for term, bases in bases_by_term.items()},
         )
         query = plan(terms, statistics)
-        scorer = Scorer(query, statistics)
+        scorer, ranked = Scorer(query, statistics), frozenset(query.terms)
         per_base = max(2 * limit, _CANDIDATES // max(1, len(sizes)), _MIN_CANDIDATES_PER_BASE)
         return [
-            Found(size.base_id, key, _score(scorer, query, text))
+            Found(size.base_id, key, _score(scorer, ranked, text))
             for size in sizes
             for key, text in _candidates(connection, size.base_id, _words_here(query, bases_by_term, size), per_base)
         ]
@@ -136,7 +134,7 @@ def _candidates(connection: Connection, base_id: str, words: Sequence[str], limi
     return [(key, text) for key, text in rows]
 
 
-def _score(scorer: Scorer, query: Query, text: str) -> float:
-    bounded = f"{_BLANK}{text}{_BLANK}"
-    counts = {term: bounded.count(f"{_BLANK}{term}{_BLANK}") for term in query.terms}
-    return scorer.score(counts, text.count(_SEPARATOR) + 1)
+def _score(scorer: Scorer, terms: frozenset[str], text: str) -> float:
+    """Count only the words that are there: few of a long query's are in one chunk."""
+    tokens = text.split(_BLANK)
+    return scorer.score({term: tokens.count(term) for term in terms.intersection(tokens)}, len(tokens))
