@@ -212,6 +212,10 @@ class TurnObserver(Protocol):
         """A turn ended: `outcome` is a finish reason, `cancelled`, or the class of the error."""
         ...
 
+    def tool_answered(self, request: ExecutionRequest, tool: str, answer: ToolAnswer) -> None:
+        """A call of one of our tools has its answer, a refusal among them."""
+        ...
+
     def tool_failed(self, request: ExecutionRequest, tool: str, error: BaseException) -> None:
         """A tool raised something that is no BallastError: a defect, to be logged with its traceback."""
         ...

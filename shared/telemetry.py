@@ -15,6 +15,8 @@ class LogEvent(StrEnum):
     TURN_STARTED = "Turn started"
     TURN_FINISHED = "Turn finished"
     EPOCH_STARTED = "Epoch started"
+    TOOL_CALLED = "Tool called"
+    SAFE_SUMMARY_COMPLETED = "Safe summary completed"
 
 
 QUIET_LIBRARIES = ("uvicorn", "uvicorn.access", "uvicorn.error", "alembic", "aiosqlite", "asyncio", "grpc")

@@ -81,7 +81,7 @@ class Toolbox:
     async def run(self, calls: Sequence[AdmittedCall], context: ToolContext) -> tuple[ToolAnswer, ...]:
         """Run the calls side by side; answers stand in call order. Nothing but cancellation gets out."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._answer(call, context)) for call in calls]
+            tasks = [group.create_task(self._answer_and_tell(call, context)) for call in calls]
         return tuple(task.result() for task in tasks)
 
     def _usable(self, request: ExecutionRequest) -> Mapping[str, Tool]:
@@ -102,6 +102,11 @@ class Toolbox:
         if refusal is not None:
             return AdmittedCall(call, None, {}, _failure(call, request, refusal))
         return AdmittedCall(call, tool, arguments, "")
+
+    async def _answer_and_tell(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
+        answer = await self._answer(admitted, context)
+        self._observer.tool_answered(context.request, admitted.call.name, answer)
+        return answer
 
     async def _answer(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
         if admitted.tool is None:

@@ -9,6 +9,7 @@ from chat_shell.ports import (
     ModelCall,
     ModelFragment,
     TextFragment,
+    ToolAnswer,
 )
 from shared.errors import UnknownModel
 from shared.models.events import FinishReason, ModelCard, Usage
@@ -99,12 +100,16 @@ class RecordingObserver:
         self.started: list[str] = []
         self.finished: list[tuple[str, Usage]] = []
         self.failures: list[tuple[str, BaseException]] = []
+        self.answers: list[tuple[str, ToolAnswer]] = []
 
     def turn_started(self, request: ExecutionRequest) -> None:
         self.started.append(request.turn_id)
 
     def turn_finished(self, request: ExecutionRequest, outcome: str, usage: Usage) -> None:
         self.finished.append((outcome, usage))
+
+    def tool_answered(self, request: ExecutionRequest, tool: str, answer: ToolAnswer) -> None:
+        self.answers.append((tool, answer))
 
     def tool_failed(self, request: ExecutionRequest, tool: str, error: BaseException) -> None:
         self.failures.append((tool, error))

@@ -3,8 +3,10 @@
 import structlog
 from prometheus_client import Counter, Gauge
 
+from chat_shell.ports import ToolAnswer
 from shared.models.events import Usage
-from shared.models.execution import ExecutionRequest
+from shared.models.execution import AccessMode, ExecutionRequest
+from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 from shared.telemetry import LogEvent, bind_ids
 
 log = structlog.get_logger("chat_shell.turn")
@@ -19,9 +21,7 @@ class LoggingTurnObserver:
 
     def turn_started(self, request: ExecutionRequest) -> None:
         """Log the start and put the turn's ids on all lines of this task."""
-        bind_ids(
-            request_id=request.request_id, conversation_id=request.conversation_id, turn_id=request.turn_id
-        )
+        bind_ids(request_id=request.request_id, conversation_id=request.conversation_id, turn_id=request.turn_id)
         STREAMS_ACTIVE.inc()
         log.info(
             LogEvent.TURN_STARTED,
@@ -39,6 +39,18 @@ class LoggingTurnObserver:
         TURNS.labels(outcome).inc()
         CACHED_TOKENS.inc(usage.cached_tokens or 0)
         log.info(LogEvent.TURN_FINISHED, outcome=outcome, usage=usage.model_dump(exclude_none=True))
+
+    def tool_answered(self, request: ExecutionRequest, tool: str, answer: ToolAnswer) -> None:
+        """Log which tool ran and how much it brought, never what."""
+        log.info(LogEvent.TOOL_CALLED, tool=tool, failed=answer.failed, documents=len(answer.documents))
+        if tool == KNOWLEDGE_BASE_SEARCH and request.knowledge.access_mode is not AccessMode.FULL:
+            log.info(
+                LogEvent.SAFE_SUMMARY_COMPLETED,
+                decision="refuse",
+                reason="model_unavailable",
+                gate_codes=[],
+                preview="",
+            )
 
     def tool_failed(self, request: ExecutionRequest, tool: str, error: BaseException) -> None:
         """Log a defect with its traceback."""

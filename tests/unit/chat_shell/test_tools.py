@@ -106,6 +106,10 @@ async def test_an_exception_is_a_text_and_is_reported():
     events = await stage.run(execution_request())
     assert results(stage.model.calls[1]) == [texts.TOOL_FAILED, "clock done"]
     assert stage.observer.failures == [("broken", error)]
+    assert sorted((tool, answer.failed) for tool, answer in stage.observer.answers) == [
+        ("broken", True),
+        ("clock", False),
+    ]
     assert isinstance(events[-1], TurnFinished)
 
 
