@@ -1,0 +1,77 @@
+"""Members of one base, each with a client of his own."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import httpx2
+import pytest
+
+from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
+
+BASES = "/v1/knowledge_bases"
+MANUAL = "# Travel\n\nTrains are booked early. 差旅费报销需要发票。\n\n## Hotels\n\nHotels cost at most ninety."
+
+
+@dataclass
+class Members:
+    """A base with an owner, an editor, a reader and a restricted analyst; `stranger` is no member.
+
+    `foreigner` has the owner's user id in another tenant.
+    """
+
+    house: FakeHouse
+    base: str
+    owner: httpx2.AsyncClient
+    editor: httpx2.AsyncClient
+    reader: httpx2.AsyncClient
+    restricted: httpx2.AsyncClient
+    stranger: httpx2.AsyncClient
+    foreigner: httpx2.AsyncClient
+    chat_shell: httpx2.AsyncClient
+
+    async def put(self, name: str, body: str, media_type: str = "text/markdown") -> httpx2.Response:
+        """Put a document as the owner."""
+        return await self.owner.put(
+            f"{self.base}/documents/{name}", content=body.encode(), headers={"content-type": media_type}
+        )
+
+    @property
+    def base_id(self) -> str:
+        """The id of the base."""
+        return self.base.rpartition("/")[2]
+
+
+@pytest.fixture
+async def members() -> AsyncIterator[Members]:
+    house = FakeHouse()
+    app = house.app()
+    async with AsyncExitStack() as opened:
+
+        async def client(user_id: str, tenant: str = "default") -> httpx2.AsyncClient:
+            return await opened.enter_async_context(client_of(app, await house.key(user_id, tenant=tenant)))
+
+        owner = await client("olga")
+        described = {
+            "name": "Travel",
+            "summary": "All about trips",
+            "topics": ["trains"],
+            "routing_hint": "Ask about trips",
+            "routing_keywords": ["trip", "差旅"],
+        }
+        created = await owner.post(BASES, json=described)
+        assert created.status_code == 201, created.text
+        base = f"{BASES}/{created.json()['id']}"
+        for user_id, role in (("ed", "editor"), ("rae", "reader"), ("ana", "restricted_analyst")):
+            assert (await owner.put(f"{base}/members/{user_id}", json={"role": role})).status_code == 201
+        yield Members(
+            house=house,
+            base=base,
+            owner=owner,
+            editor=await client("ed"),
+            reader=await client("rae"),
+            restricted=await client("ana"),
+            stranger=await client("sam"),
+            foreigner=await client("olga", "elsewhere"),
+            chat_shell=await opened.enter_async_context(client_of(app, SERVICE_TOKEN)),
+        )
