@@ -1,6 +1,7 @@
 """What stands where in the requests that reach the model."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 
@@ -21,9 +22,9 @@ from tests.e2e.turns import (
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 
 KNOWLEDGE_TOOLS = ["knowledge_base_list_documents", "knowledge_base_read_document", "knowledge_base_search"]
-WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
-LAMP = {"type": "function", "name": "a_lamp", "description": "Switch it.", "parameters": {"type": "object"}}
-IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}
+WEATHER: Body = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
+LAMP: Body = {"type": "function", "name": "a_lamp", "description": "Switch it.", "parameters": {"type": "object"}}
+IMAGE: Body = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}
 
 
 def roles(request: RecordedRequest) -> list[str]:
@@ -87,9 +88,7 @@ async def test_parts_get_the_suffix_as_a_last_text_part(pair: Pair, model: FakeM
 
 
 @pytest.mark.parametrize("bound", [False, True])
-async def test_without_context_there_is_no_context_message(
-    pair: Pair, model: FakeModelControl, bound: bool
-) -> None:
+async def test_without_context_there_is_no_context_message(pair: Pair, model: FakeModelControl, bound: bool) -> None:
     async with bare_client(pair, "order") as client:
         base_id = await new_base(client, "Pumps")
         conversation = await new_conversation(client)
@@ -134,7 +133,7 @@ async def test_the_last_model_call_keeps_the_tools_and_must_answer(pair: Pair, m
     assert [request.json_body["tool_choice"] for request in requests] == ["required", *["auto"] * 10, "none"]
     assert {head(request) for request in requests} == {head(requests[0])}
     assert response["status"] == "completed"
-    for earlier, later in zip(requests, requests[1:], strict=False):
+    for earlier, later in pairwise(requests):
         assert messages_in(later)[: len(messages_in(earlier))] == messages_in(earlier)
 
 
@@ -172,9 +171,7 @@ async def test_function_outputs_continue_without_context_and_suffix(pair: Pair, 
     assert roles(three)[5:] == ["user", "user"]
 
 
-async def test_a_restricted_member_gets_the_restricted_form_of_the_context(
-    pair: Pair, model: FakeModelControl
-) -> None:
+async def test_a_restricted_member_gets_the_restricted_form_of_the_context(pair: Pair, model: FakeModelControl) -> None:
     call = ScriptedCall(name="knowledge_base_search", arguments='{"query": "margin"}')
     await model.script(Reply(tool_calls=(call,)), Reply(text=("No.",)))
     async with bare_client(pair, "order") as owner, bare_client(pair, "analyst") as analyst:

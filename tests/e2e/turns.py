@@ -122,4 +122,3 @@ def wire(message: Body) -> bytes:
 async def says(model: FakeModelControl, *texts: str) -> None:
     """Script answers of one delta each."""
     await model.script(*(Reply(text=(text,)) for text in texts))
-
