@@ -74,10 +74,9 @@ class _Assembly:
                     self._feed(event)
                 case _:
                     pass
-        last = events[-1]
-        if last["type"] in TERMINAL:
+        if events and events[-1]["type"] in TERMINAL:
             assert not self._open
-            assert last["response"]["output"] == [self._done[index] for index in sorted(self._done)]
+            assert events[-1]["response"]["output"] == [self._done[index] for index in sorted(self._done)]
             assert sorted(self._done) == list(range(len(self._done)))
 
     def _add_item(self, event: Event) -> None:

@@ -95,7 +95,7 @@ class Wire(httpx2.AsyncHTTPTransport):
     """A transport that keeps every exchange."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(verify=False)  # no TLS here, and its set-up takes longer than a test
         self.exchanges: list[Exchange] = []
 
     @property
