@@ -28,7 +28,7 @@ class Pairs:
     def get(self, kind: str) -> Pair:
         if kind not in self._started:
             options = PairOptions() if kind == SMALL else self._large_options()
-            self._started[kind] = start_pair(self._launch, self._directory / kind, options)
+            self._started[kind] = start_pair(self.launch, self._directory / kind, options)
         return self._started[kind]
 
     def _large_options(self) -> PairOptions:
@@ -37,9 +37,10 @@ class Pairs:
         database = postgres.url(postgres.new_database())
         return PairOptions(http_door=True, backend={"BACKEND_DATABASE_URL": database, "BACKEND_REDIS_URL": valkey.url})
 
-    def _launch(
+    def launch(
         self, module: str, *arguments: str, settings: Mapping[str, str], ready_url: str, directory: Path
     ) -> RunningService:
+        """Start a service that ends with the run."""
         service = RunningService(module, *arguments, settings=settings, directory=directory, ready_url=ready_url)
         service.start()
         self.running.callback(service.kill)

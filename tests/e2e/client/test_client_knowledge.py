@@ -269,3 +269,36 @@ async def test_a_search_that_fails_is_told_to_the_model(
     assert (search["status"], search["results"]) == ("failed", None)
     assert message["content"][0]["text"] == "Sorry."
     assert "Not in scope" in tool_texts((await model.requests())[-1])[0]
+
+
+async def test_words_before_a_search_are_a_message_of_their_own(
+    ann: AsyncOpenAI, wire: Wire, model: FakeModelControl, handbook: Base
+) -> None:
+    await model.script(
+        searches("pager").model_copy(update={"text": ("Let me", " look."), "reasoning": ("Hm.",)}),
+        Reply(reasoning=("Ah.",), text=("Soon [1].",)),
+    )
+    async with ann.responses.stream(model="fake-model", input="How soon?", tools=[handbook.tool]) as stream:
+        final = await stream.get_final_response()
+    assert final.output_text == "Let me look.Soon [1]."
+    kinds = [item["type"] for item in wire.newest.events[-1]["response"]["output"]]
+    assert kinds == ["reasoning", "message", "file_search_call", "reasoning", "message"]
+    note = wire.newest.events[-1]["response"]["output"][-1]["content"][0]["annotations"][0]
+    assert note["index"] == len("Soon ")
+    called = messages_of((await model.requests())[1])[-2]
+    assert called["content"] == "Let me look."
+
+
+async def test_cancelling_during_a_search_leaves_no_open_item(
+    ann: AsyncOpenAI, wire: Wire, model: FakeModelControl, handbook: Base
+) -> None:
+    await model.script(searches("pager"), Reply(text=("Soon", " [1]", "."), hold_after=1))
+    begun = await ann.responses.create(input="How soon?", tools=[handbook.tool], background=True)
+    await model.wait_held()
+    await ann.responses.cancel(begun.id)
+    assert wire.newest.json["output"][0]["status"] == "completed"
+    after = await ann.responses.create(input="Again?", previous_response_id=begun.id)
+    assert after.status == "completed"
+    sent = messages_of((await model.requests())[-1])
+    calls = [call["id"] for message in sent for call in message.get("tool_calls", ())]
+    assert calls == [message["tool_call_id"] for message in sent if message["role"] == "tool"]

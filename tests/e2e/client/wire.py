@@ -91,25 +91,15 @@ class _KeptStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class Wire(httpx2.AsyncHTTPTransport):
-    """A transport that keeps every exchange."""
+class Wire:
+    """All exchanges of a test, in the order of their answers' beginnings."""
 
     def __init__(self) -> None:
-        super().__init__(verify=False)  # no TLS here, and its set-up takes longer than a test
         self.exchanges: list[Exchange] = []
 
     @property
     def newest(self) -> Exchange:
         return self.exchanges[-1]
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answer = await super().handle_async_request(request)
-        headers = {name.lower(): value for name, value in answer.headers.items()}
-        exchange = Exchange(request.method, str(request.url), request.content, answer.status_code, headers)
-        self.exchanges.append(exchange)
-        assert isinstance(answer.stream, httpx2.AsyncByteStream)
-        kept = _KeptStream(answer.stream, exchange)
-        return httpx2.Response(answer.status_code, headers=answer.headers, stream=kept, extensions=answer.extensions)
 
     def check(self) -> None:
         """Check all that came."""
@@ -118,10 +108,27 @@ class Wire(httpx2.AsyncHTTPTransport):
             exchange.check()
 
 
+class _KeptTransport(httpx2.AsyncHTTPTransport):
+    """Puts every exchange of one client on the wire."""
+
+    def __init__(self, wire: Wire) -> None:
+        super().__init__(verify=False)  # no TLS here, and its set-up takes longer than a test
+        self._wire = wire
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await super().handle_async_request(request)
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        exchange = Exchange(request.method, str(request.url), request.content, answer.status_code, headers)
+        self._wire.exchanges.append(exchange)
+        assert isinstance(answer.stream, httpx2.AsyncByteStream)
+        kept = _KeptStream(answer.stream, exchange)
+        return httpx2.Response(answer.status_code, headers=answer.headers, stream=kept, extensions=answer.extensions)
+
+
 @asynccontextmanager
 async def wired_client(pair: Pair, user_id: str, wire: Wire) -> AsyncGenerator[AsyncOpenAI]:
     """Open the official client for this user; it repeats nothing by itself."""
-    http_client = httpx2.AsyncClient(transport=wire, timeout=60, trust_env=False)
+    http_client = httpx2.AsyncClient(transport=_KeptTransport(wire), timeout=60, trust_env=False)
     key = pair.key(user_id)
     async with AsyncOpenAI(
         base_url=f"{pair.backend_url}/v1", api_key=key, http_client=http_client, max_retries=0
