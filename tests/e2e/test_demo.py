@@ -66,6 +66,7 @@ def new_run(directory: Path) -> DemoRun:
     ports = tuple(free_port() for _ in names)
     settings: dict[str, str] = {name: str(port) for name, port in zip(names, ports, strict=True)}
     settings["BACKEND_DATABASE_URL"] = f"sqlite+aiosqlite:///{directory}/ballast.db"
+    settings |= dict.fromkeys(("http_proxy", "https_proxy"), f"http://127.0.0.1:{free_port()}")  # both lead nowhere
     command = (sys.executable, "-m", "deploy.demo.run", str(directory / "var"))
     return DemoRun(
         Child(ChildSpec("demo", command, service_environment(settings), ROOT, directory / "demo.log")), ports

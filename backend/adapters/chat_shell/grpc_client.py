@@ -41,6 +41,7 @@ CHANNEL_OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.dns_min_time_between_resolutions_ms", 5_000),
     ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),  # gRPC obeys http_proxy even for loopback; a neighbour is not behind it
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
 )
