@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
-DEFAULT_BUDGETS = "conversation=8,day=20,month=60"
+BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
 
 
 class ContextPolicy(StrEnum):
@@ -50,7 +50,7 @@ def _split_budgets(value: object) -> object:
         return value
     pairs = [pair.partition("=") for pair in value.split(",")]
     if any(not separator or not number.strip().isdigit() for _, separator, number in pairs):
-        raise ValueError(f"must look like {DEFAULT_BUDGETS}")
+        raise ValueError(f"must look like {BUDGETS_EXAMPLE}")
     return {name.strip(): int(number) for name, _, number in pairs}
 
 
@@ -76,8 +76,7 @@ class Settings(BaseModel):
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
     event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
-        DEFAULT_BUDGETS,  # pyright: ignore[reportArgumentType] -- validated like a given value
-        alias="BACKEND_RESTRICTED_BUDGETS",
+        RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
     embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: SecretStr | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")

@@ -22,7 +22,7 @@ FRAMES_PER_WRITE = 1
 
 def frame(delta: dict[str, str], finish: str | None = None, usage: dict[str, int] | None = None) -> bytes:
     choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
-    body = {
+    body: dict[str, object] = {
         "id": "chatcmpl-bench",
         "object": "chat.completion.chunk",
         "created": 1_700_000_000,

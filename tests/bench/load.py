@@ -36,8 +36,8 @@ class Target:
 class Seen:
     """What all streams together have shown."""
 
-    first_delta_seconds: list[float] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    first_delta_seconds: list[float] = field(default_factory=list[float])
+    errors: list[str] = field(default_factory=list[str])
 
 
 async def stream_once(target: Target, seen: Seen) -> None:

@@ -1,8 +1,8 @@
 """The pair and the fast fake model as processes of the bench."""
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,55 +38,69 @@ class BenchPair:
 
 
 @contextmanager
-def bench_pair(directory: Path, model_arguments: tuple[str, ...], backend: Mapping[str, str]) -> Iterator[BenchPair]:
+def bench_pair(directory: Path, model_arguments: tuple[str, ...], backend: Mapping[str, str]) -> Generator[BenchPair]:
     """Start fake model, chat_shell and backend; kill them in the end."""
-    model_port, grpc_port, http_port, backend_port = (free_port() for _ in range(4))
-    model_root = f"http://127.0.0.1:{model_port}"
-    backend_url, chat_shell_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
+    ports = Ports()
     directory.mkdir(parents=True, exist_ok=True)
-    model = RunningService(
-        "tests.bench.fake_model",
-        *("--port", str(model_port), *model_arguments),
-        settings={},
-        directory=directory,
-        ready_url=f"{model_root}/v1/models",
-    )
-    chat_shell = RunningService(
-        "chat_shell",
-        settings={
-            "CHAT_SHELL_GRPC_PORT": str(grpc_port),
-            "CHAT_SHELL_HTTP_PORT": str(http_port),
-            "CHAT_SHELL_BACKEND_URL": backend_url,
-            "CHAT_SHELL_MODEL": "bench",
-            "CHAT_SHELL_MODEL_BASE_URL": f"{model_root}/v1",
-            "SERVICE_TOKEN": SERVICE_TOKEN,
-        },
-        directory=directory,
-        ready_url=f"{chat_shell_url}/readyz",
-    )
-    backend_service = RunningService(
-        "backend",
-        settings={
-            "BACKEND_PORT": str(backend_port),
-            "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc_port}",
-            "BACKEND_ADMIN_KEY": ADMIN_KEY,
-            "BACKEND_SECRET": "secret-of-the-bench",
-            "SERVICE_TOKEN": SERVICE_TOKEN,
-            **backend,
-        },
-        directory=directory,
-        ready_url=f"{backend_url}/readyz",
-    )
-    started = {}
-    running: list[RunningService] = []
-    try:
-        for name, service in (("model", model), ("chat_shell", chat_shell), ("backend", backend_service)):
+    services = {
+        "model": model_service(directory, ports, model_arguments),
+        "chat_shell": chat_shell_service(directory, ports),
+        "backend": backend_service(directory, ports, backend),
+    }
+    started: dict[str, float] = {}
+    with ExitStack() as running:
+        for name, service in services.items():
             began = time.perf_counter()
             service.start()
-            running.append(service)
+            running.callback(service.kill)
             service.wait_ready()
             started[name] = time.perf_counter() - began
-        yield BenchPair(backend_service, chat_shell, model_root, backend_url, started)
-    finally:
-        for service in running:
-            service.kill()
+        yield BenchPair(services["backend"], services["chat_shell"], ports.model_root, ports.backend_url, started)
+
+
+class Ports:
+    """Free ports of one pair and the addresses made of them."""
+
+    def __init__(self) -> None:
+        self.model, self.grpc, self.http, self.backend = (free_port() for _ in range(4))
+        self.model_root = f"http://127.0.0.1:{self.model}"
+        self.backend_url = f"http://127.0.0.1:{self.backend}"
+        self.chat_shell_url = f"http://127.0.0.1:{self.http}"
+
+
+def model_service(directory: Path, ports: Ports, arguments: tuple[str, ...]) -> RunningService:
+    """Describe the fast fake model."""
+    return RunningService(
+        "tests.bench.fake_model",
+        *("--port", str(ports.model), *arguments),
+        settings={},
+        directory=directory,
+        ready_url=f"{ports.model_root}/v1/models",
+    )
+
+
+def chat_shell_service(directory: Path, ports: Ports) -> RunningService:
+    """Describe chat_shell with the fake model behind it."""
+    settings = {
+        "CHAT_SHELL_GRPC_PORT": str(ports.grpc),
+        "CHAT_SHELL_HTTP_PORT": str(ports.http),
+        "CHAT_SHELL_BACKEND_URL": ports.backend_url,
+        "CHAT_SHELL_MODEL": "bench",
+        "CHAT_SHELL_MODEL_BASE_URL": f"{ports.model_root}/v1",
+        "SERVICE_TOKEN": SERVICE_TOKEN,
+    }
+    ready_url = f"{ports.chat_shell_url}/readyz"
+    return RunningService("chat_shell", settings=settings, directory=directory, ready_url=ready_url)
+
+
+def backend_service(directory: Path, ports: Ports, changes: Mapping[str, str]) -> RunningService:
+    """Describe the backend in front of it, on gRPC."""
+    settings = {
+        "BACKEND_PORT": str(ports.backend),
+        "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{ports.grpc}",
+        "BACKEND_ADMIN_KEY": ADMIN_KEY,
+        "BACKEND_SECRET": "secret-of-the-bench",
+        "SERVICE_TOKEN": SERVICE_TOKEN,
+        **changes,
+    }
+    return RunningService("backend", settings=settings, directory=directory, ready_url=f"{ports.backend_url}/readyz")

@@ -44,7 +44,7 @@ def search_figures(pair: BenchPair, label: str) -> list[Figure]:
             answer.raise_for_status()
             chunks += answer.json()["chunks"]
         ingest_seconds = time.perf_counter() - began
-        waits = []
+        waits: list[float] = []
         for _ in range(QUERIES):
             query = {"query": " ".join(rng.choices(words, weights, k=WORDS_A_QUERY)), "max_results": 10}
             sent = time.perf_counter()

@@ -40,7 +40,7 @@ def load(pair: BenchPair, directory: Path, *, direct: bool, streams: int, total:
 def deltas_a_second(pair: BenchPair, directory: Path) -> Figure:
     """Measure unpaced streams; a delta is one of the model's, however it was grouped on the way."""
     load(pair, directory, direct=False, streams=STREAMS, total=STREAMS)
-    rates = {}
+    rates: dict[bool, float] = {}
     for direct in (True, False):
         seen = load(pair, directory, direct=direct, streams=STREAMS, total=TURNS)
         rates[direct] = TURNS * DELTAS_A_TURN / seen["wall_seconds"]
@@ -68,7 +68,7 @@ def added_to_first_delta(pair: BenchPair, directory: Path) -> list[Figure]:
 
 def cancel_p95(pair: BenchPair) -> Figure:
     """Measure from the cancel request's sending to end of file at the fake model."""
-    waits = []
+    waits: list[float] = []
     with pair.client() as client:
         for _ in range(CANCELS):
             closed_before = len(client.get(f"{pair.model_url}/closed").json())

@@ -29,6 +29,21 @@ SENT_AT = datetime(2026, 11, 22, 8, 30, 0, 123457, tzinfo=UTC)
 FAR_DEADLINE = datetime(2126, 11, 22, 8, 40, tzinfo=UTC)
 
 
+def full_parameters() -> ModelParameters:
+    """Return parameters of which none is left to the provider."""
+    return ModelParameters(
+        temperature=0.25,
+        top_p=1.0,
+        presence_penalty=-0.5,
+        frequency_penalty=1e-05,
+        max_output_tokens=512,
+        reasoning_effort=ReasoningEffort.LOW,
+        text_format={"type": "json_schema", "name": "answer", "schema": {"type": "object"}},
+        tool_choice=NamedToolChoice(name="weather"),
+        parallel_tool_calls=False,
+    )
+
+
 def full_request() -> ExecutionRequest:
     """Return a request in which every field says something."""
     call = ToolCall(call_id="call_1", name="knowledge_base_search", arguments='{"query": "冷却"}')
@@ -39,17 +54,7 @@ def full_request() -> ExecutionRequest:
         epoch=3,
         user=User(id="u1", tenant="default", display_name="Ада"),
         model="demo-model",
-        parameters=ModelParameters(
-            temperature=0.25,
-            top_p=1.0,
-            presence_penalty=-0.5,
-            frequency_penalty=1e-05,
-            max_output_tokens=512,
-            reasoning_effort=ReasoningEffort.LOW,
-            text_format={"type": "json_schema", "name": "answer", "schema": {"type": "object"}},
-            tool_choice=NamedToolChoice(name="weather"),
-            parallel_tool_calls=False,
-        ),
+        parameters=full_parameters(),
         system_prompt="You answer questions.",
         history=(
             UserMessage(content="How is it cooled?\n\n<time>2026-11-22 09:29 Europe/Berlin</time>"),

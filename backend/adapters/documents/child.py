@@ -1,4 +1,4 @@
-"""`python -m backend.adapters.documents.child MEDIA_TYPE`: read a file from standard input, print its blocks as JSON."""
+"""`python -m backend.adapters.documents.child MEDIA_TYPE`: read a file from standard input, print JSON blocks."""
 
 import resource
 import sys

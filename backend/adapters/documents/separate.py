@@ -7,6 +7,7 @@ the child carries the weight only while it reads, under limits of its own, and i
 import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -85,4 +86,4 @@ async def _run_child(body: bytes, media_type: str) -> bytes:
 
 def _import_path() -> str:
     """Return where this process finds its modules, so that the child finds the same ones."""
-    return os.pathsep.join(path or os.getcwd() for path in sys.path)
+    return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)

@@ -1,5 +1,7 @@
 """What an operator sees of a turn on this side: log lines and Prometheus figures."""
 
+from typing import Any
+
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -45,7 +47,7 @@ class LoggingTurnObserver:
         """Log the end and count it."""
         STREAMS_ACTIVE.dec()
         TURNS.labels(response.status.value).inc()
-        error = response.body.get("error") or {}
+        error: dict[str, Any] = response.body.get("error") or {}
         log.info(
             LogEvent.TURN_FINISHED,
             outcome=response.status.value,

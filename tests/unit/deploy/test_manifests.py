@@ -11,27 +11,31 @@ ROOT = Path(__file__).parents[3]
 BASE = ROOT / "deploy" / "kustomize" / "base"
 KUBERNETES_VERSION = "1.37"
 
-MANIFESTS = [
-    pytest.param(document, id=f"{path.stem}-{document['kind']}-{document['metadata']['name']}")
+MANIFESTS: list[dict[str, Any]] = [
+    document
     for path in sorted(BASE.glob("*.yaml"))
     if path.name != "kustomization.yaml"
     for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
 ]
 
 
-@pytest.mark.parametrize("manifest", MANIFESTS)
+def named(manifest: dict[str, Any]) -> str:
+    return f"{manifest['kind']}-{manifest['metadata']['name']}"
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=[named(one) for one in MANIFESTS])
 def test_manifest_is_valid_and_has_no_unknown_field(manifest: dict[str, Any]) -> None:
     kubernetes_validate.validate(manifest, KUBERNETES_VERSION, strict=True)
 
 
 def test_a_misspelt_field_is_found() -> None:
-    manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"port": []}}
+    manifest: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"port": []}}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(manifest, KUBERNETES_VERSION, strict=True)
 
 
 def of_kind(kind: str) -> list[dict[str, Any]]:
-    return [manifest.values[0] for manifest in MANIFESTS if manifest.values[0]["kind"] == kind]
+    return [manifest for manifest in MANIFESTS if manifest["kind"] == kind]
 
 
 def test_every_manifest_is_listed_in_the_kustomization() -> None:
