@@ -1,7 +1,7 @@
 """Fixtures over the real servers; each server starts when a test first asks for it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,10 +46,23 @@ def valkey_url(valkey_server: ValkeyServer) -> str:
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Launch]:
-    """Start modules as processes, killed when the test ends.
+    """Start modules as processes, killed when the test ends; see `launching`."""
+    with launching(tmp_path) as start:
+        yield start
 
-    `launch(module, *arguments, settings=…, ready_url=…, directory=…)` returns when the process has started; call
-    `wait_ready` on it. Without a directory it is the test's own; two of one module need two.
+
+@pytest.fixture(scope="module")
+def launch_for_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launch]:
+    """Start modules as processes, killed when the tests of a file have ended; see `launching`."""
+    with launching(tmp_path_factory.mktemp("services")) as start:
+        yield start
+
+
+@contextmanager
+def launching(own_directory: Path) -> Generator[Launch]:
+    """Lend `launch(module, *arguments, settings=…, ready_url=…, directory=…)`; kill what was started at the end.
+
+    It returns when the process has started; call `wait_ready` on it. Two of one module need two directories.
     """
     with ExitStack() as running:
 
@@ -61,7 +74,7 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
             directory: Path | None = None,
         ) -> RunningService:
             service = RunningService(
-                module, *arguments, settings=settings, directory=directory or tmp_path, ready_url=ready_url
+                module, *arguments, settings=settings, directory=directory or own_directory, ready_url=ready_url
             )
             service.start()
             running.callback(service.kill)

@@ -1,5 +1,6 @@
 """Jsons of chat completions into neutral fragments."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -9,7 +10,7 @@ from chat_shell.adapters.models.shapes import Json, as_list, as_object
 from chat_shell.adapters.models.tool_calls import ToolCallAssembler
 from chat_shell.adapters.models.usage import read_usage
 from chat_shell.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
-from shared.errors import ModelProtocolViolated, ModelStreamCut, ModelUnavailable
+from shared.errors import ModelError, ModelProtocolViolated, ModelStreamCut, ModelUnavailable
 from shared.models.events import FinishReason
 
 _TextKind = type[TextFragment] | type[ReasoningFragment] | type[RefusalFragment]
@@ -54,20 +55,18 @@ class AnswerAssembler:
         self._run: list[str] = []
         self._fragments: list[ModelFragment] = []
 
-    def feed(self, payloads: list[bytes]) -> list[ModelFragment]:
-        """Take the payloads that one read brought; return one fragment for each run of one kind of text.
+    def feed(self, payloads: list[bytes]) -> Iterator[ModelFragment]:
+        """Take the payloads that one read brought; yield one fragment for each run of one kind of text.
 
         Raises:
-            ModelError: the frame is garbage, or reports a failure.
+            ModelError: a frame is garbage, or reports a failure; what came before it has been yielded.
         """
-        for payload in payloads:
-            if self.done:
-                break
-            if payload.startswith(b"[DONE]"):
-                self.done = True
-            elif payload:
-                self._feed_frame(_parse(payload))
-        return self._take()
+        try:
+            self._feed_payloads(payloads)
+        except ModelError:
+            yield from self._take()
+            raise
+        yield from self._take()
 
     def feed_frame(self, frame: Json) -> list[ModelFragment]:
         """Take one parsed frame, or a whole answer, which is a frame with `message` in place of `delta`."""
@@ -92,6 +91,15 @@ class AnswerAssembler:
         if not self._said_something and not self._calls and reason is FinishReason.STOP:
             raise ModelProtocolViolated("the model's provider sent an empty answer")
         return ModelAnswerEnd(tool_calls=self._calls.calls(), finish_reason=reason, usage=read_usage(self._usage))
+
+    def _feed_payloads(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            if self.done:
+                break
+            if payload.startswith(b"[DONE]"):
+                self.done = True
+            elif payload:
+                self._feed_frame(_parse(payload))
 
     def _feed_frame(self, frame: Json) -> None:
         self.frame_count += 1

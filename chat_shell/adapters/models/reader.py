@@ -1,5 +1,7 @@
 """The body of an answer, streamed or whole, into fragments."""
 
+from collections.abc import Iterable
+
 import orjson
 
 from chat_shell.adapters.models.assembler import AnswerAssembler
@@ -36,11 +38,11 @@ class AnswerReader:
         """The end mark has come; nothing follows."""
         return self._assembler.done
 
-    def feed(self, received: bytes) -> list[ModelFragment]:
-        """Take bytes as they come.
+    def feed(self, received: bytes) -> Iterable[ModelFragment]:
+        """Take bytes as they come; iterate over what they brought before feeding more.
 
         Raises:
-            ModelError: garbage, or a failure that the provider reports.
+            ModelError: garbage, or a failure that the provider reports; on iterating, after what came before it.
         """
         if not self._started:
             received = self._start(received)
@@ -72,7 +74,7 @@ class AnswerReader:
 
     def _end_of_stream(self) -> list[ModelFragment]:
         try:
-            rest = self._assembler.feed(self._events.flush())
+            rest = list(self._assembler.feed(self._events.flush()))
         except ModelProtocolViolated as error:
             raise ModelStreamCut("the model's provider broke off in the middle of a frame") from error
         if self._started and not self._assembler.frame_count and not self.done:

@@ -12,6 +12,7 @@ from chat_shell.adapters.models.reader import AnswerReader
 from chat_shell.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
 from shared.errors import (
     ModelContextOverflow,
+    ModelError,
     ModelProtocolViolated,
     ModelQuotaExhausted,
     ModelRateLimited,
@@ -216,3 +217,12 @@ def test_any_split_says_the_same(cuts: list[int]):
     assert fragments[0] == ReasoningFragment(text="hm")
     assert "".join(part.text for part in fragments[1:] if isinstance(part, TextFragment)) == "Grüß Gott, 世界"
     assert fragments[-1] == end()
+
+
+@pytest.mark.parametrize("broken", [b"data: {this is no frame\xff\n\n", frame(error={"message": "x", "code": "500"})])
+def test_what_came_before_a_broken_frame_of_the_same_read_is_kept(broken: bytes):
+    said: list[ModelFragment] = []
+    with pytest.raises(ModelError):
+        for fragment in AnswerReader().feed(text("a") + text("b") + broken + text("c")):
+            said.append(fragment)  # noqa: PERF402 -- what came before the error must be there
+    assert said == [TextFragment(text="ab")]
