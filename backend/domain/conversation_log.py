@@ -1,8 +1,10 @@
 """The append-only record of a conversation: what was sent to a model and what it said."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
+from itertools import groupby
 
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
 from shared.models.values import Value
@@ -44,21 +46,17 @@ def _in_call_order(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
     """Order the results behind each assistant message as its calls stand, whenever they arrived."""
     ordered: list[HistoryMessage] = []
     rank: dict[str, int] = {}
-    run_start = 0
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            ordered.append(message)
-            ordered[run_start:] = sorted(ordered[run_start:], key=lambda m: rank.get(_call_id(m), len(rank)))
-            continue
-        ordered.append(message)
-        run_start = len(ordered)
-        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    for _, run in groupby(messages, type):
+        ordered.extend(sorted(run, key=partial(_place, rank)))
+        last = ordered[-1]
+        calls = last.tool_calls if isinstance(last, AssistantMessage) else ()
         rank = {call.call_id: place for place, call in enumerate(calls)}
     return ordered
 
 
-def _call_id(message: HistoryMessage) -> str:
-    return message.call_id if isinstance(message, ToolMessage) else ""
+def _place(rank: Mapping[str, int], message: HistoryMessage) -> int:
+    """Return where a result goes; all else stays where it is, sorting being stable."""
+    return rank.get(message.call_id, len(rank)) if isinstance(message, ToolMessage) else 0
 
 
 def pending_calls(messages: Sequence[HistoryMessage]) -> tuple[str, ...]:

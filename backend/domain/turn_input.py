@@ -1,9 +1,11 @@
 """What an input list means: instructions, history as given, and the one current message."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 
 from backend.domain.input_items import (
     AssistantItem,
+    FileSearchItem,
     FunctionCallItem,
     FunctionCallOutputItem,
     InputImagePart,
@@ -11,6 +13,7 @@ from backend.domain.input_items import (
     InputPart,
     InputTextPart,
     OutputTextPart,
+    ReasoningItem,
     RefusalPart,
     SystemItem,
     UserItem,
@@ -29,6 +32,9 @@ from shared.models.messages import (
     UserMessage,
 )
 from shared.models.values import Value
+
+MAX_NAMED_CALLS = 5
+"""In an error: who forgot one sees which, who forgot thousands sees that."""
 
 
 class TurnInput(Value):
@@ -81,13 +87,16 @@ class _ListReader:
     """Walks the items once; knows which function calls wait for an output."""
 
     def __init__(self, pending_calls: Sequence[str], where: str) -> None:
-        self._pending = list(pending_calls)
+        self._pending = dict.fromkeys(pending_calls)
         self._where = where
         self._instructions: list[str] = []
         self._messages: list[HistoryMessage] = []
+        self._calls: list[ToolCall] = []
 
     def feed(self, place: int, item: InputItem) -> None:
         param = f"{self._where}[{place}]"
+        if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem):
+            self._close_calls()
         match item:
             case SystemItem():
                 if self._messages:
@@ -110,25 +119,36 @@ class _ListReader:
     def _add_call(self, item: FunctionCallItem, param: str) -> None:
         if item.call_id in self._pending:
             raise InvalidRequest(f"The call {item.call_id!r} waits for its output already.", param=f"{param}.call_id")
-        call = ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments)
-        last = self._messages[-1] if self._messages else None
-        if isinstance(last, AssistantMessage):
-            self._messages[-1] = AssistantMessage(text=last.text, tool_calls=(*last.tool_calls, call))
-        else:
+        if not self._calls and not self._has_assistant_last:
             _refuse_pending(self._pending, param)
-            self._messages.append(AssistantMessage(text="", tool_calls=(call,)))
-        self._pending.append(item.call_id)
+        self._calls.append(ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments))
+        self._pending[item.call_id] = None
+
+    @property
+    def _has_assistant_last(self) -> bool:
+        return bool(self._messages) and isinstance(self._messages[-1], AssistantMessage)
+
+    def _close_calls(self) -> None:
+        """Put the calls of a run on one message, that before them where the assistant said it."""
+        if not self._calls:
+            return
+        last = self._messages.pop() if self._has_assistant_last else None
+        said = last if isinstance(last, AssistantMessage) else AssistantMessage(text="")
+        self._messages.append(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)))
+        self._calls.clear()
 
     def _add_output(self, item: FunctionCallOutputItem, param: str) -> None:
         if item.call_id not in self._pending:
             raise InvalidRequest(f"No function call waits under {item.call_id!r}.", param=f"{param}.call_id")
-        self._pending.remove(item.call_id)
+        del self._pending[item.call_id]
         self._messages.append(ToolMessage(call_id=item.call_id, content=_content(item.output)))
 
     def given_history(self) -> TurnInput:
+        self._close_calls()
         return TurnInput(instructions=tuple(self._instructions), history=tuple(self._messages), current=None)
 
     def turn_input(self) -> TurnInput:
+        self._close_calls()
         _refuse_pending(self._pending, self._where)
         last = self._messages[-1] if self._messages else None
         if last is None:
@@ -143,9 +163,9 @@ class _ListReader:
         )
 
 
-def _refuse_pending(pending_calls: Sequence[str], param: str) -> None:
+def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
     if pending_calls:
-        names = ", ".join(repr(call_id) for call_id in pending_calls)
+        names = ", ".join(repr(call_id) for call_id in islice(pending_calls, MAX_NAMED_CALLS))
         raise InvalidRequest(f"No output was given for the function call {names}.", param=param)
 
 

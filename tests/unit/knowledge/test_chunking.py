@@ -121,6 +121,18 @@ def test_an_endless_line_is_cut_between_characters() -> None:
     assert len(pieces) == 4
 
 
+@pytest.mark.parametrize("mark", ["\uff01", "\uff1f", "\uff1b", "\u3002", "! ", "? ", ". "])
+def test_sentences_end_at_marks_of_either_script(mark: str) -> None:
+    pieces = cut_into_pieces([Paragraph(text=f"\u6bcf\u5e74\u6625\u5929\u6cb3\u6c34\u4e0a\u6da8{mark}" * 100)])
+    assert len(pieces) > 1
+    assert all(piece.text.strip().endswith(mark.strip()) for piece in pieces)
+
+
+@pytest.mark.parametrize("text", ["." * 300_000 + "x", ".)" * 150_000 + "x", "x" * 10_000_000])
+def test_a_text_made_to_be_slow_is_cut_like_any_other(text: str) -> None:
+    assert "".join(piece.text for piece in cut_into_pieces([Paragraph(text=text)])) == text
+
+
 def test_nothing_gives_nothing() -> None:
     assert cut_into_pieces([]) == ()
     assert cut_into_pieces([Paragraph(text=" \n\t "), Heading(level=1, text=" ")]) == ()

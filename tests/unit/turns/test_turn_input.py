@@ -1,14 +1,16 @@
 """What an input list means."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.conversation_log import pending_calls
+from backend.domain.conversation_log import history, pending_calls
 from backend.domain.input_items import InputItem, parse_items
 from backend.domain.item_bodies import input_bodies
+from backend.domain.turn_entries import TurnStamp, given_entries
 from backend.domain.turn_input import TurnInput, read_given_history, read_items, read_text
 from shared.errors import InvalidRequest
 from shared.models.messages import (
@@ -78,6 +80,22 @@ def test_calls_join_the_message_before_them() -> None:
         ToolMessage(call_id="b", content="of b"),
         ToolMessage(call_id="a", content="of a"),
     )
+
+
+def test_thousands_of_calls_are_one_message_and_their_results_stand_in_its_order() -> None:
+    names = [str(number) for number in range(20_000)]
+    found = read(USER, *map(call, names), *map(output, reversed(names)))
+    said = found.history[1]
+    assert isinstance(said, AssistantMessage)
+    assert [made.call_id for made in said.tool_calls] == names
+    stamp = TurnStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
+    sent = history(given_entries(found, 0, stamp))
+    assert [result.call_id for result in sent if isinstance(result, ToolMessage)] == names
+
+
+def test_an_error_names_a_few_of_the_calls_without_output() -> None:
+    with pytest.raises(InvalidRequest, match="'0', '1', '2', '3', '4'\\."):
+        read(USER, *(call(str(number)) for number in range(100)))
 
 
 def test_outputs_answer_calls_of_the_log() -> None:
