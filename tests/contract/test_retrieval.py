@@ -88,6 +88,15 @@ async def test_equal_scores_are_ordered_by_text_whatever_came_first(knowledge: K
     assert await _found(knowledge, "river", limit=3) == sorted(texts)[:3]
 
 
+async def test_of_many_equals_the_first_by_text_are_found(knowledge: Knowledge) -> None:
+    texts = [f"river {number:04}" for number in range(300)]
+    random.Random(1).shuffle(texts)
+    await put(knowledge.store, "a", texts[:150])
+    await put(knowledge.store, "b", texts[150:])
+    await put(knowledge.store, "c", ["river river delta"])
+    assert await _found(knowledge, "river", limit=4) == ["river river delta", "river 0000", "river 0001", "river 0002"]
+
+
 async def test_what_is_replaced_or_deleted_is_found_no_more(knowledge: Knowledge) -> None:
     await put(knowledge.store, "a", ["old salmon", "old trout"])
     await put(knowledge.store, "b", ["salmon again"])

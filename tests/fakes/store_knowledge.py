@@ -102,7 +102,7 @@ class FakeKnowledge:
 
     async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
         chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
-        entries = [index_entry(document, chunk) for document, chunk in chunks]
+        entries = [index_entry(chunk) for _, chunk in chunks]
         terms = looked_up_terms(tokenize(query))
         statistics = _statistics(entries, terms)
         planned = plan(terms, statistics)

@@ -81,8 +81,11 @@ async def test_a_role_lets_and_does_not_let(
 ) -> None:
     await members.put("a.md", MANUAL)
     client: httpx2.AsyncClient = getattr(members, who)
-    content = {"content": body.encode()} if isinstance(body, str) else {"json": body} if body else {}
-    answer = await client.request(method, f"{members.base}{path}", **content)
+    address = f"{members.base}{path}"
+    if isinstance(body, str):
+        answer = await client.request(method, address, content=body.encode())
+    else:
+        answer = await client.request(method, address, json=body)
     assert answer.status_code in ((200, 201) if who in allowed.split() else (403,)), answer.text
     if answer.status_code == 403:
         assert "trip" not in answer.text.lower() + answer.text

@@ -32,7 +32,7 @@ class SqlDocumentStore:
     async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
         """Store a document with its chunks and index entries, replacing its namesake."""
         base_id = document.knowledge_base_id
-        entries = [index_entry(document, chunk) for chunk in chunks]
+        entries = [index_entry(chunk) for chunk in chunks]
 
         def work(connection: Connection) -> None:
             first_number = hold_base(connection, base_id)
@@ -40,8 +40,7 @@ class SqlDocumentStore:
             added = [NumberedEntry(number, entry) for number, entry in enumerate(entries, first_number)]
             connection.execute(insert(_document), {**document.model_dump(), "body": body})
             chunk_rows = [
-                rows.chunk_parameters(document, chunk, number, entry.content_key)
-                for chunk, (number, entry) in zip(chunks, added, strict=True)
+                rows.chunk_parameters(document, chunk, number) for chunk, (number, _) in zip(chunks, added, strict=True)
             ]
             if chunk_rows:
                 connection.execute(insert(_chunk), chunk_rows)
@@ -130,7 +129,7 @@ class SqlDocumentStore:
             return None
         query = select(*rows.CHUNK_COLUMNS, _chunk.c.number).where(_chunk.c.document_id == document.id)
         removed = [
-            NumberedEntry(row["number"], index_entry(document, rows.to_chunk(row)))
+            NumberedEntry(row["number"], index_entry(rows.to_chunk(row)))
             for row in connection.execute(query).mappings()
         ]
         self._index.remove(connection, base_id, removed)

@@ -4,6 +4,7 @@ A row of `search_posting` holds one word's postings among 256 chunks of one base
 2 kB beyond which PostgreSQL would move it out of the table.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -51,12 +52,12 @@ _FORGET_EMPTY = text("""
     AND block = ANY(CAST(:blocks AS integer[])) AND postings = ''
 """)
 _DROP = text("DELETE FROM search_posting WHERE knowledge_base_id = :base_id")
-_KEYS = text("""
-    SELECT wanted.place, chunk.content_key FROM
+_FIRST_BY_TEXT = text("""
+    SELECT wanted.place FROM
         unnest(CAST(:places AS integer[]), CAST(:base_ids AS text[]), CAST(:numbers AS integer[])) AS
         wanted (place, base_id, number)
     JOIN chunk ON chunk.knowledge_base_id = wanted.base_id AND chunk.number = wanted.number
-    ORDER BY chunk.text COLLATE "C", chunk.content_key LIMIT :limit
+    ORDER BY chunk.text COLLATE "C" LIMIT :limit
 """)
 
 _Postings = NDArray[Any]
@@ -162,29 +163,28 @@ def _sum_scores(by_term: Mapping[str, _Postings], query: Query, statistics: Stat
 def _name_best(
     connection: Connection, scores: _Scores, bases: tuple[Sequence[str], Sequence[int]], limit: int
 ) -> list[Found]:
+    """Name the chunks above the last score that counts, and of those that tie with it the first by text."""
     found = np.flatnonzero(scores)
     last = np.partition(scores[found], -limit)[-limit] if len(found) > limit else 0.0
     above, tied = np.flatnonzero(scores > last), np.flatnonzero((scores == last) & (scores > 0))
-    return [
-        *_read_keys(connection, scores, bases, above, len(above)),
-        *_read_keys(connection, scores, bases, tied, limit),
-    ]
+    named, equals = _named(above, scores, bases), _named(tied, scores, bases)
+    if len(equals) > limit:
+        wanted = {
+            "places": list(range(len(equals))),
+            "base_ids": [one.base_id for one in equals],
+            "numbers": [one.number for one in equals],
+            "limit": limit,
+        }
+        first: Sequence[int] = connection.execute(_FIRST_BY_TEXT, wanted).scalars().all()
+        equals = [equals[place] for place in first]
+    return named + equals
 
 
-def _read_keys(
-    connection: Connection,
-    scores: _Scores,
-    bases: tuple[Sequence[str], Sequence[int]],
-    places: NDArray[np.intp],
-    limit: int,
-) -> list[Found]:
-    """Return chunks by their places in `scores`, of many the first ones by text."""
+def _named(places: NDArray[np.intp], scores: _Scores, bases: tuple[Sequence[str], Sequence[int]]) -> list[Found]:
+    """Turn places in `scores` into bases and numbers."""
     base_ids, starts = bases
-    if not len(places):
-        return []
-    owners = np.searchsorted(np.array(starts), places, side="right") - 1
-    owner_ids = [base_ids[int(owner)] for owner in owners]
-    numbers = (places - np.array(starts)[owners]).tolist()
-    wanted = {"places": places.tolist(), "base_ids": owner_ids, "numbers": numbers, "limit": limit}
-    owner_of = dict(zip(places.tolist(), owner_ids, strict=True))
-    return [Found(owner_of[place], key, float(scores[place])) for place, key in connection.execute(_KEYS, wanted)]
+    owners = [bisect_right(starts, int(place)) - 1 for place in places]
+    return [
+        Found(base_ids[owner], int(place) - starts[owner], float(scores[place]))
+        for place, owner in zip(places, owners, strict=True)
+    ]

@@ -69,16 +69,16 @@ def _without_hopeless(found: Sequence[Found], limit: int) -> list[Found]:
 def _read_hits(connection: Connection, found: Sequence[Found]) -> list[Hit]:
     if not found:
         return []
-    scores = {(one.base_id, one.key): one.score for one in found}
-    keys: dict[str, list[int]] = {}
+    scores = {(one.base_id, one.number): one.score for one in found}
+    numbers: dict[str, list[int]] = {}
     for one in found:
-        keys.setdefault(one.base_id, []).append(one.key)
+        numbers.setdefault(one.base_id, []).append(one.number)
     # Base by base, because SQLite uses no index for a list of pairs.
     is_found = or_(
-        *(and_(_chunk.c.knowledge_base_id == base, _chunk.c.content_key.in_(of_base)) for base, of_base in keys.items())
+        *(and_(_chunk.c.knowledge_base_id == base, _chunk.c.number.in_(of_base)) for base, of_base in numbers.items())
     )
     return [
-        rows.to_hit(row, scores[row["knowledge_base_id"], row["content_key"]])
+        rows.to_hit(row, scores[row["knowledge_base_id"], row["number"]])
         for row in connection.execute(_hits_where(is_found)).mappings()
     ]
 

@@ -17,7 +17,7 @@ CHUNK_COLUMNS = [tables.chunk.c[name] for name in Chunk.model_fields]
 HIT_COLUMNS = [
     *CHUNK_COLUMNS,
     tables.chunk.c.knowledge_base_id,
-    tables.chunk.c.content_key,
+    tables.chunk.c.number,
     tables.document.c.name.label("document_name"),
 ]
 
@@ -41,7 +41,7 @@ def to_document(row: RowMapping) -> Document:
     return Document.model_validate(dict(row))
 
 
-def chunk_parameters(document: Document, chunk: Chunk, number: int, content_key: int) -> Parameters:
+def chunk_parameters(document: Document, chunk: Chunk, number: int) -> Parameters:
     """Make the row of a chunk."""
     return {
         **chunk.model_dump(),
@@ -49,7 +49,6 @@ def chunk_parameters(document: Document, chunk: Chunk, number: int, content_key:
         "heading_path": to_json(chunk.heading_path),
         "knowledge_base_id": document.knowledge_base_id,
         "number": number,
-        "content_key": content_key,
     }
 
 

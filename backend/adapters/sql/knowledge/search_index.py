@@ -25,10 +25,10 @@ class BaseSize(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A chunk that was found, before its text is read; `key` is its `content_key`."""
+    """A chunk that was found, before its text is read."""
 
     base_id: str
-    key: int
+    number: int
     score: float
 
 

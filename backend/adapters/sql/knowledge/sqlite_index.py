@@ -16,9 +16,9 @@ from backend.adapters.sql.knowledge.search_index import BaseSize, Found, Numbere
 from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX
 from backend.domain.bm25 import Query, Scorer, Statistics, looked_up_terms, plan
 
-_CANDIDATES = 100
-_MIN_CANDIDATES_PER_BASE = 10
-"""A search reads about 100 candidates in all, of each base twice what is asked for or at least ten."""
+_CANDIDATES = 80
+_SPARE = 2
+"""A search looks closely at 80 chunks of all bases together, but of each base at a few more than are asked for."""
 
 _COUNT_TERMS = """
     SELECT term, knowledge_base_id, chunk_count FROM search_term
@@ -51,8 +51,8 @@ class SqliteIndex:
         connection.exec_driver_sql("DELETE FROM search_term WHERE knowledge_base_id = ?", (base_id,))
 
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
-        """Index chunks under their content keys, in whose order FTS5 takes them fastest."""
-        rows = sorted((entry.content_key, _BLANK.join(entry.tokens)) for _, entry in entries)
+        """Index chunks under their numbers."""
+        rows = [(number, _BLANK.join(entry.tokens)) for number, entry in entries]
         if not rows:
             return
         table = _table(base_id)
@@ -63,10 +63,10 @@ class SqliteIndex:
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Take chunks out."""
-        keys = [(entry.content_key,) for _, entry in entries]
-        if not keys:
+        numbers = [(number,) for number, _ in entries]
+        if not numbers:
             return
-        connection.exec_driver_sql(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", keys)  # noqa: S608
+        connection.exec_driver_sql(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", numbers)  # noqa: S608
         counts = _chunks_by_term(entries)
         if counts:
             taken = [(count, base_id, term) for term, count in counts.items()]
@@ -86,11 +86,13 @@ class SqliteIndex:
         )
         query = plan(terms, statistics)
         scorer, ranked = Scorer(query, statistics), frozenset(query.terms)
-        per_base = max(2 * limit, _CANDIDATES // max(1, len(sizes)), _MIN_CANDIDATES_PER_BASE)
+        per_base = max(limit + _SPARE, _CANDIDATES // len(sizes))
         return [
-            Found(size.base_id, key, _score(scorer, ranked, text))
+            Found(size.base_id, number, _score(scorer, ranked, text))
             for size in sizes
-            for key, text in _candidates(connection, size.base_id, _words_here(query, bases_by_term, size), per_base)
+            for number, text in _candidates(
+                connection, size.base_id, _words_here(query, bases_by_term, size), (limit, per_base)
+            )
         ]
 
 
@@ -118,20 +120,46 @@ def _words_here(query: Query, bases_by_term: Mapping[str, Mapping[str, int]], si
     return [term for term in query.leading if size.base_id in bases_by_term[term]]
 
 
-def _candidates(connection: Connection, base_id: str, words: Sequence[str], limit: int) -> Sequence[tuple[int, str]]:
+def _candidates(
+    connection: Connection, base_id: str, words: Sequence[str], least_and_most: tuple[int, int]
+) -> list[tuple[int, str]]:
+    """Return numbers and tokens of the best chunks of a base.
+
+    Which they are depends on no order of arrival: equals are all taken, or none, or the first by text.
+    """
+    least, most = least_and_most
     if not words:
-        return ()
+        return []
+    match = " OR ".join(f'"{word}"' for word in words)
+    rows = _read_best(connection, base_id, match, "rowid", most + 1)
+    if len(rows) > most:
+        last = max(badness for badness, _, _ in rows)
+        better = [row for row in rows if row[0] < last]
+        rows = better if len(better) >= least else _read_best(connection, base_id, match, _text_of(base_id), least)
+    return [(number, tokens) for _, number, tokens in rows]
+
+
+def _read_best(
+    connection: Connection, base_id: str, match: str, second_order: str, limit: int
+) -> list[tuple[float, int, str]]:
     table = _table(base_id)
     rows = connection.exec_driver_sql(
         f"""
         WITH best AS MATERIALIZED (
-            SELECT rowid AS key FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}), rowid LIMIT ?
+            SELECT rowid AS number, bm25({table}) AS badness FROM {table} WHERE {table} MATCH ?
+            ORDER BY badness, {second_order} LIMIT ?
         )
-        SELECT best.key, content.tokens FROM best JOIN {table} AS content ON content.rowid = best.key
+        SELECT best.badness, best.number, content.tokens
+        FROM best JOIN {table} AS content ON content.rowid = best.number
         """,  # noqa: S608
-        (" OR ".join(f'"{word}"' for word in words), limit),
+        (match, limit),
     )
-    return [(key, text) for key, text in rows]
+    return [(badness, number, tokens) for badness, number, tokens in rows]
+
+
+def _text_of(base_id: str) -> str:
+    literal = base_id.replace("'", "''")
+    return f"(SELECT text FROM chunk WHERE knowledge_base_id = '{literal}' AND chunk.number = {_table(base_id)}.rowid)"  # noqa: S608
 
 
 def _score(scorer: Scorer, terms: frozenset[str], text: str) -> float:

@@ -56,7 +56,7 @@ document = Table(
     Index(None, "knowledge_base_id", "name", unique=True),
 )
 
-# `number` and `content_key` name a chunk within its base: the first in order of arrival, the second by content.
+# `number` names a chunk within its base, in order of arrival.
 chunk = Table(
     "chunk",
     metadata,
@@ -65,10 +65,8 @@ chunk = Table(
     required("id", Text),
     required("knowledge_base_id", Text),
     required("number", Integer),
-    required("content_key", BigInteger),
     required("tokens", Integer),
     required("heading_path", Text),
     required("text", Text),
     Index(None, "knowledge_base_id", "number", unique=True),
-    Index(None, "knowledge_base_id", "content_key", unique=True),
 )

@@ -86,16 +86,13 @@ def _create_chunks() -> None:
         sa.Column("id", sa.Text, nullable=False),
         sa.Column("knowledge_base_id", sa.Text, nullable=False),
         sa.Column("number", sa.Integer, nullable=False),
-        sa.Column("content_key", sa.BigInteger, nullable=False),
         sa.Column("tokens", sa.Integer, nullable=False),
         sa.Column("heading_path", sa.Text, nullable=False),
         sa.Column("text", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("document_id", "ordinal", name="pk_chunk"),
         sa.ForeignKeyConstraint(["document_id"], ["document.id"], name="fk_chunk_document_id", ondelete="CASCADE"),
     )
-    for column in ("number", "content_key"):
-        name = f"ix_chunk_knowledge_base_id_{column}"
-        op.create_index(name, "chunk", ["knowledge_base_id", column], unique=True)
+    op.create_index("ix_chunk_knowledge_base_id_number", "chunk", ["knowledge_base_id", "number"], unique=True)
 
 
 def _create_term_counts() -> None:
