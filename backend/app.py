@@ -85,6 +85,8 @@ async def serve(settings: Settings) -> None:
         WrongSetting: the address cannot be used.
     """
     stop = _stop_event()
+    if settings.embedding_base_url:
+        log.warning("BACKEND_EMBEDDING_BASE_URL is set and not used yet: retrieval ranks by words alone")
     async with AsyncExitStack() as stack:
         database = _open_database(settings)
         stack.push_async_callback(database.close)

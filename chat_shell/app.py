@@ -42,6 +42,8 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     Raises:
         WrongSetting: the list of models or an address cannot be used.
     """
+    if settings.safe_summary_model:
+        log.warning("CHAT_SHELL_SAFE_SUMMARY_MODEL is set and not used yet: restricted searches are refused")
     async with AsyncExitStack() as stack:
         models = _models(settings, environ)
         stack.push_async_callback(models.close)
