@@ -1,7 +1,8 @@
 """Closing what dead processes left running, and showing that this one lives."""
 
 import asyncio
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 from backend.domain.lost_turn import closed_turn
 from backend.domain.response_events import LoggedEvent
@@ -9,9 +10,9 @@ from backend.domain.responses import StoredResponse
 from backend.services.turn_ports import TurnPorts
 from shared.errors import CorruptRecord, TurnRunning, Unavailable
 
-BEAT_SECONDS = 10.0
-STALE_AFTER = timedelta(seconds=35)
-"""Three missed beats and some delay."""
+BEAT_SECONDS = 2.0
+STALE_AFTER = timedelta(seconds=9)
+"""Four missed beats and some delay; the clocks of the replicas must agree better than that."""
 
 QUIET_SECONDS = 0.5
 """A dead process appends nothing more: when so long nothing comes, the newest kept event has been read."""
@@ -28,6 +29,7 @@ class RecoverTurns:
         self._ports = ports
         self._replica = replica
         self._is_only_replica = is_only_replica
+        self._trusts_silence_from = datetime.min.replace(tzinfo=UTC)
 
     async def at_start(self) -> int:
         """Show that this replica lives, and close what is lost; return how many turns that were.
@@ -39,15 +41,27 @@ class RecoverTurns:
         return await self._close_lost()
 
     async def keep_alive(self) -> None:
-        """Beat until cancelled; with several replicas, also close what others lose."""
+        """Beat until cancelled."""
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            try:
-                await self._ports.turns.beat(self._replica, self._ports.clock.now())
-                if not self._is_only_replica:
-                    await self._close_lost()
-            except Unavailable:
-                continue
+            with suppress(Unavailable):
+                await self.beat()
+
+    async def beat(self) -> None:
+        """Show that this replica lives; with several replicas, also close what others have lost.
+
+        While the database is away no replica can be seen: when it is back, each gets time to show itself.
+
+        Raises:
+            Unavailable: the database or the event log is away. The next beat may do what is left.
+        """
+        try:
+            await self._ports.turns.beat(self._replica, self._ports.clock.now())
+        except Unavailable:
+            self._trusts_silence_from = self._ports.clock.now() + STALE_AFTER
+            raise
+        if not self._is_only_replica and self._ports.clock.now() >= self._trusts_silence_from:
+            await self._close_lost()
 
     async def _close_lost(self) -> int:
         since = None if self._is_only_replica else self._ports.clock.now() - STALE_AFTER

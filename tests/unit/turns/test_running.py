@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -360,6 +360,32 @@ async def test_with_several_replicas_only_turns_of_a_silent_one_are_lost() -> No
         assert await recovery.at_start() == 0
         house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
         assert await recovery.at_start() == 1
+        assert house.state.responses[lost.id].status == "failed"
+
+
+async def test_nobody_counts_as_dead_for_what_was_silent_while_the_database_was_away() -> None:
+    class Away(FakeTurnStore):
+        is_away = False
+
+        async def beat(self, replica: str, now: datetime) -> None:
+            if self.is_away:
+                raise Unavailable("The database is away.")
+            await super().beat(replica, now)
+
+    async with open_house(answer("One."), turns_class=Away) as house:
+        first = await house.ask()
+        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
+        await house.turns.beat("replica-1", house.clock.now())
+        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
+        Away.is_away = True
+        house.clock.advance((STALE_AFTER * 2).total_seconds())
+        with pytest.raises(Unavailable):
+            await recovery.beat()
+        Away.is_away = False
+        await recovery.beat()
+        assert house.state.responses[lost.id].status == "in_progress"
+        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
+        await recovery.beat()
         assert house.state.responses[lost.id].status == "failed"
 
 
