@@ -7,7 +7,6 @@ from backend.domain.item_bodies import without_results
 from backend.domain.responses import ItemBody, ResponseStatus
 from backend.domain.turn_request import (
     FileSearchChoice,
-    FileSearchTool,
     FunctionChoice,
     JsonSchemaFormat,
     TurnRequest,
@@ -216,8 +215,7 @@ def _tools(request: TurnRequest, facts: ResponseFacts) -> list[dict[str, Any]]:
 
 
 def _file_search(request: TurnRequest, base_ids: Sequence[str]) -> dict[str, Any]:
-    given = next((tool for tool in request.tools or () if isinstance(tool, FileSearchTool)), None)
     shown: dict[str, Any] = {"type": "file_search", "vector_store_ids": list(base_ids)}
-    if given is not None and given.max_num_results is not None:
-        shown["max_num_results"] = given.max_num_results
+    if request.max_results is not None:
+        shown["max_num_results"] = request.max_results
     return shown

@@ -194,6 +194,12 @@ class TurnRequest(Given):
         return FILE_SEARCH_RESULTS in (self.include or ())
 
     @property
+    def max_results(self) -> int | None:
+        """How many passages a search may bring, the smallest number given; None where none is."""
+        tools = (tool for tool in self.tools or () if isinstance(tool, FileSearchTool))
+        return min((tool.max_num_results for tool in tools if tool.max_num_results is not None), default=None)
+
+    @property
     def functions(self) -> tuple[FunctionTool, ...]:
         """The client's functions, as given."""
         return tuple(tool for tool in self.tools or () if isinstance(tool, FunctionTool))

@@ -62,16 +62,21 @@ class TicketedKnowledge:
         self._secret = secret
 
     async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
-        """Search; one restricted base among the searched restricts the answer, which then holds nothing."""
-        bindings = await self._bindings(self._verified(ticket_text), wanted.base_ids)
+        """Search; one restricted base among the searched restricts the answer, which then holds nothing.
+
+        A ticket that limits the results gets the best ones, never a whole base.
+        """
+        ticket = self._verified(ticket_text)
+        bindings = await self._bindings(ticket, wanted.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             return Brought(AccessMode.RESTRICTED, whole=False, hits=())
         base_ids = [binding.base.id for binding in bindings]
-        if wanted.whole_below_tokens > 0:
+        if wanted.whole_below_tokens > 0 and ticket.max_results is None:
             everything = await self._retrieval.everything(base_ids, wanted.whole_below_tokens)
             if everything is not None:
                 return Brought(AccessMode.FULL, whole=True, hits=everything)
-        hits = await self._retrieval.search(base_ids, wanted.query, wanted.limit)
+        limit = min(wanted.limit, ticket.max_results or wanted.limit)
+        hits = await self._retrieval.search(base_ids, wanted.query, limit)
         return Brought(AccessMode.FULL, whole=False, hits=hits)
 
     async def documents(self, ticket_text: str, base_ids: Sequence[str]) -> tuple[Document, ...]:

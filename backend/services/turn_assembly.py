@@ -170,6 +170,7 @@ class TurnAssembly:
             tenant=draft.caller.tenant,
             turn_id=draft.response_id,
             base_ids=tuple(base.id for base in scope.bases),
+            max_results=draft.request.max_results,
             expires_at=expires_at,
         )
         return Knowledge(

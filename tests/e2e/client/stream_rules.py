@@ -55,9 +55,9 @@ def _event_bodies(body: bytes) -> list[bytes]:
 
 def _event_body(frame: bytes) -> bytes:
     """Take a frame apart, which is exactly two lines: `event:` as the type says, then `data:`."""
-    event_line, data_line = frame.split(b"\n")
-    data = data_line.removeprefix(b"data: ")
-    assert data != data_line
+    event_line, payload_line = frame.split(b"\n")
+    data = payload_line.removeprefix(b"data: ")
+    assert data != payload_line
     assert event_line == b"event: " + orjson.loads(data)["type"].encode()
     return data
 

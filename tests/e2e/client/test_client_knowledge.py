@@ -5,6 +5,7 @@ from typing import Any
 import openai
 import pytest
 from openai import AsyncOpenAI
+from openai.types.responses import FileSearchToolParam
 
 from tests.e2e.client.shelf import (
     SEARCH,
@@ -302,3 +303,15 @@ async def test_cancelling_during_a_search_leaves_no_open_item(
     sent = messages_of((await model.requests())[-1])
     calls = [call["id"] for message in sent for call in message.get("tool_calls", ())]
     assert calls == [message["tool_call_id"] for message in sent if message["role"] == "tool"]
+
+
+async def test_the_caller_says_how_many_results_he_wants(
+    ann: AsyncOpenAI, wire: Wire, model: FakeModelControl, handbook: Base
+) -> None:
+    await model.script(searches("locker code pager"), Reply(text=("Nine [1].",)))
+    tool: FileSearchToolParam = {**handbook.tool, "max_num_results": 1}
+    await ann.responses.create(input="b", tools=[tool], include=RESULTS)
+    assert wire.newest.json["tools"] == [tool]
+    [best] = wire.newest.json["output"][0]["results"]
+    assert best["filename"] == "lockers.md"
+    assert list(numbered(tool_texts((await model.requests())[1])[0])) == ["lockers.md"]

@@ -12,12 +12,20 @@ from tests.unit.knowledge.conftest import BASES, MANUAL, Members
 INTERNAL = "/internal/v1/knowledge"
 
 
-def ticket_for(members: Members, user_id: str = "rae", *more: str, seconds: float = 60, secret: str = SECRET) -> str:
+def ticket_for(
+    members: Members,
+    user_id: str = "rae",
+    *more: str,
+    seconds: float = 60,
+    secret: str = SECRET,
+    max_results: int | None = None,
+) -> str:
     ticket = Ticket(
         user_id=user_id,
         tenant="default",
         turn_id="resp_1",
         base_ids=(members.base_id, *more),
+        max_results=max_results,
         expires_at=members.house.clock.now() + timedelta(seconds=seconds),
     )
     return sign_ticket(ticket, secret)
@@ -50,6 +58,15 @@ async def test_a_small_base_comes_whole_in_document_order(members: Members) -> N
     assert [hit["filename"] for hit in whole["data"]] == ["a.md", "a.md", "b.txt"]
     found = (await ask(members, "search", ticket_for(members), query="nothing", whole_below_tokens=10)).json()
     assert (found["whole"], [hit["filename"] for hit in found["data"]]) == (False, ["b.txt"])
+
+
+async def test_a_ticket_may_limit_the_results(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    await members.put("b.txt", "Hotels again.", "text/plain")
+    for limit, brought in ((1, 1), (9, 2)):
+        ticket = ticket_for(members, max_results=limit)
+        found = (await ask(members, "search", ticket, query="hotels", whole_below_tokens=1000)).json()
+        assert (found["whole"], len(found["data"])) == (False, brought)
 
 
 async def test_a_restricted_member_gets_no_text_in_any_way(members: Members) -> None:

@@ -11,7 +11,12 @@ from shared.errors import Unauthenticated
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 TICKET = Ticket(
-    user_id="ann", tenant="acme", turn_id="resp_1", base_ids=("kb_b", "kb_a"), expires_at=NOW + timedelta(minutes=10)
+    user_id="ann",
+    tenant="acme",
+    turn_id="resp_1",
+    base_ids=("kb_b", "kb_a"),
+    max_results=3,
+    expires_at=NOW + timedelta(minutes=10),
 )
 SIGNED = sign_ticket(TICKET, "secret")
 
