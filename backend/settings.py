@@ -1,4 +1,4 @@
-"""The backend's settings; docs and defaults stand in README.md."""
+"""The backend's settings; docs/settings.md explains each."""
 
 from enum import StrEnum
 from typing import Annotated

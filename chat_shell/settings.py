@@ -1,9 +1,10 @@
-"""chat_shell's settings; docs and defaults stand in README.md."""
+"""chat_shell's settings; docs/settings.md explains each."""
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
@@ -39,3 +40,9 @@ class Settings(BaseModel):
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
     max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
     service_token: SecretStr = Field(alias="SERVICE_TOKEN", min_length=1)
+
+    @model_validator(mode="after")
+    def _name_and_address_together(self) -> Self:
+        if ("model" in self.model_fields_set) != ("model_base_url" in self.model_fields_set):
+            raise ValueError("CHAT_SHELL_MODEL and CHAT_SHELL_MODEL_BASE_URL: one is set without the other")
+        return self

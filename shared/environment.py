@@ -49,7 +49,7 @@ def _read_secret(name: str, path: str) -> str:
 
 def _first_complaint(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else "settings"
-    if first["type"] == "missing":
-        return f"{name}: is required and not set"
-    return f"{name}: {first['msg']}"
+    place = [str(step) for step in first["loc"]]
+    if first["type"] == "missing" and len(place) == 1:
+        return f"{place[0]}: is required and not set"
+    return ": ".join([*place, first["msg"].removeprefix("Value error, ")])

@@ -142,7 +142,7 @@ def main() -> None:
     """Read the arguments and serve until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(description="The demo model, a stand-in for a real one.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8002)
+    parser.add_argument("--port", type=int, default=8090)
     parser.add_argument("--pause-seconds", type=float, default=PAUSE_SECONDS, help="between two words")
     arguments = parser.parse_args()
     app = application(arguments.pause_seconds)

@@ -10,6 +10,7 @@ from deploy.demo.children import ChildSpec
 from deploy.demo.keeping import secret
 
 ROOT = Path(__file__).resolve().parents[2]
+_MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # an address to recognise, not to listen on
 
 
@@ -68,7 +69,7 @@ def _directory_name(environ: Mapping[str, str]) -> str:
 
 def _demo_model(settings: dict[str, str], directory: Path, port: str) -> tuple[Start, ...]:
     """Plan the demo model, and configure it, when no other model is."""
-    if settings.get("CHAT_SHELL_MODEL_BASE_URL") or settings.get("CHAT_SHELL_MODELS_FILE"):
+    if any(name in settings for name in _MODEL_SETTINGS):
         return ()
     settings["CHAT_SHELL_MODEL_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
     settings["CHAT_SHELL_MODEL"] = "demo-model"

@@ -40,6 +40,7 @@ def test_a_given_door_is_kept(tmp_path: Path):
 
 def test_a_configured_model_replaces_the_demo_model(tmp_path: Path):
     for settings in (
+        {"CHAT_SHELL_MODEL": "gpt-5"},
         {"CHAT_SHELL_MODEL_BASE_URL": "https://example.com/v1"},
         {"CHAT_SHELL_MODELS_FILE": "models.yaml"},
     ):
