@@ -1,7 +1,7 @@
 """The two real services with a recording fake model behind them, as child processes on free ports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx2
@@ -118,3 +118,34 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
     pair = Pair(backend, chat_shell, model_server, backend_url, http_url, f"127.0.0.1:{grpc_port}", model_url)
     pair.wait_ready()
     return pair
+
+
+def start_replica(launch: Launch, directory: Path, pair: Pair) -> Pair:
+    """Start a second backend on all that the pair's first one uses, and wait until it is ready."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    kept = {
+        name: value
+        for name, value in pair.backend.spec.environment.items()
+        if name.startswith("BACKEND_") or name == "SERVICE_TOKEN"
+    }
+    settings = {**kept, "BACKEND_PORT": str(port)}
+    backend = launch("backend", settings=settings, directory=directory, ready_url=f"{url}/readyz")
+    backend.wait_ready()
+    return replace(pair, backend=backend, backend_url=url)
+
+
+def lone_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
+    """Start a backend with nobody behind it, and wait until it is ready; the pair's other parts are the backend too."""
+    port, nobody = free_port(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    needed = {
+        "BACKEND_PORT": str(port),
+        "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{nobody}",
+        "BACKEND_ADMIN_KEY": ADMIN_KEY,
+        "BACKEND_SECRET": SECRET,
+        "SERVICE_TOKEN": SERVICE_TOKEN,
+    }
+    backend = launch("backend", settings=needed | settings, directory=directory, ready_url=f"{url}/readyz")
+    backend.wait_ready()
+    return Pair(backend, backend, backend, url, url, f"127.0.0.1:{nobody}", url)

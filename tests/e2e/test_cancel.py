@@ -1,14 +1,13 @@
 """Stopping a turn, leaving a stream, and coming back to it, from any replica."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
+from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
 
 from tests.e2e.conftest import LARGE, Pairs
-from tests.e2e.pair import Pair
+from tests.e2e.pair import Pair, start_replica
 from tests.e2e.turns import (
     Body,
     bare_client,
@@ -22,8 +21,7 @@ from tests.e2e.turns import (
     turn,
 )
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
-from tests.servers.ports import free_port
-from tests.servers.services import RunningService
+from tests.servers.services import Launch
 
 ENDLESS = Reply(text=("on and ",), fault=Fault.ENDLESS)
 
@@ -122,26 +120,9 @@ async def test_a_client_that_leaves_changes_nothing(pair: Pair, model: FakeModel
 
 
 @pytest.fixture(scope="module")
-def replica(pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def replica(pairs: Pairs, launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """The large pair through a second backend, on the same PostgreSQL, Valkey and chat_shell."""
-    first = pairs.get(LARGE)
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    settings = {
-        name: value
-        for name, value in first.backend.spec.environment.items()
-        if name.startswith("BACKEND_") or name == "SERVICE_TOKEN"
-    }
-    backend = RunningService(
-        "backend",
-        settings={**settings, "BACKEND_PORT": str(port)},
-        directory=tmp_path_factory.mktemp("replica"),
-        ready_url=f"{url}/readyz",
-    )
-    backend.start()
-    backend.wait_ready()
-    yield replace(first, backend=backend, backend_url=url)
-    backend.kill()
+    return start_replica(launch_for_module, tmp_path_factory.mktemp("replica"), pairs.get(LARGE))
 
 
 @pytest.fixture

@@ -1,0 +1,272 @@
+"""Services killed in the middle of a turn: the turn ends in words, what was acknowledged is there."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.e2e.conftest import LARGE, Pairs
+from tests.e2e.pair import Pair, lone_backend, start_pair, start_replica
+from tests.e2e.turns import (
+    Body,
+    bare_client,
+    events_of,
+    file_search,
+    items_of,
+    live_events,
+    messages_in,
+    new_base,
+    new_conversation,
+    next_delta,
+    streamed_turn,
+    text_of,
+    turn,
+    wire,
+)
+from tests.fakes.model_server import FakeModelControl, Reply
+from tests.servers.postgres import PostgresServer
+from tests.servers.services import Launch
+from tests.servers.valkey import ValkeyServer
+
+HALF = Reply(text=("Half ", "an ", "answer"), hold_after=2)
+
+
+@pytest.fixture(scope="module")
+def mortal_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """A small pair whose services a test may kill, and starts again."""
+    return start_pair(launch_for_module, tmp_path_factory.mktemp("mortal"))
+
+
+@pytest.fixture
+async def mortal_model(mortal_pair: Pair) -> AsyncIterator[FakeModelControl]:
+    async with mortal_pair.control() as control:
+        await control.reset()
+        yield control
+
+
+@dataclass
+class HalfTurn:
+    """A turn that has said "Half an " and waits for its model; `rest` are the events to come."""
+
+    first: list[Body]
+    rest: AsyncIterator[Body]
+
+    @property
+    def path(self) -> str:
+        return f"/v1/responses/{self.first[0]['response']['id']}"
+
+
+@asynccontextmanager
+async def half_a_turn(client: httpx2.AsyncClient, conversation: str) -> AsyncGenerator[HalfTurn]:
+    """Stream a turn until half of it was said and the checkpoint of that half is stored."""
+    body = {"input": "Go on", "stream": True, "conversation": conversation}
+    async with client.stream("POST", "/v1/responses", json=body) as answer:
+        events = live_events(answer)
+        half = HalfTurn([await anext(events)], events)
+        said = ""
+        while said != "Half an ":
+            said += await next_delta(events)
+        while text_of((await client.get(half.path)).json()) != said:
+            continue
+        yield half
+
+
+async def test_a_killed_backend_leaves_nothing_in_progress_and_loses_nothing(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    backend = mortal_pair.backend
+    await mortal_model.script(Reply(text=("First.",)), HALF, Reply(text=("Third.",)))
+    async with bare_client(mortal_pair, "survivor") as client:
+        base_id = await new_base(client, "Cellar", wine="The wine is red.")
+        conversation = await new_conversation(client)
+        first = await turn(client, "One", conversation=conversation, tools=[file_search(base_id)])
+        async with half_a_turn(client, conversation) as half:
+            backend.kill()
+            with pytest.raises(httpx2.TransportError):
+                assert [event async for event in half.rest]
+        await mortal_model.wait_closed()
+
+        backend.start()
+        await asyncio.to_thread(backend.wait_ready)
+        lost = (await client.get(half.path)).json()
+        replay = events_of((await client.get(f"{half.path}?stream=true")).text, is_whole=False)
+        last_number = replay[-1]["sequence_number"]
+        rest = (await client.get(f"{half.path}?stream=true&starting_after={last_number - 1}")).text
+        assert (await client.post(f"{half.path}/cancel")).json() == lost
+        third = await turn(client, "Three", conversation=conversation)
+        items = await items_of(client, conversation)
+        kept = (await client.get(f"/v1/responses/{first['id']}")).json()
+        document = await client.get(f"/v1/knowledge_bases/{base_id}/documents/wine.md")
+        hits = (await client.post(f"/v1/knowledge_bases/{base_id}/search", json={"query": "wine"})).json()
+
+    assert (lost["status"], lost["completed_at"]) == ("failed", None)
+    assert (lost["error"]["type"], lost["error"]["code"]) == ("InternalError", "server_error")
+    assert (text_of(lost), lost["output"][0]["status"]) == ("Half an ", "incomplete")
+    assert replay_types(replay) == ["response.created", "response.failed"]
+    assert replay[0]["sequence_number"] == 0
+    assert replay[-1]["response"] == lost
+    assert events_of(rest) == replay[-1:]
+    assert [item["content"][0]["text"] for item in items] == ["One", "First.", "Go on", "Half an ", "Three", "Third."]
+    assert kept == first
+    assert third["tools"] == first["tools"]
+    assert document.text == "The wine is red."
+    assert hits["data"][0]["document"] == "wine.md"
+    one, two, three = await mortal_model.requests()
+    assert messages_in(three)[2]["content"] == "First."
+    for message in (messages_in(one)[-1], messages_in(two)[-1]):
+        assert wire(message) in three.body
+
+
+def replay_types(events: list[Body]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+async def test_a_turn_that_died_before_its_first_word_is_void(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    await mortal_model.script(Reply(text=("x",), hold_after=0), Reply(text=("Now.",)))
+    async with bare_client(mortal_pair, "survivor") as client:
+        conversation = await new_conversation(client)
+        running = await turn(client, "Go", conversation=conversation, background=True)
+        await mortal_model.wait_held()
+        mortal_pair.backend.kill()
+        mortal_pair.backend.start()
+        await asyncio.to_thread(mortal_pair.backend.wait_ready)
+        lost = (await client.get(f"/v1/responses/{running['id']}")).json()
+        await turn(client, "Again", conversation=conversation)
+    assert (lost["status"], lost["output"]) == ("failed", [])
+    assert [message["role"] for message in messages_in((await mortal_model.requests())[-1])] == ["system", "user"]
+
+
+async def test_a_killed_chat_shell_fails_the_turn_and_is_reached_again(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    chat_shell = mortal_pair.chat_shell
+    await mortal_model.script(HALF, Reply(text=("Back.",)))
+    async with bare_client(mortal_pair, "survivor") as client:
+        conversation = await new_conversation(client)
+        async with half_a_turn(client, conversation) as half:
+            chat_shell.kill()
+            rest = [event async for event in half.rest]
+        error, failed = rest[-2:]
+        assert error["error"]["type"] == "ChatShellUnavailable"
+        assert (failed["type"], failed["response"]["status"]) == ("response.failed", "failed")
+        assert text_of(failed["response"]) == "Half an "
+        assert (await client.get(half.path)).json() == failed["response"]
+
+        await refused_while_away(client, conversation)
+        before = await items_of(client, conversation)
+        assert [item["role"] for item in before[:2]] == ["user", "assistant"]
+
+        chat_shell.start()
+        await asyncio.to_thread(chat_shell.wait_ready)
+        while (await client.get("/v1/models")).status_code != 200:
+            continue
+        back = await turn(client, "Back?", conversation=conversation)
+    assert text_of(back) == "Back."
+    sent = messages_in((await mortal_model.requests())[-1])
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
+
+
+async def refused_while_away(client: httpx2.AsyncClient, conversation: str) -> None:
+    """Ask while chat_shell is down: refused before the turn begins, or failed in it; typed either way."""
+    streamed = await client.post("/v1/responses", json={"input": "?", "stream": True, "conversation": conversation})
+    if streamed.status_code == 200:
+        failed = events_of(streamed.text)[-1]["response"]
+        assert (failed["status"], failed["error"]["type"]) == ("failed", "ChatShellUnavailable")
+    else:
+        assert streamed.status_code == 503
+    plain = await client.post("/v1/responses", json={"input": "?", "conversation": conversation})
+    assert plain.status_code == 503
+    assert (plain.json()["error"]["type"], plain.json()["error"]["code"]) == ("server_error", "server_error")
+
+
+async def test_nothing_is_stored_of_a_turn_for_which_chat_shell_was_never_there(launch: Launch, tmp_path: Path) -> None:
+    async with bare_client(lone_backend(launch, tmp_path), "survivor") as client:
+        conversation = await new_conversation(client)
+        answer = await client.post("/v1/responses", json={"input": "?", "conversation": conversation})
+        assert answer.status_code == 503
+        assert "x-should-retry" not in answer.headers
+        assert await items_of(client, conversation) == []
+        assert (await client.get("/v1/models")).status_code == 503
+
+
+@pytest.fixture
+def fragile_valkey(valkey_server: ValkeyServer) -> Iterator[ValkeyServer]:
+    """The Valkey behind the large pair; running when the test ends."""
+    yield valkey_server
+    valkey_server.restart()
+
+
+@pytest.fixture
+def fragile_postgres(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
+    """The PostgreSQL behind the large pair; running when the test ends."""
+    yield postgres_server
+    postgres_server.restart()
+
+
+@pytest.fixture
+async def large_model(pairs: Pairs) -> AsyncIterator[FakeModelControl]:
+    async with pairs.get(LARGE).control() as control:
+        await control.reset()
+        yield control
+
+
+async def test_a_killed_valkey_costs_at_most_the_turn(
+    pairs: Pairs, large_model: FakeModelControl, fragile_valkey: ValkeyServer
+) -> None:
+    await large_model.script(HALF, Reply(text=("Next.",)))
+    async with bare_client(pairs.get(LARGE), "survivor") as client:
+        conversation = await new_conversation(client)
+        async with half_a_turn(client, conversation) as half:
+            fragile_valkey.kill()
+            fragile_valkey.start()
+            await large_model.release()
+            rest = [event async for event in half.rest]
+        stored = (await client.get(half.path)).json()
+        after = await turn(client, "Next", conversation=conversation)
+    assert rest[-1]["response"] == stored
+    assert (stored["status"], text_of(stored)) == ("completed", "Half an answer")
+    assert after["status"] == "completed"
+
+
+async def test_a_killed_postgres_is_waited_for(
+    pairs: Pairs, large_model: FakeModelControl, fragile_postgres: PostgresServer
+) -> None:
+    await large_model.script(HALF, Reply(text=("Next.",)))
+    async with bare_client(pairs.get(LARGE), "survivor") as client:
+        conversation = await new_conversation(client)
+        async with half_a_turn(client, conversation) as half:
+            fragile_postgres.kill()
+            await large_model.release()
+            fragile_postgres.start()
+            rest = [event async for event in half.rest]
+        stored = (await client.get(half.path)).json()
+        after = await streamed_turn(client, "Next", conversation=conversation)
+        items = await items_of(client, conversation)
+    assert rest[-1] == {**rest[-1], "type": "response.completed", "response": stored}
+    assert after[-1]["type"] == "response.completed"
+    assert [item["content"][0]["text"] for item in items] == ["Go on", "Half an answer", "Next", "Next."]
+
+
+async def test_a_living_replica_closes_the_turn_of_a_killed_one(
+    pairs: Pairs, large_model: FakeModelControl, launch: Launch, tmp_path: Path
+) -> None:
+    """Within seconds, and whoever follows the stream there sees its end."""
+    large = pairs.get(LARGE)
+    doomed = start_replica(launch, tmp_path, large)
+    await large_model.script(HALF, Reply(text=("Next.",)))
+    async with bare_client(large, "survivor") as here, bare_client(doomed, "survivor") as there:
+        conversation = await new_conversation(here)
+        async with half_a_turn(there, conversation) as half:
+            doomed.backend.kill()
+        followed = events_of((await here.get(f"{half.path}?stream=true")).text)
+        after = await turn(here, "Next", conversation=conversation)
+    last = followed[-1]
+    assert (last["type"], last["response"]["error"]["type"]) == ("response.failed", "InternalError")
+    assert text_of(last["response"]) == "Half an "
+    assert after["status"] == "completed"
