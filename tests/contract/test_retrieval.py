@@ -1,5 +1,6 @@
 """One contract for every `Retrieval`: exact where the fake is, equal to it in order and score."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -143,6 +144,30 @@ async def test_nothing_named_nothing_there_nothing_found(knowledge: Knowledge) -
     assert await knowledge.retrieval.search(["kb_a"], "mountain", 3) == ()
     assert await knowledge.retrieval.search(["kb_a"], "river", 0) == ()
     assert len(await knowledge.retrieval.search(["kb_a", "kb_a"], "river", 3)) == 1
+
+
+async def test_documents_may_come_and_go_while_one_searches(knowledge: Knowledge) -> None:
+    base_ids = ("kb_a", "kb_b")
+    for base_id in base_ids:
+        await put(knowledge.store, "kept", ["alpha beta"] * 10, base_id=base_id)
+    is_over = asyncio.Event()
+
+    async def come_and_go(base_id: str) -> None:
+        for _ in range(10):
+            await put(knowledge.store, "gone", [f"alpha {base_id} {number}" for number in range(30)], base_id=base_id)
+            await knowledge.store.delete_document(base_id, "gone")
+
+    async def search() -> None:
+        while not is_over.is_set():
+            assert len(await knowledge.retrieval.search(base_ids, "alpha beta kb_a kb_b 7", 10)) == 10
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(search())
+        async with asyncio.TaskGroup() as writing:
+            for base_id in base_ids:
+                writing.create_task(come_and_go(base_id))
+        is_over.set()
 
 
 async def test_small_bases_come_whole_in_document_order(knowledge: Knowledge) -> None:

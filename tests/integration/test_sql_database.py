@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.util import await_only
 
 from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
@@ -41,6 +42,24 @@ def count_replicas(connection: Connection) -> int:
 
 def add_replica(connection: Connection) -> None:
     connection.execute(text("INSERT INTO replica (name, seen_at) VALUES ('a', '2026-11-22 09:30:00')"))
+
+
+async def test_all_statements_of_a_snapshot_see_the_same_state(database: Database) -> None:
+    loop = asyncio.get_running_loop()
+
+    def write_meanwhile() -> None:
+        if database.dialect == "postgresql":
+            await_only(database.write(add_replica))
+        else:
+            asyncio.run_coroutine_threadsafe(database.write(add_replica), loop).result(30)
+
+    def work(connection: Connection) -> tuple[int, int]:
+        before = count_replicas(connection)
+        write_meanwhile()
+        return before, count_replicas(connection)
+
+    assert await database.snapshot(work) == (0, 0)
+    assert await database.snapshot(count_replicas) == 1
 
 
 async def test_an_exception_rolls_back(database: Database) -> None:

@@ -16,6 +16,9 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", r
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _INLINE = MarkdownIt("commonmark")
 
+MAX_HEADING_SOURCE_CHARACTERS = 4000
+"""What is longer is left as it was written: brackets in one line take the parser the square of their number."""
+
 
 def read_markdown(body: bytes) -> list[Block]:
     """Return headings as plain text and all between them as source."""
@@ -44,6 +47,8 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _plain(heading: Token) -> str:
+    if len(heading.content) > MAX_HEADING_SOURCE_CHARACTERS:
+        return heading.content
     inline = _INLINE.parseInline(heading.content)
     children = inline[0].children if inline else None
     plain = "".join(" " if child.type in ("softbreak", "hardbreak") else child.content for child in children or ())

@@ -36,7 +36,16 @@ class Database(Protocol):
     async def read(
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
-        """Run a unit of work that changes nothing; it waits for no writer."""
+        """Run a unit of work that changes nothing; it waits for no writer.
+
+        On PostgreSQL each of its statements sees what is committed by then; `snapshot` is for work that needs more.
+        """
+        ...
+
+    async def snapshot(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
+        """Run a unit of work that changes nothing, and whose statements all see the same state."""
         ...
 
     async def write(

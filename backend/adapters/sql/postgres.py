@@ -41,6 +41,7 @@ class PostgresDatabase:
         # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
         # either way (READ COMMITTED).
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._snapshots = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
@@ -51,6 +52,12 @@ class PostgresDatabase:
         """Run a unit of work that changes nothing."""
         with translated():
             async with asyncio.timeout(timeout_seconds), self._reader.connect() as connection:
+                return await connection.run_sync(work)
+
+    async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Run a unit of work over one state of the database."""
+        with translated():
+            async with asyncio.timeout(timeout_seconds), self._snapshots.connect() as connection:
                 return await connection.run_sync(work)
 
     async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:

@@ -66,6 +66,10 @@ class SqliteDatabase:
             async with asyncio.timeout(timeout_seconds):
                 return await self._run(self._reading, self._reader, work)
 
+    async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Do as `read`."""
+        return await self.read(work, timeout_seconds=timeout_seconds)
+
     async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work behind all earlier ones and commit it."""
         with translated():

@@ -110,6 +110,11 @@ Under
     ]
 
 
+async def test_a_heading_made_to_be_slow_stays_as_it_was_written() -> None:
+    endless = "![" * 500_000
+    assert await read(f"# {endless}\n", MARKDOWN) == [Heading(level=1, text=endless)]
+
+
 async def test_html_gives_what_a_reader_sees() -> None:
     page = """<!doctype html><html><head><title>Ignored here</title><style>p {}</style></head><body>
     <script>alert("no")</script><h1>Travel <em>guide</em></h1>

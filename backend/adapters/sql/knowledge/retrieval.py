@@ -33,7 +33,7 @@ class SqlRetrieval:
             found = self._index.search(connection, sizes, tokens, limit) if sizes and tokens and limit > 0 else []
             return _read_hits(connection, _without_hopeless(found, limit))
 
-        return tuple(sorted(await self._database.read(work), key=_rank)[:limit])
+        return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""
@@ -45,7 +45,7 @@ class SqlRetrieval:
                 return None
             return [rows.to_hit(row, 1.0) for row in connection.execute(_hits_where(in_bases)).mappings()]
 
-        hits = await self._database.read(work)
+        hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
 
 
