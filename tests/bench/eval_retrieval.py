@@ -147,7 +147,8 @@ async def evaluate_both() -> list[Measured]:
 
 def report(measured: Sequence[Measured]) -> str:
     """Render the figures as a table."""
-    head = f"{'database':<12}{'questions':>10}{'chunks':>8}{'hit@1':>8}{'MRR@10':>8}{'p50 ms':>8}{'p95 ms':>8}{'chunks/s':>10}"
+    columns = {"questions": 10, "chunks": 8, "hit@1": 8, "MRR@10": 8, "p50 ms": 8, "p95 ms": 8, "chunks/s": 10}
+    head = f"{'database':<12}" + "".join(name.rjust(width) for name, width in columns.items())
     rows = [
         f"{m.database:<12}{m.questions:>10}{m.chunks:>8}{m.hit_at_1:>8.4f}{m.mrr_at_10:>8.4f}"
         f"{m.search_p50_ms:>8.1f}{m.search_p95_ms:>8.1f}{m.ingest_chunks_per_second:>10.0f}"
