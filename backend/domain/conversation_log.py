@@ -24,7 +24,8 @@ class Entry(Value):
     """One row of the log. Positions of a conversation count 0, 1, 2 without gaps.
 
     `message` is exactly what the model got or said (date suffix included); a void entry has none and
-    says that the turn `turn_id` is skipped by later requests.
+    says that the turn `turn_id` is skipped by later requests. `label` names the bases whose text the turn may
+    hold; it stands on the entries that the turn began with.
     """
 
     position: int
@@ -33,6 +34,7 @@ class Entry(Value):
     kind: EntryKind
     message: HistoryMessage | None
     created_at: datetime
+    label: tuple[str, ...] = ()
 
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:

@@ -12,12 +12,13 @@ from shared.prompts.time_suffix import with_time_suffix
 
 
 class TurnStamp(Value):
-    """What stands on all entries of a turn, and the time its current message carries."""
+    """What stands on the entries that a turn begins with, and the time its current message carries."""
 
     turn_id: str
     epoch: int
     sent_at: datetime
     time_zone: str
+    label: tuple[str, ...] = ()
 
 
 def given_entries(read: TurnInput, position: int, stamp: TurnStamp) -> tuple[Entry, ...]:
@@ -49,6 +50,7 @@ def _entry(message: HistoryMessage, position: int, stamp: TurnStamp) -> Entry:
         kind=_kind(message),
         message=message,
         created_at=stamp.sent_at,
+        label=stamp.label,
     )
 
 

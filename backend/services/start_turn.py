@@ -6,8 +6,10 @@ from datetime import datetime
 from backend.domain.conversation_log import history, pending_calls
 from backend.domain.identity import Caller
 from backend.domain.turn_input import read_items, read_text
+from backend.domain.turn_origin import TurnOrigin
 from backend.domain.turn_request import TurnRequest
 from backend.domain.turn_settings import epoch_reason, turn_settings
+from backend.domain.withheld import labels_in, withheld_turns, without_withheld
 from backend.ports.dynamic_blocks import TurnFacts
 from backend.services.admission import Admission
 from backend.services.model_catalogue import ModelCatalogue
@@ -18,6 +20,8 @@ from backend.services.turn_registry import RunningTurn, TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from shared.errors import UnknownModel
 from shared.ids import IdPrefix, new_id
+
+ACCESS_CHANGED = "access_changed"
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class StartTurn:
         return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
-        origin = await self._sources.origins.find(caller, request)
+        origin, withheld = await self._readable_origin(caller, request)
         waiting = pending_calls(history(origin.log))
         read = (
             read_text(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
@@ -78,7 +82,11 @@ class StartTurn:
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
         await self._sources.models.find(settings.model)
-        reason = epoch_reason(origin.conversation, settings)
+        shown = [entry for entry in origin.log if entry.turn_id not in withheld]
+        is_narrowed = any(
+            entry.turn_id in withheld and entry.epoch == origin.conversation.epoch for entry in origin.log
+        )
+        reason = ACCESS_CHANGED if is_narrowed else epoch_reason(origin.conversation, settings)
         step = 0 if reason in (None, "new_conversation") else 1
         return TurnDraft(
             caller=caller,
@@ -90,7 +98,16 @@ class StartTurn:
             read=read,
             settings=settings,
             epoch=origin.conversation.epoch + step,
+            epoch_reason=reason,
+            inherited_label=labels_in(shown),
         )
+
+    async def _readable_origin(self, caller: Caller, request: TurnRequest) -> tuple[TurnOrigin, frozenset[str]]:
+        """Find where the turn begins, without what the caller may not read any more; name the turns this is about."""
+        origin = await self._sources.origins.find(caller, request)
+        readable = await self._sources.scopes.readable(caller, labels_in(origin.log))
+        withheld = withheld_turns(origin.log, readable)
+        return origin.model_copy(update={"log": without_withheld(origin.log, withheld)}), withheld
 
     async def _default_model(self) -> str:
         cards = await self._sources.models.all()
@@ -110,6 +127,5 @@ class StartTurn:
         )
 
     def _tell_epoch(self, draft: TurnDraft) -> None:
-        reason = epoch_reason(draft.origin.conversation, draft.settings)
-        if reason is not None:
-            self._ports.observer.epoch_started(draft.origin.conversation.id, draft.epoch, reason)
+        if draft.epoch_reason is not None:
+            self._ports.observer.epoch_started(draft.origin.conversation.id, draft.epoch, draft.epoch_reason)

@@ -40,7 +40,10 @@ class TurnPolicy:
 
 @dataclass(frozen=True)
 class TurnDraft:
-    """A turn being prepared: its ids, its origin, what its input means and what it runs with."""
+    """A turn being prepared: its ids, its origin, what its input means and what it runs with.
+
+    `epoch_reason` is None where the epoch goes on; `inherited_label` is that of the turns which the model is shown.
+    """
 
     caller: Caller
     request: TurnRequest
@@ -51,6 +54,8 @@ class TurnDraft:
     read: TurnInput
     settings: TurnSettings
     epoch: int
+    epoch_reason: str | None
+    inherited_label: frozenset[str]
 
     @property
     def log_length(self) -> int:
@@ -67,7 +72,11 @@ class TurnAssembly:
     def assemble(self, draft: TurnDraft, scope: TurnScope) -> tuple[Turn, NewTurn]:
         """Make what is to run and what is to be stored before."""
         stamp = TurnStamp(
-            turn_id=draft.response_id, epoch=draft.epoch, sent_at=draft.now, time_zone=self._policy.time_zone
+            turn_id=draft.response_id,
+            epoch=draft.epoch,
+            sent_at=draft.now,
+            time_zone=self._policy.time_zone,
+            label=_label(draft, scope),
         )
         given = given_entries(draft.read, draft.log_length, stamp)
         entries = (*given, *current_entry(draft.read, draft.log_length + len(given), stamp))
@@ -176,6 +185,11 @@ class TurnAssembly:
         return Knowledge(
             bases=scope.bases, access_mode=scope.access_mode, ticket=sign_ticket(ticket, self._policy.secret)
         )
+
+
+def _label(draft: TurnDraft, scope: TurnScope) -> tuple[str, ...]:
+    own = {base.id for base in scope.bases} if scope.access_mode is AccessMode.FULL else set[str]()
+    return tuple(sorted(draft.inherited_label | own))
 
 
 def _input_bodies(request: TurnRequest) -> tuple[ItemBody, ...]:

@@ -1,6 +1,6 @@
 """What surrounds a turn's current message: knowledge in scope and the dynamic context."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from backend.domain.access import strictest_mode
@@ -50,6 +50,13 @@ class TurnScopes:
             if param is not None:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
         return found
+
+    async def readable(self, caller: Caller, base_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the bases whose text the caller may read today."""
+        if not base_ids:
+            return frozenset()
+        found = await self._knowledge.bindings(caller.tenant, caller.user_id, sorted(base_ids))
+        return frozenset(binding.base.id for binding in found if binding.role.access_mode is AccessMode.FULL)
 
     async def scope(self, bindings: tuple[Binding, ...], facts: TurnFacts) -> TurnScope:
         """Make the dynamic context.

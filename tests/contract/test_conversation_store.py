@@ -69,7 +69,15 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
     ]
     kinds = (EntryKind.DYNAMIC_CONTEXT, EntryKind.USER, EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, EntryKind.VOID)
     entries = tuple(
-        Entry(position=place, epoch=place // 2, turn_id=f"t{place}", kind=kind, message=message, created_at=T0)
+        Entry(
+            position=place,
+            epoch=place // 2,
+            turn_id=f"t{place}",
+            kind=kind,
+            message=message,
+            created_at=T0,
+            label=("kb_a", "kb_b")[:place],
+        )
         for place, (kind, message) in enumerate(zip(kinds, messages, strict=True))
     )
     await store.create(make_conversation(log_length=5), entries, ())

@@ -30,8 +30,8 @@ class _TurnDefaults(Value):
     knowledge_base_ids: tuple[str, ...]
 
 
-EntryRow = tuple[int, int, str, str, str | None, datetime]
-"""Position, epoch, turn, kind, content and instant of a log entry."""
+EntryRow = tuple[int, int, str, str, str | None, datetime, str | None]
+"""Position, epoch, turn, kind, content, instant and label of a log entry."""
 
 
 def to_json(value: object) -> str:
@@ -88,6 +88,7 @@ def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Par
             "epoch": entry.epoch,
             "turn_id": entry.turn_id,
             "kind": entry.kind.value,
+            "label": " ".join(entry.label) or None,
             "role": entry.message.role if entry.message is not None else None,
             "content": _canonical(entry.message) if entry.message is not None else None,
             "created_at": entry.created_at,
@@ -111,7 +112,7 @@ def to_entries(conversation_id: str, rows: Sequence[EntryRow]) -> tuple[Entry, .
 
 
 def _entry_fields(row: EntryRow) -> Parameters:
-    position, epoch, turn_id, kind, content, created_at = row
+    position, epoch, turn_id, kind, content, created_at, label = row
     return {
         "position": position,
         "epoch": epoch,
@@ -119,6 +120,7 @@ def _entry_fields(row: EntryRow) -> Parameters:
         "kind": kind,
         "message": _MESSAGE.validate_json(content) if content is not None else None,
         "created_at": created_at,
+        "label": tuple(label.split(" ")) if label else (),
     }
 
 

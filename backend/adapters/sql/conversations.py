@@ -32,7 +32,15 @@ _DELETE = delete(_conversation).where(IS_CONVERSATION, IS_FREE)
 _GROW = update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH)
 
 _LOG = (
-    select(_entry.c.position, _entry.c.epoch, _entry.c.turn_id, _entry.c.kind, _entry.c.content, _entry.c.created_at)
+    select(
+        _entry.c.position,
+        _entry.c.epoch,
+        _entry.c.turn_id,
+        _entry.c.kind,
+        _entry.c.content,
+        _entry.c.created_at,
+        _entry.c.label,
+    )
     .where(_entry.c.conversation_id == bindparam("where_id"))
     .order_by(_entry.c.position)
 )

@@ -78,7 +78,7 @@ conversation = Table(
     Column("latest_response_id", Text),
 )
 
-# `content` is the message's JSON; a void entry has none. `label` is for entries derived from protected text.
+# `content` is the message's JSON; a void entry has none. `label` holds ids of knowledge bases.
 log_entry = Table(
     "log_entry",
     metadata,

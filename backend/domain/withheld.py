@@ -1,0 +1,45 @@
+"""Labels: which words came from knowledge, and what stands for them once their reader may not read it any more.
+
+A turn's label names the bases whose text its messages may hold: those that it could read itself, and those of
+the earlier turns that its model was shown.
+"""
+
+from collections.abc import Collection, Sequence
+
+from backend.domain.conversation_log import Entry
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
+
+WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
+
+
+def labels_in(log: Sequence[Entry]) -> frozenset[str]:
+    """Return the bases that any turn of a log is labelled with."""
+    return frozenset(base_id for entry in log for base_id in entry.label)
+
+
+def withheld_turns(log: Sequence[Entry], readable: Collection[str]) -> frozenset[str]:
+    """Return the turns whose label names a base that is not among the readable ones."""
+    return frozenset(entry.turn_id for entry in log if not set(entry.label) <= set(readable))
+
+
+def without_withheld(log: Sequence[Entry], withheld: Collection[str]) -> tuple[Entry, ...]:
+    """Put a constant notice in place of what model and tools said in withheld turns.
+
+    Each call keeps its result, and users keep their own words.
+    """
+    return tuple(_notice(entry) if entry.turn_id in withheld else entry for entry in log)
+
+
+def _notice(entry: Entry) -> Entry:
+    return entry.model_copy(update={"message": _emptied(entry.message)})
+
+
+def _emptied(message: HistoryMessage | None) -> HistoryMessage | None:
+    match message:
+        case ToolMessage():
+            return ToolMessage(call_id=message.call_id, content=WITHHELD)
+        case AssistantMessage():
+            calls = tuple(call.model_copy(update={"arguments": "{}"}) for call in message.tool_calls)
+            return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
+        case _:
+            return message

@@ -1,0 +1,115 @@
+"""Words from knowledge that a user may not read any more: none of them reaches his model."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from backend.domain.knowledge import KnowledgeBase, MemberRole
+from backend.domain.withheld import WITHHELD
+from shared.models.events import MessagesAdded
+from shared.models.execution import ExecutionRequest
+from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import ADA, TurnHouse, open_house
+from tests.unit.turns.samples import NOW
+
+SECRET_TEXT = "The margin fell to 41 percent."
+SEARCHING = AssistantMessage(
+    text=f"I look for: {SECRET_TEXT}",
+    tool_calls=(ToolCall(call_id="call_1", name="knowledge_base_search", arguments=f'{{"query": "{SECRET_TEXT}"}}'),),
+)
+SEARCHED: list[Any] = [
+    MessagesAdded(messages=(SEARCHING, ToolMessage(call_id="call_1", content=SECRET_TEXT))),
+    *answer(SECRET_TEXT),
+]
+
+
+def searching(*base_ids: str) -> list[dict[str, object]]:
+    return [{"type": "file_search", "vector_store_ids": list(base_ids)}]
+
+
+@pytest.fixture
+async def house() -> AsyncGenerator[TurnHouse, None]:
+    async with open_house(SEARCHED, *(answer(f"Answer {number}.") for number in range(4))) as house:
+        for base_id in ("kb_a", "kb_b"):
+            base = KnowledgeBase(
+                id=base_id,
+                tenant="default",
+                name=base_id,
+                summary="",
+                topics=(),
+                routing_hint="",
+                routing_keywords=(),
+                version=1,
+                created_at=NOW,
+            )
+            await house.knowledge.create_base(base, "owner")
+            await house.knowledge.set_member(base_id, ADA.user_id, MemberRole.READER)
+        yield house
+
+
+def words(request: ExecutionRequest) -> str:
+    return request.model_dump_json()
+
+
+@pytest.mark.parametrize("role", [MemberRole.RESTRICTED_ANALYST, None])
+@pytest.mark.parametrize("tools", [{}, {"tools": []}], ids=["bound", "unbound"])
+@pytest.mark.parametrize("way", ["conversation", "previous_response_id"])
+async def test_a_narrowed_member_s_model_gets_notices(
+    house: TurnHouse, role: MemberRole | None, tools: dict[str, Any], way: str
+) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    if role is None:
+        await house.knowledge.remove_member("kb_a", ADA.user_id)
+    else:
+        await house.knowledge.set_member("kb_a", ADA.user_id, role)
+    behind = first.conversation_id if way == "conversation" else first.id
+    await house.ask(input="And?", **{way: behind}, **tools)
+    assert SECRET_TEXT not in words(house.sent[-1])
+    asked, called, result, said = house.sent[-1].history
+    assert "Margin?" in str(asked)
+    assert called == AssistantMessage(
+        text=WITHHELD, tool_calls=(ToolCall(call_id="call_1", name="knowledge_base_search", arguments="{}"),)
+    )
+    assert result == ToolMessage(call_id="call_1", content=WITHHELD)
+    assert said == AssistantMessage(text=WITHHELD)
+
+
+async def test_narrowing_starts_one_epoch(house: TurnHouse) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    for _ in range(2):
+        await house.ask(input="And?", conversation=first.conversation_id)
+    assert house.observer.epochs == [(0, "new_conversation"), (1, "access_changed")]
+    second, third = house.sent[-2:]
+    assert third.history[: len(second.history)] == second.history
+
+
+async def test_what_was_said_after_a_search_inherits_its_label(house: TurnHouse) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await house.ask(input="Say it again.", conversation=first.conversation_id, tools=[])
+    await house.knowledge.remove_member("kb_a", ADA.user_id)
+    await house.ask(input="And?", conversation=first.conversation_id)
+    assert "Answer 0." not in words(house.sent[-1])
+    await house.ask(input="And now?", conversation=first.conversation_id)
+    assert "Answer 1." in words(house.sent[-1])
+
+
+async def test_other_bases_change_nothing(house: TurnHouse) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await house.knowledge.remove_member("kb_b", ADA.user_id)
+    await house.ask(input="And?", conversation=first.conversation_id)
+    assert SECRET_TEXT in words(house.sent[-1])
+    assert house.observer.epochs == [(0, "new_conversation")]
+
+
+async def test_a_branch_off_a_withheld_turn_holds_notices_too(house: TurnHouse) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await house.ask(input="And?", conversation=first.conversation_id)
+    await house.knowledge.remove_member("kb_a", ADA.user_id)
+    branch = await house.ask(input="Or?", previous_response_id=first.id)
+    assert branch.conversation_id != first.conversation_id
+    assert SECRET_TEXT not in words(house.sent[-1])
+    await house.ask(input="Or else?", conversation=branch.conversation_id)
+    assert SECRET_TEXT not in words(house.sent[-1])
