@@ -1,15 +1,14 @@
 """Services killed in the middle of a turn: the turn ends in words, what was acknowledged is there."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.e2e.conftest import LARGE, Pairs
+from tests.e2e.half_turns import HALF, half_a_turn
 from tests.e2e.pair import Pair, lone_backend, start_pair, start_replica
 from tests.e2e.turns import (
     Body,
@@ -17,11 +16,9 @@ from tests.e2e.turns import (
     events_of,
     file_search,
     items_of,
-    live_events,
     messages_in,
     new_base,
     new_conversation,
-    next_delta,
     streamed_turn,
     text_of,
     turn,
@@ -31,8 +28,6 @@ from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
-
-HALF = Reply(text=("Half ", "an ", "answer"), hold_after=2)
 
 
 @pytest.fixture(scope="module")
@@ -46,33 +41,6 @@ async def mortal_model(mortal_pair: Pair) -> AsyncIterator[FakeModelControl]:
     async with mortal_pair.control() as control:
         await control.reset()
         yield control
-
-
-@dataclass
-class HalfTurn:
-    """A turn that has said "Half an " and waits for its model; `rest` are the events to come."""
-
-    first: list[Body]
-    rest: AsyncIterator[Body]
-
-    @property
-    def path(self) -> str:
-        return f"/v1/responses/{self.first[0]['response']['id']}"
-
-
-@asynccontextmanager
-async def half_a_turn(client: httpx2.AsyncClient, conversation: str) -> AsyncGenerator[HalfTurn]:
-    """Stream a turn until half of it was said and the checkpoint of that half is stored."""
-    body = {"input": "Go on", "stream": True, "conversation": conversation}
-    async with client.stream("POST", "/v1/responses", json=body) as answer:
-        events = live_events(answer)
-        half = HalfTurn([await anext(events)], events)
-        said = ""
-        while said != "Half an ":
-            said += await next_delta(events)
-        while text_of((await client.get(half.path)).json()) != said:
-            continue
-        yield half
 
 
 async def test_a_killed_backend_leaves_nothing_in_progress_and_loses_nothing(
