@@ -61,9 +61,7 @@ class FakeConversationStore:
         """Return the entries at positions below `end`, in order."""
         return tuple(self._state.entries.get(conversation_id, ())[:end])
 
-    async def items(
-        self, conversation_id: str, *, after: str | None, limit: int, descending: bool
-    ) -> tuple[Item, ...]:
+    async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""
         ordered = list(self._state.items.get(conversation_id, ()))
         if descending:
