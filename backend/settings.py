@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from shared.environment import HeaderSecret
+
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
 
@@ -68,7 +70,7 @@ class Settings(BaseModel):
     chat_shell_url: Annotated[str, _with_scheme("grpc", "http", "https")] = Field(
         "grpc://127.0.0.1:50051", alias="BACKEND_CHAT_SHELL_URL"
     )
-    admin_key: SecretStr | None = Field(None, alias="BACKEND_ADMIN_KEY", min_length=1)
+    admin_key: HeaderSecret | None = Field(None, alias="BACKEND_ADMIN_KEY", min_length=1)
     secret: SecretStr = Field(alias="BACKEND_SECRET", min_length=1)
     context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
     time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
@@ -79,6 +81,6 @@ class Settings(BaseModel):
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
     embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
-    embedding_api_key: SecretStr | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
+    embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
     embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL")
-    service_token: SecretStr = Field(alias="SERVICE_TOKEN", min_length=1)
+    service_token: HeaderSecret = Field(alias="SERVICE_TOKEN", min_length=1)

@@ -2,12 +2,17 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from shared.environment import HeaderSecret, web_address
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
+
+
+WebAddress = Annotated[str, AfterValidator(web_address)]
 
 
 class ModelApi(StrEnum):
@@ -24,22 +29,22 @@ class Settings(BaseModel):
     host: str = Field("127.0.0.1", alias="CHAT_SHELL_HOST")
     grpc_port: int = Field(50051, alias="CHAT_SHELL_GRPC_PORT", ge=0, le=65535)
     http_port: int = Field(8001, alias="CHAT_SHELL_HTTP_PORT", ge=0, le=65535)
-    backend_url: str = Field("http://127.0.0.1:8000", alias="CHAT_SHELL_BACKEND_URL", pattern="^https?://")
+    backend_url: WebAddress = Field("http://127.0.0.1:8000", alias="CHAT_SHELL_BACKEND_URL")
     model: str = Field(DEMO_MODEL, alias="CHAT_SHELL_MODEL", min_length=1)
-    model_base_url: str = Field(DEMO_MODEL_BASE_URL, alias="CHAT_SHELL_MODEL_BASE_URL", pattern="^https?://")
-    model_api_key: SecretStr | None = Field(None, alias="CHAT_SHELL_MODEL_API_KEY")
+    model_base_url: WebAddress = Field(DEMO_MODEL_BASE_URL, alias="CHAT_SHELL_MODEL_BASE_URL")
+    model_api_key: HeaderSecret | None = Field(None, alias="CHAT_SHELL_MODEL_API_KEY")
     model_api: ModelApi = Field(ModelApi.CHAT_COMPLETIONS, alias="CHAT_SHELL_MODEL_API")
     models_file: Path | None = Field(None, alias="CHAT_SHELL_MODELS_FILE")
     model_idle_timeout_seconds: float = Field(60, alias="CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS", gt=0)
     safe_summary_model: str = Field("", alias="CHAT_SHELL_SAFE_SUMMARY_MODEL")
     safe_summary_base_url: str = Field("", alias="CHAT_SHELL_SAFE_SUMMARY_BASE_URL", pattern="^(https?://.*)?$")
-    safe_summary_api_key: SecretStr | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_API_KEY")
+    safe_summary_api_key: HeaderSecret | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_API_KEY")
     safe_summary_timeout_seconds: float = Field(20, alias="CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS", gt=0)
     canary_limit: int = Field(3, alias="CHAT_SHELL_CANARY_LIMIT", ge=1)
     max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1)
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
     max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
-    service_token: SecretStr = Field(alias="SERVICE_TOKEN", min_length=1)
+    service_token: HeaderSecret = Field(alias="SERVICE_TOKEN", min_length=1)
 
     @model_validator(mode="after")
     def _name_and_address_together(self) -> Self:

@@ -1,10 +1,11 @@
-"""Settings from the environment: one reading for both services, with secrets from files."""
+"""Settings from the environment: one reading for both services, with values from files."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
@@ -16,18 +17,18 @@ class WrongSetting(Exception):
 def read_settings(model: type[SettingsT], environ: Mapping[str, str]) -> SettingsT:
     """Read a settings model whose fields have their variables' names as aliases.
 
-    An empty variable counts as not set. A field of type `SecretStr` may also come from the file that
-    `<NAME>_FILE` points to, its trailing newline left out.
+    An empty variable counts as not set. A value may also come from the file that `<NAME>_FILE` points to, its
+    trailing newline left out: secrets do, and addresses with a password in them.
 
     Raises:
-        WrongSetting: a value is wrong or missing, or a secret's file cannot be read.
+        WrongSetting: a value is wrong or missing, or its file cannot be read.
     """
     given: dict[str, str] = {}
     for field in model.model_fields.values():
         name = field.alias or ""
         value = environ.get(name, "")
-        if not value and _is_secret(field.annotation) and environ.get(f"{name}_FILE"):
-            value = _read_secret(f"{name}_FILE", environ[f"{name}_FILE"])
+        if not value and environ.get(f"{name}_FILE"):
+            value = _read_file(f"{name}_FILE", environ[f"{name}_FILE"])
         if value:
             given[name] = value
     try:
@@ -36,11 +37,31 @@ def read_settings(model: type[SettingsT], environ: Mapping[str, str]) -> Setting
         raise WrongSetting(_first_complaint(error)) from None
 
 
-def _is_secret(annotation: object) -> bool:
-    return annotation is SecretStr or "SecretStr" in str(annotation)
+def web_address(value: str) -> str:
+    """Return an http or https address as it is.
+
+    Raises:
+        ValueError: it is none, or holds what must not stand in logs: credentials, a query.
+    """
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an http or https address")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("must hold neither credentials nor a query")
+    return value
 
 
-def _read_secret(name: str, path: str) -> str:
+def _header_value(secret: SecretStr) -> SecretStr:
+    text = secret.get_secret_value()
+    if not (text.isascii() and text.isprintable() and text == text.strip()):
+        raise ValueError("holds characters that no header can carry, such as a line's end")
+    return secret
+
+
+HeaderSecret = Annotated[SecretStr, AfterValidator(_header_value)]
+
+
+def _read_file(name: str, path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -4,13 +4,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
 from chat_shell.adapters.models.encoder import TokenLimitName
 from chat_shell.adapters.models.shapes import is_object
+from shared.environment import web_address
 
 DEFAULT_CONTEXT_WINDOW_TOKENS = 128_000
 """What most current models have, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
@@ -46,12 +46,7 @@ class _Fields(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _web_address(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http or https address")
-        if parts.username or parts.query or parts.fragment:
-            raise ValueError("must hold neither credentials nor a query")
-        return value
+        return web_address(value)
 
 
 class ModelEntry(_Fields):

@@ -1,6 +1,7 @@
 """A wrong setting is one line that names the variable and says what is wrong with it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,36 @@ def test_a_model_without_an_address_or_an_address_without_a_model_stops_the_star
 
 def test_the_demo_model_needs_neither():
     assert read_settings(ChatShellSettings, SECRETS).model == "demo-model"
+
+
+@pytest.mark.parametrize("name", ["SERVICE_TOKEN", "CHAT_SHELL_MODEL_API_KEY"])
+@pytest.mark.parametrize("value", ["tökén-hunter2", "hunter2\n", " hunter2", "hunter2\x00"])
+def test_a_secret_that_no_header_can_carry_stops_the_start_and_is_not_shown(name: str, value: str):
+    words = complaint(ChatShellSettings, {**SECRETS, name: value})
+    assert words == f"{name}: holds characters that no header can carry, such as a line's end"
+
+
+def test_both_services_refuse_the_same_token():
+    words = complaint(BackendSettings, {**SECRETS, "SERVICE_TOKEN": "hunter2\n"})
+    assert words.startswith("SERVICE_TOKEN: holds characters")
+
+
+@pytest.mark.parametrize("address", ["http://user:hunter2@host/v1", "http://:hunter2@host", "http://host/?k=hunter2"])
+def test_credentials_in_an_address_stop_the_start_and_are_not_shown(address: str):
+    model = {"CHAT_SHELL_MODEL": "m", "CHAT_SHELL_MODEL_BASE_URL": address}
+    words = complaint(ChatShellSettings, {**SECRETS, **model})
+    assert words == "CHAT_SHELL_MODEL_BASE_URL: must hold neither credentials nor a query"
+
+
+def test_an_address_without_a_host_stops_the_start():
+    words = complaint(ChatShellSettings, {**SECRETS, "CHAT_SHELL_BACKEND_URL": "http://"})
+    assert words == "CHAT_SHELL_BACKEND_URL: must be an http or https address"
+
+
+def test_values_may_come_from_files(tmp_path: Path):
+    for name, text in (("token", "from-a-file\n"), ("url", "postgresql+asyncpg://u:hunter2@h/db\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = {"SERVICE_TOKEN_FILE": f"{tmp_path}/token", "BACKEND_DATABASE_URL_FILE": f"{tmp_path}/url"}
+    read = read_settings(BackendSettings, {"BACKEND_SECRET": "s", **files})
+    assert read.service_token.get_secret_value() == "from-a-file"
+    assert read.database_url == "postgresql+asyncpg://u:hunter2@h/db"
