@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.util import await_only
 
+from backend.adapters.sql.aside import compute_aside
 from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
@@ -60,6 +61,11 @@ async def test_all_statements_of_a_snapshot_see_the_same_state(database: Databas
 
     assert await database.snapshot(work) == (0, 0)
     assert await database.snapshot(count_replicas) == 1
+
+
+async def test_what_takes_long_is_computed_off_the_event_loop(database: Database) -> None:
+    thread = await database.write(lambda connection: compute_aside(connection, threading.get_ident))
+    assert thread != threading.get_ident()
 
 
 async def test_an_exception_rolls_back(database: Database) -> None:

@@ -1,15 +1,18 @@
 """Documents and their chunks in SQL, the search index written in the same transaction."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, collate, delete, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, collate, delete, insert, select, update
 
+from backend.adapters.sql.aside import compute_aside
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge import rows, tables
 from backend.adapters.sql.knowledge.indexes import search_index
 from backend.adapters.sql.knowledge.search_index import NumberedEntry
-from backend.domain.index_entries import index_entry
+from backend.domain.index_entries import IndexEntry, index_entry
 from backend.domain.knowledge import Chunk, Document
 from shared.errors import NotFound
 
@@ -19,6 +22,9 @@ _chunk = tables.chunk
 
 # By code point on both databases: SQLite compares bytes unless told otherwise, and "C" makes PostgreSQL do so.
 _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate(_document.c.name, "C")}
+
+_PUT_TIMEOUT_SECONDS = 300.0
+"""The largest documents make a million index rows."""
 
 
 class SqlDocumentStore:
@@ -32,7 +38,7 @@ class SqlDocumentStore:
     async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
         """Store a document with its chunks and index entries, replacing its namesake."""
         base_id = document.knowledge_base_id
-        entries = [index_entry(chunk) for chunk in chunks]
+        entries = await asyncio.to_thread(_index_entries, chunks)
 
         def work(connection: Connection) -> None:
             first_number = hold_base(connection, base_id)
@@ -47,7 +53,7 @@ class SqlDocumentStore:
             self._index.add(connection, base_id, added)
             _count_change(connection, base_id, added, removed)
 
-        await self._database.write(work)
+        await self._database.write(work, timeout_seconds=_PUT_TIMEOUT_SECONDS)
 
     async def delete_document(self, base_id: str, name: str) -> bool:
         """Delete a document with its chunks and index entries; False when there was none."""
@@ -128,13 +134,19 @@ class SqlDocumentStore:
         if document is None:
             return None
         query = select(*rows.CHUNK_COLUMNS, _chunk.c.number).where(_chunk.c.document_id == document.id)
-        removed = [
-            NumberedEntry(row["number"], index_entry(rows.to_chunk(row)))
-            for row in connection.execute(query).mappings()
-        ]
+        found = connection.execute(query).mappings().all()
+        removed = compute_aside(connection, partial(_numbered_entries, found))
         self._index.remove(connection, base_id, removed)
         connection.execute(delete(_document).where(_document.c.id == document.id))
         return removed
+
+
+def _index_entries(chunks: Sequence[Chunk]) -> list[IndexEntry]:
+    return [index_entry(chunk) for chunk in chunks]
+
+
+def _numbered_entries(found: Sequence[RowMapping]) -> list[NumberedEntry]:
+    return [NumberedEntry(row["number"], index_entry(rows.to_chunk(row))) for row in found]
 
 
 def hold_base(connection: Connection, base_id: str) -> int:

@@ -5,14 +5,17 @@ A row of `search_posting` holds one word's postings among 256 chunks of one base
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 
+from backend.adapters.sql.aside import compute_aside
 from backend.adapters.sql.knowledge.search_index import BaseSize, Found, NumberedEntry
 from backend.domain.bm25 import K1, SCORE_DECIMALS, Query, Statistics, length_norm, looked_up_terms, plan
 
@@ -31,25 +34,23 @@ _READ = text("""
 """)
 _APPEND = text("""
     INSERT INTO search_posting (knowledge_base_id, term, block, postings)
-    SELECT :base_id, term, block, postings FROM
-        unnest(CAST(:terms AS text[]), CAST(:blocks AS integer[]), CAST(:postings AS bytea[])) AS
-        added (term, block, postings)
+    SELECT :base_id, term, :block, postings FROM
+        unnest(CAST(:terms AS text[]), CAST(:postings AS bytea[])) AS added (term, postings)
     ON CONFLICT (knowledge_base_id, term, block)
     DO UPDATE SET postings = search_posting.postings || excluded.postings
 """)
-_READ_BLOCKS = text("""
-    SELECT term, block, postings FROM search_posting WHERE knowledge_base_id = :base_id
-    AND term = ANY(CAST(:terms AS text[])) AND block = ANY(CAST(:blocks AS integer[]))
+_READ_BLOCK = text("""
+    SELECT term, postings FROM search_posting
+    WHERE knowledge_base_id = :base_id AND block = :block AND term = ANY(CAST(:terms AS text[]))
 """)
 _REPLACE = text("""
     UPDATE search_posting SET postings = changed.postings FROM
-        unnest(CAST(:terms AS text[]), CAST(:blocks AS integer[]), CAST(:postings AS bytea[])) AS
-        changed (term, block, postings)
-    WHERE knowledge_base_id = :base_id AND search_posting.term = changed.term AND search_posting.block = changed.block
+        unnest(CAST(:terms AS text[]), CAST(:postings AS bytea[])) AS changed (term, postings)
+    WHERE knowledge_base_id = :base_id AND block = :block AND search_posting.term = changed.term
 """)
-_FORGET_EMPTY = text("""
-    DELETE FROM search_posting WHERE knowledge_base_id = :base_id AND term = ANY(CAST(:terms AS text[]))
-    AND block = ANY(CAST(:blocks AS integer[])) AND postings = ''
+_FORGET = text("""
+    DELETE FROM search_posting
+    WHERE knowledge_base_id = :base_id AND block = :block AND term = ANY(CAST(:terms AS text[]))
 """)
 _DROP = text("DELETE FROM search_posting WHERE knowledge_base_id = :base_id")
 _FIRST_BY_TEXT = text("""
@@ -59,6 +60,9 @@ _FIRST_BY_TEXT = text("""
     JOIN chunk ON chunk.knowledge_base_id = wanted.base_id AND chunk.number = wanted.number
     ORDER BY chunk.text COLLATE "C" LIMIT :limit
 """)
+
+_Rows = Mapping[str, bytes]
+"""Packed postings by word, in one block of one base."""
 
 _Postings = NDArray[Any]
 _Scores = NDArray[np.float64]
@@ -76,30 +80,20 @@ class PostgresIndex:
 
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Append the chunks' postings to their words' rows."""
-        packed: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
-        for number, entry in entries:
-            length = min(len(entry.tokens), _MOST)
-            for term, count in entry.counts.items():
-                posting = (number, min(count, _MOST), length)
-                packed.setdefault((term, number // _CHUNKS_PER_ROW), []).append(posting)
-        rows = {place: np.array(postings, _POSTING).tobytes() for place, postings in packed.items()}
-        if rows:
-            connection.execute(_APPEND, _columns(base_id, rows))
+        for block, of_block in _by_block(entries):
+            packed = compute_aside(connection, partial(_packed, of_block))
+            _write_rows(connection, _APPEND, (base_id, block), packed)
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Cut the chunks' postings out of their words' rows."""
-        gone = np.array([number for number, _ in entries], np.uint32)
-        terms = sorted({term for _, entry in entries for term in entry.tokens})
-        if not terms:
-            return
-        blocks = sorted({number // _CHUNKS_PER_ROW for number, _ in entries})
-        place = {"base_id": base_id, "terms": terms, "blocks": blocks}
-        rows = {
-            (term, block): _without(postings, gone)
-            for term, block, postings in connection.execute(_READ_BLOCKS, place).all()
-        }
-        connection.execute(_REPLACE, _columns(base_id, rows))
-        connection.execute(_FORGET_EMPTY, place)
+        for block, of_block in _by_block(entries):
+            place = {"base_id": base_id, "block": block}
+            terms = sorted({term for _, entry in of_block for term in entry.tokens})
+            rows = [(term, postings) for term, postings in connection.execute(_READ_BLOCK, {**place, "terms": terms})]
+            kept = compute_aside(connection, partial(_without, rows, [number for number, _ in of_block]))
+            connection.execute(_FORGET, {**place, "terms": [term for term, postings in kept.items() if not postings]})
+            changed = {term: postings for term, postings in kept.items() if postings}
+            _write_rows(connection, _REPLACE, (base_id, block), changed)
 
     def search(
         self, connection: Connection, sizes: Sequence[BaseSize], tokens: Sequence[str], limit: int
@@ -122,18 +116,39 @@ class PostgresIndex:
         return _name_best(connection, scores, (base_ids, starts), limit)
 
 
-def _columns(base_id: str, rows: Mapping[tuple[str, int], bytes]) -> dict[str, object]:
-    return {
-        "base_id": base_id,
-        "terms": [term for term, _ in rows],
-        "blocks": [block for _, block in rows],
-        "postings": list(rows.values()),
-    }
+def _by_block(entries: Sequence[NumberedEntry]) -> Iterator[tuple[int, list[NumberedEntry]]]:
+    """Group entries by the rows that they are in; a statement a block stays far below the time a statement has."""
+    in_order = sorted(entries, key=itemgetter(0))
+    for block, of_block in groupby(in_order, key=lambda one: one.number // _CHUNKS_PER_ROW):
+        yield block, list(of_block)
 
 
-def _without(postings: bytes, gone: NDArray[np.uint32]) -> bytes:
-    unpacked = np.frombuffer(postings, _POSTING)
-    return unpacked[~np.isin(unpacked["number"], gone)].tobytes()
+def _write_rows(connection: Connection, statement: TextClause, place: tuple[str, int], rows: _Rows) -> None:
+    if rows:
+        base_id, block = place
+        columns = {"terms": list(rows), "postings": list(rows.values())}
+        connection.execute(statement, {"base_id": base_id, "block": block, **columns})
+
+
+def _packed(entries: Sequence[NumberedEntry]) -> _Rows:
+    """Make the postings of each word."""
+    postings: dict[str, list[tuple[int, int, int]]] = {}
+    for number, entry in entries:
+        length = min(len(entry.tokens), _MOST)
+        for term, count in entry.counts.items():
+            postings.setdefault(term, []).append((number, min(count, _MOST), length))
+    return {term: np.array(of_term, _POSTING).tobytes() for term, of_term in postings.items()}
+
+
+def _without(rows: Sequence[tuple[str, bytes]], gone: Sequence[int]) -> _Rows:
+    """Return what is left of each word's postings; all rows at once, because NumPy's calls cost more than its work."""
+    together = np.frombuffer(b"".join(postings for _, postings in rows), _POSTING)
+    stays = ~np.isin(together["number"], np.array(gone, np.uint32))
+    left = together[stays].tobytes()
+    kept_before = np.concatenate(([0], np.cumsum(stays))) * _POSTING.itemsize
+    ends = accumulate((len(postings) // _POSTING.itemsize for _, postings in rows), initial=0)
+    cuts = kept_before[list(ends)].tolist()
+    return {term: left[start:end] for (term, _), start, end in zip(rows, cuts, cuts[1:], strict=False)}
 
 
 def _read_postings(connection: Connection, query: Query, starts: Mapping[str, int]) -> Mapping[str, _Postings]:
