@@ -8,7 +8,7 @@ from backend.domain.lost_turn import closed_turn
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
 from backend.services.turn_ports import TurnPorts
-from shared.errors import CorruptRecord, TurnRunning, Unavailable
+from shared.errors import Conflict, CorruptRecord, TurnRunning, Unavailable
 
 BEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=9)
@@ -69,7 +69,7 @@ class RecoverTurns:
         for response in lost:
             try:
                 await self._close(response)
-            except CorruptRecord as error:
+            except (Conflict, CorruptRecord) as error:
                 self._ports.observer.turn_broke(response.id, error)
         return len(lost)
 

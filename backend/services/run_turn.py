@@ -1,7 +1,7 @@
 """One turn from its first event to its stored end, whoever listens."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import cast
 
@@ -11,7 +11,7 @@ from backend.domain.responses import ResponseStatus, StoredResponse
 from backend.services.supervision import outcome_of
 from backend.services.turn_inbox import TurnInbox
 from backend.services.turn_ports import Turn, TurnPorts
-from backend.services.turn_writer import TurnWriter
+from backend.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InternalError, Unavailable
 from shared.models.events import ExecutionEvent, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
@@ -27,9 +27,15 @@ SIGNAL_PAUSE_SECONDS = 1.0
 class RunTurn:
     """Runs turns; each call is one task of the process."""
 
-    def __init__(self, ports: TurnPorts, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> None:
+    def __init__(
+        self,
+        ports: TurnPorts,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
+    ) -> None:
         self._ports = ports
         self._checkpoint_seconds = checkpoint_seconds
+        self._finish_pauses_seconds = finish_pauses_seconds
 
     async def __call__(self, turn: Turn, opened: asyncio.Event) -> StoredResponse:
         """Run a turn and return it as it ended; `opened` is set once its first events can be read.
@@ -38,7 +44,7 @@ class RunTurn:
         cancelled nothing more is stored: the next start of a process finds the turn and closes it.
         """
         self._ports.observer.turn_started(turn.response, turn.request.request_id)
-        writer = TurnWriter(self._ports, turn)
+        writer = TurnWriter(self._ports, turn, self._finish_pauses_seconds)
         outcome = await outcome_of(self._converse(turn, writer, opened))
         ending = outcome if isinstance(outcome, Ending) else self._broken(turn, outcome)
         response = await writer.finish(ending)

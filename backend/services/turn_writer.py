@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain, repeat
 
 from backend.domain.coalescing import coalesced
 from backend.domain.conversation_log import Entry
@@ -12,19 +13,25 @@ from backend.domain.response_projection import ResponseProjection
 from backend.domain.responses import FinishedTurn, Item, StoredResponse
 from backend.domain.turn_log import TurnLog
 from backend.services.turn_ports import Turn, TurnPorts
-from shared.errors import Unavailable
+from shared.errors import Conflict, Unavailable
 from shared.ids import new_id
 from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
 
 FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
-"""Between attempts to store the end of a turn while the database is away, as when it restarts."""
+"""Between attempts to store the end of a turn while the database is away, as when it restarts; the last one repeats.
+
+There is no last attempt: an end that this process gave up would hold its conversation for as long as it lives.
+"""
 
 
 class TurnWriter:
     """Writes one turn. `ending` is None until chat_shell has told how it ended."""
 
-    def __init__(self, ports: TurnPorts, turn: Turn) -> None:
+    def __init__(
+        self, ports: TurnPorts, turn: Turn, finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS
+    ) -> None:
         self._ports = ports
+        self._finish_pauses_seconds = finish_pauses_seconds
         self._turn = turn
         self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
         self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
@@ -83,14 +90,14 @@ class TurnWriter:
             return
         try:
             await self._keep(last_events)
-        except Unavailable:
+        except (Conflict, Unavailable):
             return
 
     async def _close_events(self) -> None:
         """Let readers end; where events are not to be reached, readers turn to what is stored."""
         try:
             await self._ports.events.close(self._turn.response.id)
-        except Unavailable:
+        except (Conflict, Unavailable):
             return
 
     def _ended_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
@@ -112,12 +119,12 @@ class TurnWriter:
     async def _store_end(self, ended: FinishedTurn) -> bool:
         if not self._turn.is_stored:
             return True
-        for pause_seconds in FINISH_PAUSES_SECONDS:
+        pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
+        while True:
             try:
                 return await self._ports.turns.finish(ended)
             except Unavailable:
-                await asyncio.sleep(pause_seconds)
-        return await self._ports.turns.finish(ended)
+                await asyncio.sleep(next(pauses_seconds))
 
     async def _keep(self, events: list[LoggedEvent]) -> None:
         if events:

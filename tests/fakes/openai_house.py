@@ -87,6 +87,7 @@ class TurnHouse:
     blocks: Sequence[DynamicBlockSource] = ()
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
+    finish_pauses_seconds: Sequence[float] = (0.001,)
     drain_seconds: float = 5.0
     turns_class: type[FakeTurnStore] = FakeTurnStore
 
@@ -102,7 +103,8 @@ class TurnHouse:
             clock=self.clock,
             observer=self.observer,
         )
-        self.registry = TurnRegistry(self.ports, RunTurn(self.ports, self.checkpoint_seconds), self.drain_seconds)
+        run = RunTurn(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
+        self.registry = TurnRegistry(self.ports, run, self.drain_seconds)
         self.services = self._services()
 
     def _services(self) -> ResponseServices:

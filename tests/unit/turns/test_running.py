@@ -1,7 +1,7 @@
 """How turns run, end and are followed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -9,10 +9,11 @@ import pytest
 
 from backend.adapters.memory.event_log import MemoryEventLog
 from backend.domain.conversation_log import EntryKind, history
+from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
 from backend.services.recover_turns import STALE_AFTER, RecoverTurns
 from backend.services.turn_inbox import TurnInbox
-from shared.errors import ChatShellUnavailable, NotFound, Unavailable
+from shared.errors import ChatShellUnavailable, Conflict, NotFound, Unavailable
 from shared.models.events import (
     ErrorReport,
     FinishReason,
@@ -307,9 +308,10 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
         await house.services.cancel(ADA, running.response.id)
 
 
-async def test_the_end_is_stored_even_if_the_database_is_away_for_a_moment() -> None:
+@pytest.mark.parametrize("attempts", [1, 100])
+async def test_the_end_is_stored_however_long_the_database_is_away(attempts: int) -> None:
     class ShakyTurns(FakeTurnStore):
-        failures = 1
+        failures = attempts
 
         async def finish(self, turn: Any) -> bool:
             if self.failures:
@@ -319,6 +321,23 @@ async def test_the_end_is_stored_even_if_the_database_is_away_for_a_moment() -> 
 
     async with open_house(turns_class=ShakyTurns) as house:
         assert (await house.ask()).status == "completed"
+
+
+async def test_recovery_goes_on_where_somebody_else_writes_the_events_of_a_turn() -> None:
+    class TakenEvents(MemoryEventLog):
+        is_taken = False
+
+        async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+            if self.is_taken:
+                raise Conflict("Somebody else has written the events of this response.")
+            await super().append(response_id, events)
+
+    async with open_house(answer("One."), events=TakenEvents(600)) as house:
+        first = await house.ask(input="A")
+        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
+        TakenEvents.is_taken = True
+        assert await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start() == 1
+        assert house.state.responses[lost.id].status == "failed"
 
 
 async def test_a_start_closes_what_a_dead_process_left() -> None:
