@@ -11,7 +11,7 @@ B = 0.4
 
 MAX_LOOKED_UP_TERMS = 256
 MAX_RANKED_TERMS = 48
-MIN_LEADING_POSTINGS = 1000
+MIN_LEADING_POSTINGS = 500
 """Bounds on the work of one search: words beyond them say little and cost much."""
 
 SCORE_DECIMALS = 9
@@ -55,7 +55,7 @@ def looked_up_terms(tokens: Sequence[str]) -> tuple[str, ...]:
 def plan(terms: Iterable[str], statistics: Statistics) -> Query:
     """Choose the words that count and those that lead.
 
-    The rarest words lead, as many as are needed to reach a thousand chunks: very frequent words find
+    The rarest words lead, as many as are needed to reach some hundred chunks: very frequent words find
     nothing that matters which rarer ones do not, but reading their postings takes most of a search's time.
     """
     known = [term for term in terms if statistics.chunk_counts.get(term, 0) > 0]

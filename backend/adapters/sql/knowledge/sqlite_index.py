@@ -16,9 +16,9 @@ from backend.adapters.sql.knowledge.search_index import BaseSize, Found, Numbere
 from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX
 from backend.domain.bm25 import Query, Scorer, Statistics, looked_up_terms, plan
 
-_CANDIDATES = 80
+_CANDIDATES = 64
 _SPARE = 2
-"""A search looks closely at 80 chunks of all bases together, but of each base at a few more than are asked for."""
+"""A search looks closely at 64 chunks of all bases together, but of each base at a few more than are asked for."""
 
 _COUNT_TERMS = """
     SELECT term, knowledge_base_id, chunk_count FROM search_term
@@ -163,6 +163,5 @@ def _text_of(base_id: str) -> str:
 
 
 def _score(scorer: Scorer, terms: frozenset[str], text: str) -> float:
-    """Count only the words that are there: few of a long query's are in one chunk."""
     tokens = text.split(_BLANK)
-    return scorer.score({term: tokens.count(term) for term in terms.intersection(tokens)}, len(tokens))
+    return scorer.score(Counter(filter(terms.__contains__, tokens)), len(tokens))
