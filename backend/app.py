@@ -49,6 +49,7 @@ from backend.services.turn_origins import TurnOrigins
 from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import TurnRegistry
 from backend.services.turn_scope import TurnScopes
+from backend.services.withheld_turns import WithheldTurns
 from backend.settings import Settings
 from shared.environment import WrongSetting
 from shared.loading import load
@@ -133,7 +134,9 @@ def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Bac
         models=models,
         conversations=Conversations(ports.conversations, clock, secret),
         knowledge=build_knowledge(knowledge, secret),
-        responses=_response_services(settings, ports, sources, admission, replica),
+        responses=_response_services(
+            settings, ports, sources, admission, replica=replica, withheld=WithheldTurns(ports.conversations, store)
+        ),
     )
     return Backend(services, RecoverTurns(ports, replica, is_only_replica=not settings.redis_url))
 
@@ -171,7 +174,13 @@ def _events_and_signals(settings: Settings, stack: AsyncExitStack) -> tuple[Even
 
 
 def _response_services(
-    settings: Settings, ports: TurnPorts, sources: TurnSources, admission: Admission, replica: str
+    settings: Settings,
+    ports: TurnPorts,
+    sources: TurnSources,
+    admission: Admission,
+    *,
+    replica: str,
+    withheld: WithheldTurns,
 ) -> ResponseServices:
     policy = TurnPolicy(
         time_zone=settings.time_zone,
@@ -188,6 +197,7 @@ def _response_services(
         cancel=cancel,
         read=ReadResponses(ports.turns, cancel),
         registry=registry,
+        withheld=withheld,
     )
 
 

@@ -5,8 +5,10 @@ the earlier turns that its model was shown.
 """
 
 from collections.abc import Collection, Sequence
+from typing import Any, cast
 
 from backend.domain.conversation_log import Entry
+from backend.domain.responses import ItemBody
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
 
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
@@ -43,3 +45,31 @@ def _emptied(message: HistoryMessage | None) -> HistoryMessage | None:
             return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
         case _:
             return message
+
+
+def emptied_item(body: ItemBody) -> ItemBody:
+    """Show a withheld item: a notice in place of the model's words, nothing of searches and arguments."""
+    match body["type"]:
+        case "message" if body["role"] == "assistant":
+            return {**body, "content": [{"type": "output_text", "text": WITHHELD, "annotations": [], "logprobs": []}]}
+        case "reasoning":
+            return {**body, "content": []}
+        case "file_search_call":
+            return {**body, "queries": [], "results": None}
+        case "function_call":
+            return {**body, "arguments": "{}"}
+        case _:
+            return body
+
+
+def emptied_body(body: dict[str, Any]) -> dict[str, Any]:
+    """Show a withheld response."""
+    return {**body, "output": [emptied_item(item) for item in cast("list[ItemBody]", body["output"])]}
+
+
+def searched_bases(body: dict[str, Any]) -> frozenset[str]:
+    """Return the bases of a response that holds results of a search."""
+    if not any(item.get("results") for item in cast("list[ItemBody]", body["output"])):
+        return frozenset()
+    tools = cast("list[dict[str, Any]]", body["tools"])
+    return frozenset(base_id for tool in tools for base_id in tool.get("vector_store_ids", ()))

@@ -1,6 +1,6 @@
 """Storage of conversations, their logs, items and responses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -49,9 +49,11 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def items(
-        self, conversation_id: str, *, after: str | None, limit: int, descending: bool
-    ) -> tuple[Item, ...]:
+    async def labels(self, conversation_id: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the label of each turn that has one, by the turn's id."""
+        ...
+
+    async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order.
 
         Raises:
@@ -113,5 +115,3 @@ class TurnStore(Protocol):
     async def beat(self, replica: str, now: datetime) -> None:
         """Record that this replica lives."""
         ...
-
-

@@ -47,7 +47,13 @@ class FollowTurn:
         stored = await self._turns.find(response.id) or response
         if lost is not None and not stored.status.is_terminal:
             raise lost
-        rest = tuple(event for event in _stand_ins(stored, with_results) if event.sequence_number > newest)
+        rest = tuple(event for event in _stand_ins(stored, with_results=with_results) if event.sequence_number > newest)
+        if rest:
+            yield rest
+
+    async def stand_ins(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
+        """Yield what stands for an ended response's events: its first and its last one, as given."""
+        rest = tuple(event for event in _stand_ins(response, with_results=False) if event.sequence_number > after)
         if rest:
             yield rest
 
@@ -60,7 +66,7 @@ class FollowTurn:
                 yield batch
 
 
-def _stand_ins(response: StoredResponse, with_results: bool) -> tuple[LoggedEvent, ...]:
+def _stand_ins(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:
     created = {"type": "response.created", "sequence_number": 0, "response": created_body(response.body)}
     if not response.status.is_terminal:
         return (encode_event(created),)

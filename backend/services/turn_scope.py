@@ -12,6 +12,7 @@ from backend.domain.turn_settings import base_param
 from backend.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
 from backend.ports.knowledge import KnowledgeStore
 from backend.ports.observer import TurnObserver
+from backend.services.knowledge_access import readable_bases
 from backend.services.supervision import outcome_of
 from shared.errors import BallastError, NotFound, Unavailable
 from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef
@@ -53,10 +54,7 @@ class TurnScopes:
 
     async def readable(self, caller: Caller, base_ids: Collection[str]) -> frozenset[str]:
         """Return those of the bases whose text the caller may read today."""
-        if not base_ids:
-            return frozenset()
-        found = await self._knowledge.bindings(caller.tenant, caller.user_id, sorted(base_ids))
-        return frozenset(binding.base.id for binding in found if binding.role.access_mode is AccessMode.FULL)
+        return await readable_bases(self._knowledge, caller, base_ids)
 
     async def scope(self, bindings: tuple[Binding, ...], facts: TurnFacts) -> TurnScope:
         """Make the dynamic context.

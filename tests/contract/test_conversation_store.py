@@ -81,6 +81,8 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
         for place, (kind, message) in enumerate(zip(kinds, messages, strict=True))
     )
     await store.create(make_conversation(log_length=5), entries, ())
+    assert await store.labels("conv_a") == {entry.turn_id: entry.label for entry in entries[1:]}
+    assert await store.labels("conv_b") == {}
     assert await store.log("conv_a") == entries
     assert await store.log("conv_a", 2) == entries[:2]
     assert await store.log("conv_a", 0) == ()

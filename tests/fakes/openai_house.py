@@ -30,6 +30,7 @@ from backend.services.turn_origins import TurnOrigins
 from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import RunningTurn, TurnRegistry
 from backend.services.turn_scope import TurnScopes
+from backend.services.withheld_turns import WithheldTurns
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.clock import FakeClock
@@ -127,6 +128,7 @@ class TurnHouse:
             cancel=cancel,
             read=ReadResponses(self.turns, cancel),
             registry=self.registry,
+            withheld=WithheldTurns(self.conversations, self.knowledge),
         )
 
     @property

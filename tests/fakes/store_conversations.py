@@ -1,6 +1,6 @@
 """An in-memory `ConversationStore`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from backend.domain.conversation_log import Entry
 from backend.domain.responses import Conversation, Item
@@ -60,6 +60,10 @@ class FakeConversationStore:
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end`, in order."""
         return tuple(self._state.entries.get(conversation_id, ())[:end])
+
+    async def labels(self, conversation_id: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the label of each turn that has one, by the turn's id."""
+        return {entry.turn_id: entry.label for entry in self._state.entries.get(conversation_id, ()) if entry.label}
 
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""

@@ -7,6 +7,7 @@ from backend.services.follow_turn import FollowTurn
 from backend.services.read_responses import ReadResponses
 from backend.services.start_turn import StartTurn
 from backend.services.turn_registry import TurnRegistry
+from backend.services.withheld_turns import WithheldTurns
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,4 @@ class ResponseServices:
     cancel: CancelTurn
     read: ReadResponses
     registry: TurnRegistry
+    withheld: WithheldTurns

@@ -84,7 +84,8 @@ async def list_items(conversation_id: str, services: ServicesDep, caller: Caller
     """Return a page of items, the newest first unless asked otherwise."""
     query = ItemQuery(limit=page.limit, descending=page.descending, after=page.after)
     found = await services.conversations.items(caller, conversation_id, query)
-    return item_list([item.body for item in found.items], page.include, has_more=found.has_more)
+    bodies = await services.responses.withheld.shown_items(caller, conversation_id, found.items)
+    return item_list(bodies, page.include, has_more=found.has_more)
 
 
 @router.post("/v1/conversations/{conversation_id}/items", status_code=201, summary="Create items")
@@ -110,7 +111,8 @@ async def retrieve_item(
 ) -> dict[str, Any]:
     """Return one item. Items are never deleted: the log only grows."""
     found = await services.conversations.item(caller, conversation_id, item_id)
-    return shown_item(found.body, include)
+    (body,) = await services.responses.withheld.shown_items(caller, conversation_id, [found])
+    return shown_item(body, include)
 
 
 def _shown(conversation: Conversation) -> ShownConversation:

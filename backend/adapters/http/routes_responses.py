@@ -67,10 +67,13 @@ async def retrieve_response(
 ) -> Response:
     """Return a stored response, or replay its events and follow those that come."""
     found = await services.responses.read.find(caller, response_id)
+    shown = await services.responses.withheld.shown(caller, found)
     with_results = FILE_SEARCH_RESULTS in include
     if not stream:
-        return _json(found.body, with_results=with_results)
+        return _json(shown.body, with_results=with_results)
     after = -1 if starting_after is None else starting_after
+    if shown is not found:
+        return EventStream(services.responses.follow.stand_ins(shown, after))
     return EventStream(services.responses.follow(found, after, with_results=with_results))
 
 
@@ -79,7 +82,8 @@ async def retrieve_response(
 )
 async def cancel_response(response_id: str, services: ServicesDep, caller: CallerDep) -> Response:
     """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
-    return _json((await services.responses.cancel(caller, response_id)).body, with_results=False)
+    ended = await services.responses.cancel(caller, response_id)
+    return _json((await services.responses.withheld.shown(caller, ended)).body, with_results=False)
 
 
 @router.delete("/v1/responses/{response_id}", summary="Delete a response")

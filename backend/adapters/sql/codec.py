@@ -120,8 +120,13 @@ def _entry_fields(row: EntryRow) -> Parameters:
         "kind": kind,
         "message": _MESSAGE.validate_json(content) if content is not None else None,
         "created_at": created_at,
-        "label": tuple(label.split(" ")) if label else (),
+        "label": to_label(label),
     }
+
+
+def to_label(text: str | None) -> tuple[str, ...]:
+    """Read a label: ids with a space between them."""
+    return tuple(text.split(" ")) if text else ()
 
 
 def _is_readable(row: EntryRow) -> bool:

@@ -1,6 +1,6 @@
 """Conversations, their logs and their items in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Executable, Select, bindparam, delete, insert, select, update
@@ -13,6 +13,7 @@ from backend.adapters.sql.codec import (
     to_entries,
     to_item,
     to_json,
+    to_label,
 )
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
@@ -45,6 +46,10 @@ _LOG = (
     .order_by(_entry.c.position)
 )
 _LOG_BELOW = _LOG.where(_entry.c.position < bindparam("where_end"))
+
+_LABELS = select(_entry.c.turn_id, _entry.c.label).where(
+    _entry.c.conversation_id == bindparam("where_id"), _entry.c.label.is_not(None)
+)
 
 _ITEMS: Select[Any, Any, Any, Any] = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
     _item.c.conversation_id == bindparam("where_id")
@@ -130,6 +135,15 @@ class SqlConversationStore:
 
         def work(connection: Connection) -> tuple[Entry, ...]:
             return to_entries(conversation_id, connection.execute(query, parameters).all())
+
+        return await self._database.read(work)
+
+    async def labels(self, conversation_id: str) -> Mapping[str, tuple[str, ...]]:
+        """Return the label of each turn that has one, by the turn's id."""
+
+        def work(connection: Connection) -> Mapping[str, tuple[str, ...]]:
+            rows = connection.execute(_LABELS, {"where_id": conversation_id})
+            return {turn_id: to_label(label) for turn_id, label in rows}
 
         return await self._database.read(work)
 

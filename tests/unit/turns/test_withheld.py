@@ -3,14 +3,17 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import httpx2
 import pytest
 
 from backend.domain.knowledge import KnowledgeBase, MemberRole
+from backend.domain.responses import StoredResponse
 from backend.domain.withheld import WITHHELD
-from shared.models.events import MessagesAdded
+from shared.models.events import MessagesAdded, SearchFinished, SearchResult, SearchStarted
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_house import ADA, TurnHouse, open_house
 from tests.unit.turns.samples import NOW
 
@@ -113,3 +116,61 @@ async def test_a_branch_off_a_withheld_turn_holds_notices_too(house: TurnHouse) 
     assert SECRET_TEXT not in words(house.sent[-1])
     await house.ask(input="Or else?", conversation=branch.conversation_id)
     assert SECRET_TEXT not in words(house.sent[-1])
+
+
+@pytest.fixture
+async def door(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient, None]:
+    behind = FakeHouse(knowledge=house.knowledge, state=house.state)
+    behind.turns = house
+    key = await behind.key(ADA.user_id)
+    async with client_of(behind.app(), key) as client:
+        yield client
+
+
+async def answers(door: httpx2.AsyncClient, response: StoredResponse) -> list[str]:
+    """Read a response and its items in every way that there is."""
+    items = f"/v1/conversations/{response.conversation_id}/items"
+    first = (await door.get(f"{items}?order=asc")).json()["data"]
+    one = f"/v1/responses/{response.id}"
+    ways = [items, f"{items}?include[]=file_search_call.results", *(f"{items}/{item['id']}" for item in first)]
+    ways += [one, f"{one}?include[]=file_search_call.results", f"{one}?stream=true", f"{one}/input_items"]
+    ways += [f"{one}?stream=true&starting_after=1&include[]=file_search_call.results"]
+    read = [await door.get(way) for way in ways] + [await door.post(f"{one}/cancel")]
+    assert {answer.status_code for answer in read} == {200}
+    return [answer.text for answer in read]
+
+
+async def test_what_was_stored_is_withheld_from_its_narrowed_reader(house: TurnHouse, door: httpx2.AsyncClient) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    assert any(SECRET_TEXT in text for text in await answers(door, first))
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    told = await answers(door, first)
+    assert [text for text in told if SECRET_TEXT in text] == []
+    assert any(WITHHELD in text for text in told)
+    replayed = (await door.get(f"/v1/responses/{first.id}?stream=true")).text
+    assert replayed.endswith("data: [DONE]\n\n")
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.READER)
+    assert any(SECRET_TEXT in text for text in await answers(door, first))
+
+
+async def test_a_restricted_turn_s_own_answer_is_shown(house: TurnHouse, door: httpx2.AsyncClient) -> None:
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    assert WITHHELD not in "".join(await answers(door, first))
+
+
+async def test_results_are_withheld_after_their_conversation_is_gone(
+    house: TurnHouse, door: httpx2.AsyncClient
+) -> None:
+    hit = SearchResult(number=1, file_id="doc_1", filename="m.md", score=1.0, text=SECRET_TEXT)
+    house.scripted.scripts[0] = [
+        SearchStarted(call_id="call_1", queries=("margin",)),
+        SearchFinished(call_id="call_1", failed=False, results=(hit,)),
+        *SEARCHED,
+    ]
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await door.delete(f"/v1/conversations/{first.conversation_id}")
+    way = f"/v1/responses/{first.id}?include[]=file_search_call.results"
+    assert SECRET_TEXT in (await door.get(way)).text
+    await house.knowledge.remove_member("kb_a", ADA.user_id)
+    assert SECRET_TEXT not in (await door.get(way)).text

@@ -1,0 +1,44 @@
+"""Which turns of a conversation its owner may not read any more, judged by today's memberships."""
+
+from collections.abc import Sequence
+
+from backend.domain.identity import Caller
+from backend.domain.responses import Item, ItemBody, StoredResponse
+from backend.domain.withheld import emptied_body, emptied_item, searched_bases
+from backend.ports.conversations import ConversationStore
+from backend.ports.knowledge import KnowledgeStore
+from backend.services.knowledge_access import readable_bases
+
+
+class WithheldTurns:
+    """Takes words from knowledge out of what was stored, for readers who lost the access they had."""
+
+    def __init__(self, conversations: ConversationStore, knowledge: KnowledgeStore) -> None:
+        self._conversations = conversations
+        self._knowledge = knowledge
+
+    async def of(self, caller: Caller, conversation_id: str) -> frozenset[str]:
+        """Return the ids of the turns that are withheld from this caller."""
+        labels = await self._conversations.labels(conversation_id)
+        readable = await readable_bases(self._knowledge, caller, frozenset[str]().union(*labels.values()))
+        return frozenset(turn_id for turn_id, label in labels.items() if not readable.issuperset(label))
+
+    async def concerns(self, caller: Caller, response: StoredResponse) -> bool:
+        """Whether an ended response is withheld; where its conversation is gone, its own searches decide."""
+        if not response.status.is_terminal:
+            return False
+        if response.id in await self.of(caller, response.conversation_id):
+            return True
+        searched = searched_bases(response.body)
+        return not searched <= await readable_bases(self._knowledge, caller, searched)
+
+    async def shown(self, caller: Caller, response: StoredResponse) -> StoredResponse:
+        """Return a response as this caller may see it."""
+        if not await self.concerns(caller, response):
+            return response
+        return response.model_copy(update={"body": emptied_body(response.body)})
+
+    async def shown_items(self, caller: Caller, conversation_id: str, items: Sequence[Item]) -> list[ItemBody]:
+        """Return items as this caller may see them."""
+        withheld = await self.of(caller, conversation_id)
+        return [emptied_item(item.body) if item.response_id in withheld else item.body for item in items]
