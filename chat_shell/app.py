@@ -114,8 +114,10 @@ def _doors(settings: Settings, turns: Turns) -> tuple[GrpcDoor, HttpServer]:
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
     try:
+        # gRPC would tell of a taken port in words of its own, too, which stand in no one's log format.
+        listening_socket(settings.host, settings.grpc_port).close()
         grpc_door = create_grpc_server(turns, token, address=address, max_message_bytes=settings.max_message_bytes)
-    except RuntimeError:
+    except (OSError, RuntimeError):
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
     return grpc_door, http_server(create_http_app(turns, token, max_body_bytes=settings.max_message_bytes))
 

@@ -43,13 +43,18 @@ class RunTurn:
         Whatever breaks becomes a failed response with what was said so far. When the task itself is
         cancelled nothing more is stored: the next start of a process finds the turn and closes it.
         """
-        self._ports.observer.turn_started(turn.response, turn.request.request_id)
+        self._tell_start(turn)
         writer = TurnWriter(self._ports, turn, self._finish_pauses_seconds)
         outcome = await outcome_of(self._converse(turn, writer, opened))
         ending = outcome if isinstance(outcome, Ending) else self._broken(turn, outcome)
         response = await writer.finish(ending)
         self._ports.observer.turn_finished(response)
         return response
+
+    def _tell_start(self, turn: Turn) -> None:
+        self._ports.observer.turn_started(turn.response, turn.request.request_id)
+        if turn.epoch_reason is not None:
+            self._ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
     async def _converse(self, turn: Turn, writer: TurnWriter, opened: asyncio.Event) -> Ending:
         await writer.open()

@@ -70,7 +70,6 @@ class StartTurn:
         turn, new_turn = self._assembly.assemble(draft, scope)
         if request.is_stored:
             await self._ports.turns.begin(new_turn)
-        self._tell_epoch(draft)
         return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
@@ -125,7 +124,3 @@ class StartTurn:
             sent_at=draft.now,
             time_zone=self._time_zone,
         )
-
-    def _tell_epoch(self, draft: TurnDraft) -> None:
-        if draft.epoch_reason is not None:
-            self._ports.observer.epoch_started(draft.origin.conversation.id, draft.epoch, draft.epoch_reason)

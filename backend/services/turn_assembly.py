@@ -94,6 +94,7 @@ class TurnAssembly:
             is_stored=draft.request.is_stored,
             with_results=draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL,
             received_at=draft.now,
+            epoch_reason=draft.epoch_reason,
         )
         return turn, new_turn
 

@@ -30,7 +30,8 @@ class Turn:
     """A turn that has been stored and is about to run.
 
     `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
-    stored writes nothing but events, which are dropped once it has ended and nobody reads.
+    stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is
+    there where an epoch starts with this turn.
     """
 
     request: ExecutionRequest
@@ -40,3 +41,4 @@ class Turn:
     is_stored: bool
     with_results: bool
     received_at: datetime
+    epoch_reason: str | None

@@ -1,6 +1,8 @@
 """chat_shell over gRPC."""
 
+import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 import grpc.aio
 
@@ -20,6 +22,9 @@ LONGEST_TIMEOUT_SECONDS = 86_400.0
 """gRPC cuts a timeout off at 27,000 hours, which would arrive as an earlier deadline; such a call has none."""
 
 LIST_MODELS_TIMEOUT_SECONDS = 5.0
+
+RECONNECT_SECONDS = 2.5
+"""Longer than the longest pause between attempts to connect: a replica that is back is found before a call fails."""
 
 # Health checks of the client's side are done by gRPC itself: a draining replica gets no new turns.
 SERVICE_CONFIG = """{
@@ -71,6 +76,7 @@ class GrpcChatShell:
             DeadlineExceeded: the request's deadline passed.
             BallastError: what chat_shell refused the request with.
         """
+        await self._wait_connected()
         call = self._stub.Execute(
             request_to_proto(request), metadata=self._metadata, timeout=self._timeout_seconds(request)
         )
@@ -93,6 +99,7 @@ class GrpcChatShell:
         Raises:
             ChatShellUnavailable: no connection. Retryable.
         """
+        await self._wait_connected()
         try:
             answer = await self._stub.ListModels(
                 chat_shell_pb2.ListModelsRequest(),
@@ -104,6 +111,12 @@ class GrpcChatShell:
                 raise ChatShellUnavailable("The model runner did not answer in time.") from error
             raise error_of_call(error, begun=False) from error
         return tuple(card_from_proto(card) for card in answer.models)
+
+    async def _wait_connected(self) -> None:
+        """Return once there is a connection, or when it is time to let the call say that there is none."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RECONNECT_SECONDS):
+                await self._channel.channel_ready()
 
     def _timeout_seconds(self, request: ExecutionRequest) -> float | None:
         left_seconds = remaining_seconds(request.deadline, self._clock.now())
