@@ -149,3 +149,22 @@ def lone_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
     backend = launch("backend", settings=needed | settings, directory=directory, ready_url=f"{url}/readyz")
     backend.wait_ready()
     return Pair(backend, backend, backend, url, url, f"127.0.0.1:{nobody}", url)
+
+
+def lone_chat_shell(launch: Launch, directory: Path, pair: Pair, **settings: str) -> Pair:
+    """Start a second chat_shell on the pair's fake model and backend, and wait until it is ready."""
+    grpc_port, http_port = free_port(), free_port()
+    url = f"http://127.0.0.1:{http_port}"
+    needed = {
+        "CHAT_SHELL_GRPC_PORT": str(grpc_port),
+        "CHAT_SHELL_HTTP_PORT": str(http_port),
+        "CHAT_SHELL_BACKEND_URL": pair.backend_url,
+        "CHAT_SHELL_MODEL": MODEL,
+        "CHAT_SHELL_MODEL_BASE_URL": pair.model_url,
+        "CHAT_SHELL_MODEL_API_KEY": "credential-of-the-provider",
+        "SERVICE_TOKEN": SERVICE_TOKEN,
+    }
+    chat_shell = launch("chat_shell", settings=needed | settings, directory=directory, ready_url=f"{url}/readyz")
+    chat_shell.wait_ready()
+    target = f"127.0.0.1:{grpc_port}"
+    return replace(pair, chat_shell=chat_shell, chat_shell_http_url=url, chat_shell_grpc_target=target)

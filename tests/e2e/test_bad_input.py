@@ -186,10 +186,6 @@ async def test_without_the_right_key_every_door_is_closed(small_pair: Pair, head
             assert_refused(await client.post(f"/internal/v1/knowledge/{path}", json={}), internal)
 
 
-def not_ours(header: str | None) -> bool:
-    return header != f"Bearer {SERVICE_TOKEN}"
-
-
 async def test_a_revoked_key_and_a_users_key_for_administrators(small_pair: Pair) -> None:
     with small_pair.http(ADMIN_KEY) as admin:
         made = admin.post("/v1/api_keys", json={"user_id": "gone"}).json()

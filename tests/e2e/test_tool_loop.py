@@ -13,7 +13,7 @@ import pytest
 from shared.models.execution import TurnLimits
 from shared.prompts import knowledge_base as texts
 from tests.e2e.doors import through_grpc, through_http
-from tests.e2e.pair import MODEL, SERVICE_TOKEN, Pair
+from tests.e2e.pair import Pair, lone_chat_shell
 from tests.e2e.test_doors import FULL, plain_request
 from tests.e2e.turns import (
     Body,
@@ -199,26 +199,10 @@ async def test_our_tools_run_before_the_clients_and_results_stand_in_call_order(
 async def test_the_operator_bounds_model_calls_and_a_backend_that_is_away_fails_the_search_only(
     small_pair: Pair, small_model: FakeModelControl, launch: Launch, tmp_path: Path
 ) -> None:
-    http_port = free_port()
-    url = f"http://127.0.0.1:{http_port}"
-    chat_shell = launch(
-        "chat_shell",
-        settings={
-            "CHAT_SHELL_GRPC_PORT": str(free_port()),
-            "CHAT_SHELL_HTTP_PORT": str(http_port),
-            "CHAT_SHELL_BACKEND_URL": f"http://127.0.0.1:{free_port()}",
-            "CHAT_SHELL_MODEL": MODEL,
-            "CHAT_SHELL_MODEL_BASE_URL": small_pair.model_url,
-            "CHAT_SHELL_MAX_MODEL_CALLS": "3",
-            "SERVICE_TOKEN": SERVICE_TOKEN,
-        },
-        directory=tmp_path,
-        ready_url=f"{url}/readyz",
-    )
-    chat_shell.wait_ready()
+    away = {"CHAT_SHELL_BACKEND_URL": f"http://127.0.0.1:{free_port()}", "CHAT_SHELL_MAX_MODEL_CALLS": "3"}
+    lonely = lone_chat_shell(launch, tmp_path, small_pair, **away)
     await small_model.script(Reply(text=("Done.",)), when=FORCED_TO_ANSWER)
     await small_model.script(Reply(tool_calls=(search("fox"),), repeat=True))
-    lonely = Pair(small_pair.backend, chat_shell, small_pair.model_server, "", url, "", small_pair.model_url)
     for limit, calls in ((None, 3), (2, 2)):
         limits = TurnLimits(max_knowledge_calls=10, max_model_calls=limit)
         told = await through_http(lonely, plain_request(knowledge=FULL, limits=limits))

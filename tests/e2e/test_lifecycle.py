@@ -1,0 +1,186 @@
+"""Starting, stopping and starting again: what an operator and an orchestrator see."""
+
+import asyncio
+import re
+import signal
+import socket
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import grpc.aio
+import httpx2
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from tests.e2e.doors import through_grpc, through_http
+from tests.e2e.half_turns import HALF, half_a_turn
+from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, lone_backend, start_pair
+from tests.e2e.test_doors import plain_request
+from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
+from tests.fakes.model_server import FakeModelControl, Reply
+from tests.servers.ports import free_port
+from tests.servers.services import Launch, RunningService
+
+SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai"})
+
+
+@pytest.fixture(scope="module")
+def mortal_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """A small pair whose services a test may stop, and starts again."""
+    return start_pair(launch_for_module, tmp_path_factory.mktemp("stopped"), SHANGHAI)
+
+
+@pytest.fixture
+async def mortal_model(mortal_pair: Pair) -> AsyncIterator[FakeModelControl]:
+    async with mortal_pair.control() as control:
+        await control.reset()
+        yield control
+
+
+async def test_a_draining_backend_finishes_its_turns_and_takes_no_more(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    backend = mortal_pair.backend
+    await mortal_model.script(HALF, Reply(text=("Again.",)))
+    async with bare_client(mortal_pair, "drain") as client:
+        conversation = await new_conversation(client)
+        async with half_a_turn(client, conversation) as half:
+            backend.send(signal.SIGTERM)
+            while (await client.get("/readyz")).status_code != 503:
+                continue
+            assert (await client.get("/healthz")).status_code == 200
+            refused = await client.post("/v1/responses", json={"input": "More"})
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "1"
+            assert refused.json()["error"]["code"] == "server_error"
+            assert (await client.get(half.path)).json()["status"] == "in_progress"
+            await mortal_model.release()
+            rest = [event async for event in half.rest]
+        assert await asyncio.to_thread(backend.wait_or_kill, 20) == 0
+        assert rest[-1]["type"] == "response.completed"
+        assert text_of(rest[-1]["response"]) == "Half an answer"
+
+        backend.start()
+        await asyncio.to_thread(backend.wait_ready)
+        assert (await client.get(half.path)).json() == rest[-1]["response"]
+        await turn(client, "Again?", conversation=conversation)
+    assert "Traceback" not in backend.log()
+    sent = messages_in((await mortal_model.requests())[-1])
+    assert sent[-2] == {"role": "assistant", "content": "Half an answer"}
+    assert sent[-1]["content"].endswith(" Asia/Shanghai</time>")
+
+
+async def test_a_draining_chat_shell_finishes_its_turns_and_takes_no_more(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    chat_shell = mortal_pair.chat_shell
+    await mortal_model.script(HALF, Reply(text=("Again.",)))
+    async with bare_client(mortal_pair, "drain") as client:
+        conversation = await new_conversation(client)
+        async with half_a_turn(client, conversation) as half:
+            chat_shell.send(signal.SIGTERM)
+            while (await client.get(f"{mortal_pair.chat_shell_http_url}/readyz")).status_code != 503:
+                continue
+            assert await health_of(mortal_pair) == health_pb2.HealthCheckResponse.NOT_SERVING
+            for door in (through_grpc, through_http):
+                assert (await door(mortal_pair, plain_request())).refusal == ("Draining", None)
+            await mortal_model.release()
+            rest = [event async for event in half.rest]
+        assert await asyncio.to_thread(chat_shell.wait_or_kill, 20) == 0
+        assert text_of(rest[-1]["response"]) == "Half an answer"
+
+        chat_shell.start()
+        await asyncio.to_thread(chat_shell.wait_ready)
+        while (await client.get("/v1/models")).status_code != 200:
+            continue
+        assert text_of(await turn(client, "Again?", conversation=conversation)) == "Again."
+    assert "Traceback" not in chat_shell.log()
+
+
+async def health_of(pair: Pair) -> int:
+    async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
+        stub = cast(Any, health_pb2_grpc).HealthStub(channel)
+        answer = await stub.Check(health_pb2.HealthCheckRequest(service="execution.v1.ChatShell"), timeout=10)
+    return cast(int, answer.status)
+
+
+def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch: Launch, tmp_path: Path) -> None:
+    """Secrets come from files, the schema from `migrate`."""
+    for name, text in (("secret", SECRET), ("token", f"{SERVICE_TOKEN}\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    settings = {
+        "BACKEND_ADMIN_KEY": "",
+        "BACKEND_SECRET": "",
+        "BACKEND_SECRET_FILE": str(tmp_path / "secret"),
+        "SERVICE_TOKEN": "",
+        "SERVICE_TOKEN_FILE": str(tmp_path / "token"),
+    }
+    migration = launch("backend", "migrate", settings=settings, directory=tmp_path)
+    assert migration.wait_or_kill(30) == 0, migration.log()
+    with closing(sqlite3.connect(tmp_path / "var" / "ballast.db")) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert {"conversation", "log_entry", "response", "api_key"} <= tables
+
+    backend = lone_backend(launch, tmp_path, **settings)
+    printed = re.findall(r"^BACKEND_ADMIN_KEY=(\S+)$", backend.backend.log(), re.MULTILINE)
+    assert len(printed) == 1
+    assert keys_seen_by(backend, printed[0]) == 1
+    assert backend.backend.stop() == 0
+    backend.backend.start()
+    backend.backend.wait_ready()
+    assert backend.backend.log().count(printed[0]) == 1
+    assert keys_seen_by(backend, printed[0]) == 1
+    answer = httpx2.post(
+        f"{backend.backend_url}/internal/v1/knowledge/search",
+        json={"ticket": "forged", "query": "x"},
+        headers={"authorization": f"Bearer {SERVICE_TOKEN}"},
+        trust_env=False,
+    )
+    assert "ticket" in answer.json()["error"]["message"]
+    assert backend.backend.stop(number=signal.SIGINT) == 0
+
+
+def keys_seen_by(pair: Pair, admin_key: str) -> int:
+    with pair.http(admin_key) as admin:
+        answer = admin.get("/v1/api_keys")
+    assert answer.status_code == 200, answer.text
+    return len(answer.json()["data"])
+
+
+BACKEND_NEEDS = {"BACKEND_SECRET": SECRET, "SERVICE_TOKEN": SERVICE_TOKEN, "BACKEND_ADMIN_KEY": ADMIN_KEY}
+WRONG: list[tuple[str, dict[str, str], str]] = [
+    ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
+    ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|migrate]"),
+    ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
+    ("backend", {**BACKEND_NEEDS, "SERVICE_TOKEN": "", "SERVICE_TOKEN_FILE": "/no/such"}, "SERVICE_TOKEN_FILE: "),
+    (
+        "chat_shell",
+        {"SERVICE_TOKEN": "t", "CHAT_SHELL_HTTP_PORT": "{taken}", "CHAT_SHELL_GRPC_PORT": "{free}"},
+        "CHAT_SHELL_HTTP_PORT: cannot listen on 127.0.0.1:{taken}",
+    ),
+    (
+        "chat_shell",
+        {"SERVICE_TOKEN": "t", "CHAT_SHELL_GRPC_PORT": "{taken}", "CHAT_SHELL_HTTP_PORT": "{free}"},
+        "CHAT_SHELL_GRPC_PORT: cannot listen on 127.0.0.1:{taken}",
+    ),
+    ("chat_shell", {"SERVICE_TOKEN": "t", "CHAT_SHELL_MODELS_FILE": "/no/such"}, "CHAT_SHELL_MODELS_FILE: "),
+]
+
+
+def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Launch, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        ports = {"taken": str(occupied.getsockname()[1]), "free": str(free_port())}
+        started: list[tuple[RunningService, str]] = []
+        for number, (command, settings, words) in enumerate(WRONG):
+            given = {name: value.format(**ports) for name, value in settings.items()}
+            directory = tmp_path / str(number)
+            directory.mkdir()
+            started.append((launch(*command.split(), settings=given, directory=directory), words.format(**ports)))
+        for service, words in started:
+            assert service.wait_or_kill(40) == 2, service.log()
+            complaint = [line for line in service.log().splitlines() if not line.startswith("{")]
+            assert len(complaint) == 1, service.log()
+            assert complaint[0].startswith(words)

@@ -1,0 +1,83 @@
+"""Log lines that an operator follows a turn by, in both services."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tests.e2e.doors import through_grpc
+from tests.e2e.pair import Pair, lone_chat_shell
+from tests.e2e.test_doors import plain_request
+from tests.e2e.turns import Body, bare_client, file_search, new_base, turn
+from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
+from tests.servers.services import Launch, RunningService
+
+SEARCH = ScriptedCall(name="knowledge_base_search", arguments='{"query": "fox"}')
+IDS = ("request_id", "conversation_id", "turn_id", "trace_id")
+
+
+def lines_of(service: RunningService, **wanted: str) -> list[Body]:
+    """Return the log lines that carry a value under any of the names."""
+    lines: list[Body] = [orjson.loads(line) for line in service.log().splitlines() if line.startswith("{")]
+    return [line for line in lines if any(line.get(name) == value for name, value in wanted.items())]
+
+
+async def test_a_turn_can_be_followed_through_both_services(pair: Pair, model: FakeModelControl) -> None:
+    await model.script(Reply(tool_calls=(SEARCH,)), Reply(text=("Red.",)))
+    request_id = f"req_{uuid.uuid4().hex}"
+    async with bare_client(pair, "logs") as client:
+        base_id = await new_base(client, "Farm", fox="The fox is red.")
+        client.headers["x-request-id"] = request_id
+        response = await turn(client, "Who is red?", tools=[file_search(base_id)])
+    expected = {
+        "request_id": request_id,
+        "conversation_id": response["conversation"]["id"],
+        "turn_id": response["id"],
+        "trace_id": request_id.removeprefix("req_"),
+    }
+    for service, events in (
+        (pair.backend, ["Turn started", "Epoch started", "Turn finished"]),
+        (pair.chat_shell, ["Turn started", "Tool called", "Turn finished"]),
+    ):
+        lines = lines_of(service, request_id=request_id, turn_id=response["id"])
+        assert [line["event"] for line in lines] == events
+        for line in lines:
+            assert {name: line.get(name) for name in IDS} == expected, line
+        assert "Who is red?" not in service.log()
+        assert "The fox is red." not in service.log()
+
+
+async def test_requests_and_answers_are_logged_whole_when_asked_for_and_no_byte_changes(
+    small_pair: Pair, small_model: FakeModelControl, launch: Launch, tmp_path: Path
+) -> None:
+    talkative = lone_chat_shell(launch, tmp_path, small_pair, CHAT_SHELL_LOG_LLM_REQUESTS="1")
+    request_id = f"req_{uuid.uuid4().hex}"
+    request = plain_request(request_id=request_id)
+    for one in (small_pair, talkative):
+        await small_model.script(Reply(tool_calls=(ScriptedCall(name="more"),)), Reply(text=("Fi", "ne.")))
+        await through_grpc(one, request)
+    requests = await small_model.requests()
+    assert [recorded.body for recorded in requests[:2]] == [recorded.body for recorded in requests[2:]]
+
+    assert not lines_of(small_pair.chat_shell, event="LLM_REQUEST")
+    assert not lines_of(small_pair.chat_shell, event="LLM_RESPONSE")
+    sent = lines_of(talkative.chat_shell, event="LLM_REQUEST")
+    assert [line["body"] for line in sent] == [recorded.json_body for recorded in requests[2:]]
+    answers = lines_of(talkative.chat_shell, event="LLM_RESPONSE")
+    assert [answer["text"] for answer in answers] == ["", "Fine."]
+    assert [call_names(answer) for answer in answers] == [["more"], []]
+    for line in (*sent, *answers):
+        assert {name: line[name] for name in IDS} == {
+            "request_id": request_id,
+            "conversation_id": "conv_1",
+            "turn_id": "resp_1",
+            "trace_id": request_id.removeprefix("req_"),
+        }
+    log = talkative.chat_shell.log()
+    assert "logged whole" in log.splitlines()[0]
+    assert "credential-of-the-provider" not in log
+
+
+def call_names(answer: Body) -> list[Any]:
+    return [call["name"] for call in answer["tool_calls"]]
