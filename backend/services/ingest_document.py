@@ -3,6 +3,7 @@
 import asyncio
 from hashlib import sha256
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from backend.domain.access import require_write
 from backend.domain.chunking import cut_into_pieces
@@ -35,9 +36,12 @@ class IngestDocument:
         self._store = store
         self._reader = reader
         self._clock = clock
+        self._namesakes: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
         """Store a document; return it as stored, and whether its name is new. A replaced one keeps its id.
+
+        Those of one name that come at the same time are taken one after another.
 
         Raises:
             NotFound: the caller is no member.
@@ -46,6 +50,11 @@ class IngestDocument:
         """
         require_write(await find_binding(self._store, caller, base_id))
         _check_name(new.name)
+        alone = self._namesakes.setdefault((base_id, new.name), asyncio.Lock())
+        async with alone:
+            return await self._put(base_id, new)
+
+    async def _put(self, base_id: str, new: NewDocument) -> tuple[Document, bool]:
         media_type = media_type_of(new.content_type, new.name)
         digest = sha256(new.body).hexdigest()
         earlier = await self._store.find_document(base_id, new.name)

@@ -77,19 +77,3 @@ def translated() -> Generator[None]:
 def away() -> Unavailable:
     """Say that Redis does not answer."""
     return Unavailable("The event store is not available.", retry_after_seconds=1)
-
-
-class RedisProbe:
-    """Asks whether Redis is there."""
-
-    def __init__(self, client: Redis) -> None:
-        self._client: Any = client
-
-    async def ping(self) -> None:
-        """Ask it something cheap.
-
-        Raises:
-            Unavailable: it does not answer. Retryable.
-        """
-        with translated():
-            await answered(self._client.echo("ready"))

@@ -1,5 +1,6 @@
 """Knowledge bases, members and documents over HTTP: who may do what, and what is refused."""
 
+import asyncio
 from urllib.parse import quote
 
 import httpx2
@@ -161,6 +162,12 @@ async def test_the_same_bytes_again_change_nothing(members: Members) -> None:
     assert (await members.owner.get(members.base)).json()["version"] == before
     await members.put("a.md", MANUAL + " More.")
     assert (await members.owner.get(members.base)).json()["version"] > before
+
+
+async def test_the_same_document_put_many_times_at_once_is_one(members: Members) -> None:
+    answers = await asyncio.gather(*(members.put("m.md", MANUAL) for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 200, 201]
+    assert len({answer.json()["id"] for answer in answers}) == 1
 
 
 async def test_documents_are_paged_by_name(members: Members) -> None:
