@@ -81,6 +81,8 @@ def at_the_rim(answer: Answer[T]) -> Answer[T]:
         except BallastError as error:
             refusal = error
         except Exception as error:
+            if context.cancelled():
+                raise  # a write into a call that its caller has cancelled: nobody listens, nothing broke
             log.exception("Call broke")
             refusal = InternalError(f"An internal error ended the call ({type(error).__name__}).")
         return await context.abort(status_of(refusal), refusal.message, trailers_of(refusal))
