@@ -23,7 +23,7 @@ LONGEST_TIMEOUT_SECONDS = 86_400.0
 
 LIST_MODELS_TIMEOUT_SECONDS = 5.0
 
-RECONNECT_SECONDS = 2.5
+RECONNECT_SECONDS = 1.5
 """Longer than the longest pause between attempts to connect: a replica that is back is found before a call fails."""
 
 # Health checks of the client's side are done by gRPC itself: a draining replica gets no new turns.
@@ -43,7 +43,7 @@ CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.dns_min_time_between_resolutions_ms", 5_000),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),  # gRPC obeys http_proxy even for loopback; a neighbour is not behind it
