@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Discriminator, Field, Tag, ValidationError
 
 from backend.domain.field_errors import decode_object, field_error
-from backend.domain.input_items import FunctionName, Given, InputItem
+from backend.domain.input_items import FunctionName, Given, InputItems
 from shared.errors import InvalidRequest
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
@@ -132,7 +132,7 @@ class TurnRequest(Given):
     """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all."""
 
     input: Annotated[
-        Annotated[str, Tag("text")] | Annotated[list[InputItem], Field(min_length=1), Tag("items")],
+        Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
         Discriminator(_tag_of_input),
     ]
     model: Annotated[str, Field(min_length=1, max_length=256)] | None = None

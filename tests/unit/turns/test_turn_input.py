@@ -3,15 +3,17 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.domain.conversation_log import history, pending_calls
-from backend.domain.input_items import InputItem, parse_items
+from backend.domain.input_items import MAX_ITEMS, InputItem, parse_items
 from backend.domain.item_bodies import input_bodies
 from backend.domain.turn_entries import TurnStamp, given_entries
 from backend.domain.turn_input import TurnInput, read_given_history, read_items, read_text
+from backend.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest
 from shared.models.messages import (
     AssistantMessage,
@@ -83,7 +85,7 @@ def test_calls_join_the_message_before_them() -> None:
 
 
 def test_thousands_of_calls_are_one_message_and_their_results_stand_in_its_order() -> None:
-    names = [str(number) for number in range(20_000)]
+    names = [str(number) for number in range(9_000)]
     found = read(USER, *map(call, names), *map(output, reversed(names)))
     said = found.history[1]
     assert isinstance(said, AssistantMessage)
@@ -91,6 +93,16 @@ def test_thousands_of_calls_are_one_message_and_their_results_stand_in_its_order
     stamp = TurnStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
     sent = history(given_entries(found, 0, stamp))
     assert [result.call_id for result in sent if isinstance(result, ToolMessage)] == names
+
+
+def test_a_list_without_end_is_refused_whole() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_items([USER] * (MAX_ITEMS + 1), "items")
+    assert caught.value.param == "items"
+    with pytest.raises(InvalidRequest) as caught:
+        parse_turn_request(orjson.dumps({"input": [USER] * (MAX_ITEMS + 1)}))
+    assert caught.value.param == "input"
+    assert len(parse_items([USER] * MAX_ITEMS, "items")) == MAX_ITEMS
 
 
 def test_an_error_names_a_few_of_the_calls_without_output() -> None:
