@@ -112,7 +112,8 @@ def _append_item(messages: list[HistoryMessage], raw: Any, place: str) -> None:
             call = ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments)
             said = messages.pop() if messages and isinstance(messages[-1], AssistantMessage) else None
             before = said if isinstance(said, AssistantMessage) else AssistantMessage(text="")
-            messages.append(AssistantMessage(text=before.text, tool_calls=(*before.tool_calls, call)))
+            # A copy checks no call again: thousands of them in one message stay cheap.
+            messages.append(before.model_copy(update={"tool_calls": (*before.tool_calls, call)}))
         case FunctionCallOutputItem():
             content = _decode_content(item.output, f"{place}.output")
             messages.append(ToolMessage(call_id=item.call_id, content=content))
