@@ -1,5 +1,6 @@
 """The two doors of one running chat_shell: the same turn behind both, closed to strangers."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -130,14 +131,16 @@ async def test_health_reflection_and_models_answer(small_pair: Pair) -> None:
 
 async def test_the_deadline_ends_a_turn_at_both_doors(small_pair: Pair, small_model: FakeModelControl) -> None:
     await small_model.script(Reply(text=("So ",), fault=Fault.STALL, repeat=True))
-    for door in (through_grpc, through_http):
-        late = plain_request(deadline=datetime.now(UTC) - timedelta(seconds=1))
-        assert (await door(small_pair, late)).refusal == ("DeadlineExceeded", None)
-        soon = plain_request(deadline=datetime.now(UTC) + timedelta(seconds=1))
-        failed = (await door(small_pair, soon)).events[-1]
-        assert failed.type == "turn_failed"
-        assert failed.error.type == "DeadlineExceeded"
-        await small_model.wait_closed()
+    doors = (through_grpc, through_http)
+    late = plain_request(deadline=datetime.now(UTC) - timedelta(seconds=1))
+    for told in await asyncio.gather(*(door(small_pair, late) for door in doors)):
+        assert told.refusal == ("DeadlineExceeded", None)
+    soon = plain_request(deadline=datetime.now(UTC) + timedelta(seconds=2))
+    for told in await asyncio.gather(*(door(small_pair, soon) for door in doors)):
+        assert told.events[-1].type == "turn_failed"
+        assert told.events[-1].error.type == "DeadlineExceeded"
+    for number in range(2):
+        await small_model.wait_closed(number)
 
 
 async def test_the_deadline_of_the_call_itself_counts_too(small_pair: Pair, small_model: FakeModelControl) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.e2e.conftest import LARGE, Pairs
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, streamed_turn, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
@@ -86,18 +85,6 @@ def impatient_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathF
     return start_pair(launch_for_module, tmp_path_factory.mktemp("impatient"), options)
 
 
-@pytest.fixture(params=["own", LARGE])
-def any_pair(request: pytest.FixtureRequest, pairs: Pairs, impatient_pair: Pair) -> Pair:
-    return impatient_pair if request.param == "own" else pairs.get(LARGE)
-
-
-@pytest.fixture
-async def provider(any_pair: Pair) -> AsyncIterator[FakeModelControl]:
-    async with any_pair.control() as control:
-        await control.reset()
-        yield control
-
-
 @pytest.fixture
 async def own_provider(impatient_pair: Pair) -> AsyncIterator[FakeModelControl]:
     async with impatient_pair.control() as control:
@@ -106,8 +93,8 @@ async def own_provider(impatient_pair: Pair) -> AsyncIterator[FakeModelControl]:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_a_fault_is_typed_and_kept(any_pair: Pair, provider: FakeModelControl, name: str) -> None:
-    await check(any_pair, provider, CASES[name])
+async def test_a_fault_is_typed_and_kept(pair: Pair, model: FakeModelControl, name: str) -> None:
+    await check(pair, model, CASES[name])
 
 
 @pytest.mark.parametrize("name", STALLS)
@@ -164,22 +151,22 @@ def assert_nothing_secret(pair: Pair, text: str) -> None:
 
 @pytest.mark.parametrize("reply", [refusal(500), refusal(503, **{"retry-after": "0"}), refusal(429)])
 async def test_a_passing_fault_is_tried_again_with_the_same_bytes(
-    impatient_pair: Pair, own_provider: FakeModelControl, reply: Reply
+    small_pair: Pair, small_model: FakeModelControl, reply: Reply
 ) -> None:
-    await own_provider.script(reply, Reply(text=("Here.",)))
-    async with bare_client(impatient_pair, "faults") as client:
+    await small_model.script(reply, Reply(text=("Here.",)))
+    async with bare_client(small_pair, "faults") as client:
         response = await turn(client, "Are you there?")
     assert (response["status"], text_of(response)) == ("completed", "Here.")
-    one, two = await own_provider.requests()
+    one, two = await small_model.requests()
     assert one.body == two.body
 
 
-async def test_what_has_begun_is_never_tried_again(impatient_pair: Pair, own_provider: FakeModelControl) -> None:
-    await own_provider.script(Reply(text=("Half",), fault=Fault.CUT), Reply(text=("Whole",)))
-    async with bare_client(impatient_pair, "faults") as client:
+async def test_what_has_begun_is_never_tried_again(small_pair: Pair, small_model: FakeModelControl) -> None:
+    await small_model.script(Reply(text=("Half",), fault=Fault.CUT), Reply(text=("Whole",)))
+    async with bare_client(small_pair, "faults") as client:
         events = await streamed_turn(client, "Go")
     assert events[-1]["response"]["error"]["type"] == "ModelStreamCut"
-    assert len(await own_provider.requests()) == 1
+    assert len(await small_model.requests()) == 1
 
 
 async def test_nothing_secret_is_in_logs_metrics_and_database(
