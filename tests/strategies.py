@@ -1,5 +1,7 @@
 """Hypothesis strategies for the values of the contract."""
 
+from zoneinfo import ZoneInfo
+
 from hypothesis import strategies as st
 
 from shared.models.events import (
@@ -54,7 +56,11 @@ MAX_INT64 = 2**63 - 1
 
 texts = st.text(max_size=12)
 floats = st.floats(allow_nan=False, allow_infinity=False)
-instants = st.datetimes(timezones=st.just(None) | st.timezones()).filter(lambda moment: moment.tzinfo is not None)
+# Named, because the list of all zones is read from disk while examples are drawn, which Hypothesis calls flaky.
+zones = st.sampled_from(
+    ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "Pacific/Apia", "Africa/Casablanca")
+)
+instants = st.datetimes(timezones=zones.map(ZoneInfo))
 counts = st.integers(0, MAX_INT64)
 
 
