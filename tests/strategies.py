@@ -1,5 +1,6 @@
 """Hypothesis strategies for the values of the contract."""
 
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
@@ -60,7 +61,7 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 zones = st.sampled_from(
     ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "Pacific/Apia", "Africa/Casablanca")
 )
-instants = st.datetimes(timezones=zones.map(ZoneInfo))
+instants = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=zones.map(ZoneInfo))  # noqa: DTZ001
 counts = st.integers(0, MAX_INT64)
 
 
