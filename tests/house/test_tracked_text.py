@@ -51,7 +51,8 @@ def test_no_file_names_a_registry_or_a_machine():
 def test_the_check_bites():
     for text in ("--index" + "-url https://x", "see /work" + "/main", "https://py" + "pi.org/simple"):
         assert forbidden_words(text)
-    assert not forbidden_words("uv pip compile --no-emit-index-" + "url --universal; ~/work; /workspace/x; a/work/b")
+    harmless = "uv pip compile --no-emit-index-" + "url --universal; ~/work; /workspace/x; a/" + "work/b"
+    assert not forbidden_words(harmless)
 
 
 @pytest.mark.parametrize("lock_name", ["run.txt", "backend.txt", "chat-shell.txt"])
