@@ -18,8 +18,9 @@ IDS = ("request_id", "conversation_id", "turn_id", "trace_id")
 
 
 def lines_of(service: RunningService, **wanted: str) -> list[Body]:
-    """Return the log lines that carry a value under any of the names."""
-    lines: list[Body] = [orjson.loads(line) for line in service.log().splitlines() if line.startswith("{")]
+    """Return the log lines that carry a value under any of the names; a line still being written is not one yet."""
+    whole = service.log().rpartition("\n")[0].splitlines()
+    lines: list[Body] = [orjson.loads(line) for line in whole if line.startswith("{")]
     return [line for line in lines if any(line.get(name) == value for name, value in wanted.items())]
 
 
