@@ -67,7 +67,7 @@ class ModelDirectory(Protocol):
     """The models that the operator has configured."""
 
     def cards(self) -> tuple[ModelCard, ...]:
-        """Return the offered models, sorted by name."""
+        """Return the offered models, in the operator's order; the first is the default."""
         ...
 
     def card(self, name: str) -> ModelCard:

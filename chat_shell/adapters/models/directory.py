@@ -1,6 +1,6 @@
 """The models that the operator configured, as the port `ModelDirectory`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from chat_shell.adapters.models.chat_completions import ChatCompletionsModel, Endpoint
@@ -22,16 +22,15 @@ class ModelOptions:
 
 
 class ConfiguredModels:
-    """Offer models by name; `default_name` is the first entry's. Close it after the last turn."""
+    """Offer models by name. Close it after the last turn."""
 
-    def __init__(self, models: dict[str, tuple[ModelCard, Model]], default_name: str, session: ProviderSession) -> None:
+    def __init__(self, models: Mapping[str, tuple[ModelCard, Model]], session: ProviderSession) -> None:
         self._models = models
         self._session = session
-        self.default_name = default_name
 
     def cards(self) -> tuple[ModelCard, ...]:
-        """Return the offered models, sorted by name."""
-        return tuple(self._models[name][0] for name in sorted(self._models))
+        """Return the offered models in the operator's order: the first is for turns that name none."""
+        return tuple(card for card, _ in self._models.values())
 
     def card(self, name: str) -> ModelCard:
         """Return one, or raise UnknownModel."""
@@ -71,7 +70,7 @@ def configured_models(
     for entry in entries:
         if entry.name not in models:
             models[entry.name] = (_card(entry), _MODEL_OF_API[entry.api](entry, chosen, shared_session, clock))
-    return ConfiguredModels(models, entries[0].name, shared_session)
+    return ConfiguredModels(models, shared_session)
 
 
 def _card(entry: ModelEntry) -> ModelCard:

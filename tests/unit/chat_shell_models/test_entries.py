@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there(tmp_path: Path):
         read_models_file(tmp_path / "none.yaml", {})
 
 
-def test_the_first_entry_of_a_name_holds_and_is_the_default():
+def test_models_stand_in_the_operators_order_and_the_first_entry_of_a_name_holds():
     entries = (
         ModelEntry(name="m", base_url="http://x", context_window_tokens=1000),
         ModelEntry(name="a", base_url="http://x"),
@@ -100,9 +100,8 @@ def test_the_first_entry_of_a_name_holds_and_is_the_default():
 
     directory = configured_models(entries, StandingClock(), ModelOptions(log_requests=True))
 
-    assert [card.name for card in directory.cards()] == ["a", "m"]
+    assert [card.name for card in directory.cards()] == ["m", "a"]
     assert directory.card("m").context_window_tokens == 1000
-    assert directory.default_name == "m"
     assert directory.model("a") is not directory.model("m")
 
 
