@@ -73,16 +73,20 @@ class TurnWriter:
         self._checkpointed_number = number
 
     async def finish(self, ending: Ending) -> StoredResponse:
-        """Store the end, then tell it: the terminal event is sent for a stored response only."""
+        """Store the end, then tell it: the terminal event is sent for a stored response only.
+
+        Return what is stored: where another replica took this one for dead, that is the end which it wrote.
+        """
         now = self._ports.clock.now()
         body, last_events = self._projection.finish(ending, int(now.timestamp()))
         ended = self._ended_turn(ending, body, now)
         try:
-            if await self._store_end(ended):
+            stored = await self._store_end(ended)
+            if stored == ended.response:
                 await self._tell_end(last_events)
         finally:
             await self._close_events()
-        return ended.response
+        return stored
 
     async def _tell_end(self, last_events: list[LoggedEvent]) -> None:
         """Append the last events, unless ones before them got lost: readers then turn to what is stored."""
@@ -116,13 +120,17 @@ class TurnWriter:
         }
         return FinishedTurn(response=self._turn.response.model_copy(update=changes), entries=entries, items=items)
 
-    async def _store_end(self, ended: FinishedTurn) -> bool:
+    async def _store_end(self, ended: FinishedTurn) -> StoredResponse:
+        """Store the end unless there is one; return the response as it is stored then, or would be."""
         if not self._turn.is_stored:
-            return True
+            return ended.response
         pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
+        turns = self._ports.turns
         while True:
             try:
-                return await self._ports.turns.finish(ended)
+                if await turns.finish(ended):
+                    return ended.response
+                return await turns.find(ended.response.id) or ended.response
             except Unavailable:
                 await asyncio.sleep(next(pauses_seconds))
 

@@ -323,6 +323,38 @@ async def test_the_end_is_stored_however_long_the_database_is_away(attempts: int
         assert (await house.ask()).status == "completed"
 
 
+async def test_a_turn_that_another_replica_has_ended_is_what_that_one_stored() -> None:
+    gate = asyncio.Event()
+    async with open_house([TextDelta(text="Half"), gate, *answer("Whole")]) as house:
+        running = await house.start()
+        await first_delta(house, running.response)
+        assert await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start() == 1
+        gate.set()
+        ended = await running.ended()
+        assert ended.status == "failed"
+        assert ended == house.state.responses[ended.id] == house.observer.finished[-1]
+        types = [event["type"] for event in await house.all_events(ended)]
+        assert (types[-1], types.count("response.completed")) == ("response.failed", 0)
+
+
+async def test_an_end_that_was_stored_although_the_database_seemed_away_is_told_whole() -> None:
+    class Forgetful(FakeTurnStore):
+        answers = 0
+
+        async def finish(self, turn: Any) -> bool:
+            was_running = await super().finish(turn)
+            self.answers += 1
+            if self.answers == 1:
+                raise Unavailable("The connection broke behind the commit.")
+            return was_running
+
+    script = [TextDelta(text="Half"), ChatShellUnavailable("Gone.")]
+    async with open_house(script, turns_class=Forgetful) as house:
+        ended = await house.ask()
+        types = [event["type"] for event in await house.all_events(ended)]
+        assert types[-3:] == ["response.output_item.done", "error", "response.failed"]
+
+
 async def test_recovery_goes_on_where_somebody_else_writes_the_events_of_a_turn() -> None:
     class TakenEvents(MemoryEventLog):
         is_taken = False
