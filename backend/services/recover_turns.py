@@ -1,18 +1,23 @@
 """Closing what dead processes left running, and showing that this one lives."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from backend.domain.lost_turn import closed_turn
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
+from backend.services.supervision import outcome_of
 from backend.services.turn_ports import TurnPorts
-from shared.errors import Conflict, CorruptRecord, TurnRunning, Unavailable
+from shared.errors import TurnRunning, Unavailable
 
 BEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=9)
 """Four missed beats and some delay; the clocks of the replicas must agree better than that."""
+
+CLOSED_AT_ONCE = 32
+"""Side by side, and between two beats no more: a replica that closes the turns of many must not look dead itself."""
 
 QUIET_SECONDS = 0.5
 """A dead process appends nothing more: when so long nothing comes, the newest kept event has been read."""
@@ -30,25 +35,29 @@ class RecoverTurns:
         self._replica = replica
         self._is_only_replica = is_only_replica
         self._trusts_silence_from = datetime.min.replace(tzinfo=UTC)
+        self._not_closable: set[str] = set()
 
-    async def at_start(self) -> int:
-        """Show that this replica lives, and close what is lost; return how many turns that were.
+    async def at_start(self) -> None:
+        """Show that this replica lives; the only one also closes what is lost before anybody asks for it.
+
+        With several replicas that is for the beats: there, closing may wait for the events of each turn.
 
         Raises:
             Unavailable: the database is away.
         """
         await self._ports.turns.beat(self._replica, self._ports.clock.now())
-        return await self._close_lost()
+        if self._is_only_replica:
+            await self._close_lost(most=None)
 
     async def keep_alive(self) -> None:
-        """Beat until cancelled."""
+        """Beat until cancelled, the first time at once."""
         while True:
-            await asyncio.sleep(BEAT_SECONDS)
             with suppress(Unavailable):
                 await self.beat()
+            await asyncio.sleep(BEAT_SECONDS)
 
     async def beat(self) -> None:
-        """Show that this replica lives; with several replicas, also close what others have lost.
+        """Show that this replica lives; with several replicas, also close some of what others have lost.
 
         While the database is away no replica can be seen: when it is back, each gets time to show itself.
 
@@ -61,17 +70,29 @@ class RecoverTurns:
             self._trusts_silence_from = self._ports.clock.now() + STALE_AFTER
             raise
         if not self._is_only_replica and self._ports.clock.now() >= self._trusts_silence_from:
-            await self._close_lost()
+            await self._close_lost(most=CLOSED_AT_ONCE)
 
-    async def _close_lost(self) -> int:
+    async def _close_lost(self, most: int | None) -> None:
+        """Close lost turns, the oldest first."""
         since = None if self._is_only_replica else self._ports.clock.now() - STALE_AFTER
-        lost = await self._ports.turns.unfinished(alive_since=since)
-        for response in lost:
-            try:
-                await self._close(response)
-            except (Conflict, CorruptRecord) as error:
-                self._ports.observer.turn_broke(response.id, error)
-        return len(lost)
+        unfinished = await self._ports.turns.unfinished(alive_since=since)
+        lost = [response for response in unfinished if response.id not in self._not_closable][:most]
+        for first in range(0, len(lost), CLOSED_AT_ONCE):
+            await self._close_together(lost[first : first + CLOSED_AT_ONCE])
+
+    async def _close_together(self, lost: Sequence[StoredResponse]) -> None:
+        async with asyncio.TaskGroup() as group:
+            closing = [group.create_task(outcome_of(self._close(response))) for response in lost]
+        for response, task in zip(lost, closing, strict=True):
+            self._judge(response, task.result())
+
+    def _judge(self, response: StoredResponse, outcome: BaseException | None) -> None:
+        """Let what is away be met again; a turn that cannot be closed stands in the way of no other."""
+        if isinstance(outcome, Unavailable):
+            raise outcome
+        if outcome is not None:
+            self._not_closable.add(response.id)
+            self._ports.observer.turn_broke(response.id, outcome)
 
     async def _close(self, response: StoredResponse) -> None:
         conversations, events = self._ports.conversations, self._ports.events

@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
 
 from backend.adapters.memory.event_log import MemoryEventLog
-from backend.domain.conversation_log import EntryKind, history
+from backend.domain.conversation_log import Entry, EntryKind, history
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
-from backend.services.recover_turns import STALE_AFTER, RecoverTurns
+from backend.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
 from backend.services.turn_inbox import TurnInbox
-from shared.errors import ChatShellUnavailable, Conflict, NotFound, Unavailable
+from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
 from shared.models.events import (
     ErrorReport,
     FinishReason,
@@ -32,6 +33,7 @@ from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
+from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_turns import FakeTurnStore
 
 Seen = TypeVar("Seen")
@@ -328,7 +330,7 @@ async def test_a_turn_that_another_replica_has_ended_is_what_that_one_stored() -
     async with open_house([TextDelta(text="Half"), gate, *answer("Whole")]) as house:
         running = await house.start()
         await first_delta(house, running.response)
-        assert await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start() == 1
+        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
         gate.set()
         ended = await running.ended()
         assert ended.status == "failed"
@@ -368,7 +370,7 @@ async def test_recovery_goes_on_where_somebody_else_writes_the_events_of_a_turn(
         first = await house.ask(input="A")
         lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
         TakenEvents.is_taken = True
-        assert await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start() == 1
+        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
         assert house.state.responses[lost.id].status == "failed"
 
 
@@ -377,8 +379,7 @@ async def test_a_start_closes_what_a_dead_process_left() -> None:
         first = await house.ask(input="A")
         lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
         house.clock.advance(1)
-        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=True)
-        assert await recovery.at_start() == 1
+        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
         closed = house.state.responses[lost.id]
         check_response(closed.body)
         assert (closed.status, closed.body["error"]["type"]) == ("failed", "InternalError")
@@ -388,7 +389,6 @@ async def test_a_start_closes_what_a_dead_process_left() -> None:
         assert [event["sequence_number"] for event in events] == list(range(closed.last_event + 1))
         assert events[-1]["type"] == "response.failed"
         assert (await house.ask(conversation=first.conversation_id)).status == "completed"
-        assert await recovery.at_start() == 0
 
 
 async def test_a_lost_turn_that_said_nothing_is_void() -> None:
@@ -408,10 +408,67 @@ async def test_with_several_replicas_only_turns_of_a_silent_one_are_lost() -> No
         lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
         await house.turns.beat("replica-1", house.clock.now())
         recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
-        assert await recovery.at_start() == 0
+        await recovery.beat()
+        assert house.state.responses[lost.id].status == "in_progress"
         house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
-        assert await recovery.at_start() == 1
+        await recovery.beat()
         assert house.state.responses[lost.id].status == "failed"
+
+
+async def test_a_start_among_several_replicas_waits_for_no_lost_turn() -> None:
+    async with open_house(answer("One.")) as house:
+        first = await house.ask()
+        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
+        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
+        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
+        await recovery.at_start()
+        assert house.state.responses[lost.id].status == "in_progress"
+        beating = asyncio.ensure_future(recovery.keep_alive())
+        await eventually(lambda: house.state.responses[lost.id].status, lambda status: status == "failed")
+        beating.cancel()
+
+
+async def test_lost_turns_are_closed_side_by_side() -> None:
+    class Watched(MemoryEventLog):
+        reading = 0
+        most_at_once = 0
+
+        async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+            self.reading += 1
+            self.most_at_once = max(self.most_at_once, self.reading)
+            try:
+                async for batch in super().read(response_id, after):
+                    yield batch
+            finally:
+                self.reading -= 1
+
+    events = Watched(600)
+    async with open_house(answer("One."), answer("Two."), answer("Three."), events=events) as house:
+        asked = [await house.ask() for _ in range(3)]
+        lost = [await abandoned(house, first.conversation_id, [asyncio.Event()]) for first in asked]
+        assert not events.most_at_once
+        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        assert events.most_at_once == len(lost)
+        assert {house.state.responses[one.id].status for one in lost} == {"failed"}
+
+
+async def test_turns_that_cannot_be_closed_keep_no_other_from_it() -> None:
+    class Illegible(FakeConversationStore):
+        async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
+            if conversation_id in illegible:
+                raise CorruptRecord("The log entry at position 0 cannot be read.")
+            return await super().log(conversation_id, end)
+
+    async with open_house(*(answer("One.") for _ in range(CLOSED_AT_ONCE + 1))) as house:
+        asked = [await house.ask() for _ in range(CLOSED_AT_ONCE + 1)]
+        lost = [await abandoned(house, first.conversation_id, [asyncio.Event()]) for first in asked]
+        illegible = {response.conversation_id for response in lost[:-1]}
+        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
+        ports = replace(house.ports, conversations=Illegible(house.state))
+        recovery = RecoverTurns(ports, "replica-2", is_only_replica=False)
+        await recovery.beat()
+        await recovery.beat()
+        assert house.state.responses[lost[-1].id].status == "failed"
 
 
 async def test_nobody_counts_as_dead_for_what_was_silent_while_the_database_was_away() -> None:
