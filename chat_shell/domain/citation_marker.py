@@ -1,103 +1,45 @@
-"""One bracket of a streamed text, as long as it may still become a citation."""
+"""What a citation looks like in a model's text: `[1]`, `[1, 2]`, `[[1]]`, `【1】`."""
 
-from collections.abc import Container
-from enum import Enum
+import re
+from typing import NamedTuple
 
-_CLOSERS = {"[": "]", "【": "】"}
-_SEPARATORS = ",，、"
-_DIGITS = "0123456789"
-_MAX_DIGITS = 9
+MAX_NUMBERS = 64
+MAX_DIGITS = 9
+
+_NUMBER = rf"[1-9][0-9]{{0,{MAX_DIGITS - 1}}}+"
+_SEPARATOR = r"[,，、] ?"
+_NUMBERS = rf"{_NUMBER}(?:{_SEPARATOR}{_NUMBER}){{0,{MAX_NUMBERS - 1}}}+"
+_NUMBERS_BEFORE = rf"(?:{_NUMBER}{_SEPARATOR}){{0,{MAX_NUMBERS - 1}}}+"
+
+_MARKER = re.compile(rf"\[(?:\[{_NUMBERS}\]\]|{_NUMBERS}\])|【{_NUMBERS}】")
+_BEGINNING = re.compile(rf"(?:\[\[?{_NUMBERS_BEFORE}(?:{_NUMBER}\]?)?|【{_NUMBERS_BEFORE}(?:{_NUMBER})?)\Z")
+_DIGITS = re.compile("[0-9]+")
+
+MAX_MARKER_CHARACTERS = len("[[") + MAX_NUMBERS * (MAX_DIGITS + len(", ")) + len("]]")
+"""No marker is longer, so no more text than this ever waits for what follows it."""
+
+OPENING = r"\[(?=\[?(?:[1-9]|\Z))|【(?=[1-9]|\Z)"
+"""Pattern of a bracket that may begin a marker, as far as its next two characters tell."""
 
 
-class _Phase(Enum):
-    """What was accepted last."""
+class CitationMarker(NamedTuple):
+    """A marker: its numbers, and where the text goes on."""
 
-    OPEN = "open"
-    NUMBER = "number"
-    SEPARATOR = "separator"
-    CLOSED = "closed"
+    numbers: tuple[int, ...]
+    end: int
 
 
-class CitationMarker:
-    """Accepts `[1]`, `[1, 2]`, `[[1]]`, `【1】` character by character; numbers must be known documents."""
+def marker_at(text: str, at: int) -> CitationMarker | None:
+    """Read the marker whose bracket stands at `at`; None when there is none, or only the beginning of one."""
+    found = _MARKER.match(text, at)
+    return CitationMarker(tuple(map(int, _DIGITS.findall(found[0]))), found.end()) if found else None
 
-    def __init__(self, opener: str, known: Container[int]):
-        self._phase = _Phase.OPEN
-        self.numbers: list[int] = []
-        self._known = known
-        self._held = [opener]
-        self._closer = _CLOSERS.get(opener, "")
-        self._openers = 1
-        self._closers = 0
-        self._number = ""
 
-    @property
-    def held(self) -> str:
-        """The text so far, as the model wrote it."""
-        return "".join(self._held)
+def begins_marker(text: str, at: int) -> bool:
+    """Whether all text from `at` on is the beginning of a marker: more text decides."""
+    return _BEGINNING.match(text, at) is not None
 
-    @property
-    def complete(self) -> bool:
-        """Whether every bracket is closed."""
-        return self._closers == self._openers
 
-    def is_link(self, following: str, *, begins_line: bool) -> bool:
-        """Whether the character behind a complete marker makes it a link or a link's definition."""
-        return self._closer == "]" and (following == "(" or (following == ":" and begins_line))
-
-    def accept(self, character: str) -> bool:
-        """Take the character if the marker can go on with it."""
-        accepted = self._step(character)
-        if accepted:
-            self._held.append(character)
-        return accepted
-
-    def _step(self, character: str) -> bool:
-        match self._phase:
-            case _Phase.OPEN:
-                return self._after_opener(character)
-            case _Phase.NUMBER:
-                return self._in_number(character)
-            case _Phase.SEPARATOR:
-                return self._after_separator(character)
-            case _Phase.CLOSED:
-                return self._after_closer(character)
-
-    def _after_opener(self, character: str) -> bool:
-        if character == "[" and self._closer == "]" and self._openers == 1:
-            self._openers = 2
-            return True
-        return self._begin_number(character)
-
-    def _begin_number(self, character: str) -> bool:
-        if character not in _DIGITS or character == "0":
-            return False
-        self._number = character
-        self._phase = _Phase.NUMBER
-        return True
-
-    def _in_number(self, character: str) -> bool:
-        if character in _DIGITS:
-            self._number += character
-            return len(self._number) <= _MAX_DIGITS
-        if int(self._number) not in self._known:
-            return False
-        if character not in _SEPARATORS and character != self._closer:
-            return False
-        self.numbers.append(int(self._number))
-        self._phase = _Phase.SEPARATOR
-        if character == self._closer:
-            self._phase = _Phase.CLOSED
-            self._closers = 1
-        return True
-
-    def _after_separator(self, character: str) -> bool:
-        if character == " ":
-            return self._held[-1] != " "
-        return self._begin_number(character)
-
-    def _after_closer(self, character: str) -> bool:
-        if character != self._closer or self.complete:
-            return False
-        self._closers += 1
-        return True
+def is_link(opener: str, following: str, *, begins_line: bool) -> bool:
+    """Whether the character behind a marker makes it a link or a link's definition."""
+    return opener == "[" and (following == "(" or (following == ":" and begins_line))

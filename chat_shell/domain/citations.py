@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from chat_shell.domain.citation_marker import CitationMarker
+from chat_shell.domain.citation_marker import OPENING, CitationMarker, begins_marker, is_link, marker_at
 from shared.models.events import CitationAdded
 
 FENCE_LENGTH = 3
 
-_TEXT_STOPS = re.compile(r"[\[【`~]")
+_TEXT_STOPS = re.compile(rf"[`~]|{OPENING}")
 _INLINE_STOPS = re.compile(r"[`~\n]")
 _OPENING_STOPS = re.compile(r"[`\n]")
 _NEWLINE = re.compile(r"\n")
 _NOT_BLANK = re.compile(r"[^ \t\r]")
 _LINE_INDENT = " \t\r>"
+_NOT_INDENT = re.compile(r"[^ \t\r>\n]")
+_RUNS = {"`": re.compile("`+"), "~": re.compile("~+")}
 
 
 class CitedDocument(NamedTuple):
@@ -39,7 +41,6 @@ class CitedText(NamedTuple):
 
 class _Mode(Enum):
     TEXT = "text"
-    MARKER = "marker"  # behind a bracket that may become a citation
     RUN = "run"  # within backticks or tildes
     INLINE = "inline"  # within an inline code span
     OPENING = "opening"  # on the line that opens a fence
@@ -63,9 +64,9 @@ class CitationParser:
         self._line_is_blank = True
         self._escaped = False
         self._behind_bracket = False
-        # a bracket that is held back
-        self._marker = CitationMarker("", documents)
-        self._marker_begins_line = False
+        # a bracket that may become a citation, and what stands behind it
+        self._held = ""
+        self._ended = False
         # code: the run of backticks or tildes at hand, and what it interrupts or closes
         self._run_character = ""
         self._run_length = 0
@@ -78,7 +79,7 @@ class CitationParser:
         """Take more text; return what is certain by now."""
         if not self._documents or not delta:
             return CitedText(delta, ())
-        if self._mode is _Mode.TEXT and _TEXT_STOPS.search(delta) is None:
+        if self._mode is _Mode.TEXT and not self._held and _TEXT_STOPS.search(delta) is None:
             self._look_back(delta)
             self._emitted_characters += len(delta)
             return CitedText(delta, ())
@@ -87,11 +88,8 @@ class CitationParser:
 
     def flush(self) -> CitedText:
         """Return what was held back; the text has ended."""
-        while self._mode is _Mode.MARKER:
-            if self._marker.complete:
-                self._cite()
-            else:
-                self._give_up_marker()
+        self._ended = True
+        self._read("")
         return self._take()
 
     def _take(self) -> CitedText:
@@ -100,7 +98,8 @@ class CitationParser:
         self._citations.clear()
         return taken
 
-    def _read(self, text: str) -> None:
+    def _read(self, delta: str) -> None:
+        text, self._held = self._held + delta, ""
         at = 0
         while at < len(text):
             at = self._read_on(text, at)
@@ -110,8 +109,6 @@ class CitationParser:
         match self._mode:
             case _Mode.TEXT:
                 return self._read_text(text, at)
-            case _Mode.MARKER:
-                return self._read_marker(text, at)
             case _Mode.RUN:
                 return self._read_run(text, at)
             case _Mode.INLINE:
@@ -159,26 +156,28 @@ class CitationParser:
         elif character in "`~":
             self._begin_run(character)
         else:
-            self._mode = _Mode.MARKER
-            self._marker = CitationMarker(character, self._documents)
-            self._marker_begins_line = self._line_is_blank
+            return self._read_bracket(text, at)
         return at + 1
 
-    def _read_marker(self, text: str, at: int) -> int:
-        if self._marker.accept(text[at]):
+    def _read_bracket(self, text: str, at: int) -> int:
+        """Cite, hold back until more text tells, or let the bracket go: a second one behind it gets its own chance."""
+        marker = marker_at(text, at)
+        known = marker is not None and all(number in self._documents for number in marker.numbers)
+        undecided = begins_marker(text, at) if marker is None else known and marker.end == len(text)
+        if undecided and not self._ended:
+            self._held = text[at:]
+            return len(text)
+        if marker is None or not known:
+            self._pass(text[at])
             return at + 1
-        if not self._marker.complete:
-            self._give_up_marker()
-        elif self._marker.is_link(text[at], begins_line=self._marker_begins_line):
-            self._mode = _Mode.TEXT
-            self._pass(self._marker.held)
+        if is_link(text[at], text[marker.end : marker.end + 1], begins_line=self._line_is_blank):
+            self._pass(text[at : marker.end])
         else:
-            self._cite()
-        return at
+            self._cite(marker)
+        return marker.end
 
-    def _cite(self) -> None:
-        self._mode = _Mode.TEXT
-        for number in self._marker.numbers:
+    def _cite(self, marker: CitationMarker) -> None:
+        for number in marker.numbers:
             document = self._documents[number]
             self._citations.append(
                 CitationAdded(
@@ -192,13 +191,6 @@ class CitationParser:
         self._line_is_blank = False
         self._behind_bracket = False
 
-    def _give_up_marker(self) -> None:
-        """Let the bracket go as text; a second one behind it gets its own chance."""
-        held = self._marker.held
-        self._mode = _Mode.TEXT
-        self._pass(held[0])
-        self._read(held[1:])
-
     # Code
 
     def _begin_run(self, character: str) -> None:
@@ -210,12 +202,13 @@ class CitationParser:
         self._pass(character)
 
     def _read_run(self, text: str, at: int) -> int:
-        if text[at] == self._run_character:
-            self._run_length += 1
-            self._pass(text[at])
-            return at + 1
-        self._mode = self._after_run()
-        return at
+        run = _RUNS[self._run_character].match(text, at)
+        if run is None:
+            self._mode = self._after_run()
+            return at
+        self._run_length += len(run[0])
+        self._pass(run[0])
+        return run.end()
 
     def _after_run(self) -> _Mode:
         length, origin = self._run_length, self._run_from
@@ -261,13 +254,11 @@ class CitationParser:
         return at + 1
 
     def _read_fence(self, text: str, at: int) -> int:
-        character = text[at]
-        if character == self._code_character and self._line_is_blank:
-            self._begin_run(character)
-            return at + 1
         if self._line_is_blank:
-            self._pass(character)
-            return at + 1
+            at = self._pass_to(_NOT_INDENT, text, at)
+            if at < len(text) and text[at] == self._code_character:
+                self._begin_run(text[at])
+                return at + 1
         return self._pass_line(text, at)
 
     def _read_closing(self, text: str, at: int) -> int:

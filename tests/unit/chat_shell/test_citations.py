@@ -1,9 +1,13 @@
 """Citation markers in streamed text."""
 
+import sys
+from types import FrameType
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from chat_shell.domain.citation_marker import MAX_MARKER_CHARACTERS, MAX_NUMBERS
 from chat_shell.domain.citations import CitationParser, CitedDocument
 from shared.models.events import CitationAdded
 
@@ -117,6 +121,8 @@ def test_markers_become_citations(text: str, shown: str, marks: list[tuple[int, 
 @given(st.lists(st.text(ALPHABET, max_size=6), max_size=8))
 @example(["`", "`", "`\n[1]", "\n```", "\n[1]"])
 @example(["\\", "\\", "]", "[1]"])
+@example(["[[1", ", ", "2]", "] [", "[[3]", "](x)"])
+@example(["```", "`\n ", "\n  >", "```", "`  ", "\n[1]"])
 def test_the_split_makes_no_difference(pieces: list[str]):
     whole = "".join(pieces)
     assert read(pieces) == read([whole]) == read(list(whole))
@@ -146,10 +152,56 @@ def test_text_passes_at_once_unless_it_may_become_a_marker():
     assert parser.feed("9]").text == "[99]"
 
 
-def test_a_long_unfinished_marker_is_read_in_one_pass():
-    text = "[" + "1, " * 10_000
+@pytest.mark.parametrize("text", ["[" + "1, " * 1_000, "[[" + "1, " * 1_000, "[" + "1, " * 1_000 + "1]"])
+def test_a_marker_of_too_many_numbers_is_text(text: str):
     assert read([text]) == (text, [])
     assert read(list(text)) == (text, [])
+
+
+def test_a_long_marker_is_cited_whole():
+    text = f"[{', '.join(['12'] * MAX_NUMBERS)}]"
+    for pieces in ([text], list(text)):
+        assert [citation.number for citation in read(pieces)[1]] == [12] * MAX_NUMBERS
+
+
+@given(st.lists(st.text("[]【1, x", max_size=40), max_size=8), st.sampled_from(["[", "[[", "【", "[1, ", "[[1, "]))
+def test_never_more_than_one_marker_is_held_back(pieces: list[str], repeated: str):
+    parser = CitationParser(DOCUMENTS)
+    for piece in (*pieces, repeated * 200):
+        parser.feed(piece)
+    assert len(parser.flush().text) <= MAX_MARKER_CHARACTERS
+
+
+def calls_made(pieces: list[str]) -> int:
+    """Count the functions that a text costs: what a clock would show, without its moods."""
+    made = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        read(pieces)
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+@pytest.mark.parametrize("unit", ["[", "[x", "【", "][", "\\[", "`", "~"])
+def test_brackets_that_cannot_be_markers_and_long_runs_are_passed_in_one_go(unit: str):
+    assert calls_made([unit * 20_000]) < 200
+
+
+@pytest.mark.parametrize("unit", ["[", "[1", "[[1", "[1, ", "[[1, ", "[1]", "`x", "~", "\\[", "```\n"])
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_work_grows_with_the_text_and_no_faster(unit: str, size: int):
+    def work(count: int) -> int:
+        text = unit * count
+        return calls_made([text[at : at + size] for at in range(0, len(text), size)])
+
+    assert work(8_000) <= 2.1 * work(4_000) + 200
 
 
 def test_without_documents_text_is_untouched():
