@@ -122,5 +122,7 @@ def _check_choice(request: TurnRequest, settings: TurnSettings) -> None:
             raise InvalidRequest(f"The tools hold no function {name!r}.", param="tool_choice.name")
         case FileSearchChoice() if not settings.knowledge_base_ids:
             raise InvalidRequest("The tools hold no file_search.", param="tool_choice")
+        case "required" if not (settings.functions or settings.knowledge_base_ids):
+            raise InvalidRequest("There are no tools of which one could be called.", param="tool_choice")
         case _:
             pass

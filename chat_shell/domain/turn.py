@@ -14,6 +14,9 @@ from shared.models.messages import AddedMessage, AssistantMessage, Message, Tool
 
 NOTHING_REPORTED = Usage()
 
+MAX_DEMANDS = 3
+"""Model calls of a turn that demand a function of the client; a model that still calls others is then let go."""
+
 _ENDED_EARLY = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 
@@ -24,13 +27,15 @@ class TurnState:
     `prompt` is what the first request carries, `added` what the turn has put behind it. While tools run,
     `answer` holds the assistant message that called them: message and results are added together or not
     at all, so that no call ever stands without its result. `usage` is the sum over the model calls,
-    `last_usage` that of the latest.
+    `last_usage` that of the latest. `demands_function` says that only the client's functions satisfy
+    `tool_choice`.
     """
 
     prompt: tuple[Message, ...]
     client_functions: frozenset[str]
     tool_choice: ToolChoice
     max_model_calls: int
+    demands_function: bool = False
     model_calls: int = 0
     added: tuple[AddedMessage, ...] = ()
     answer: AssistantMessage | None = None
@@ -110,10 +115,14 @@ def record(state: TurnState, observation: Observation) -> TurnState:
 
 
 def _tool_choice(state: TurnState, number: int) -> ToolChoice:
-    """Bind the model on the last call to answer; a demand for a tool holds on the first call only."""
+    """Bind the model on the last call to answer; a demand for a tool holds until it can have been satisfied.
+
+    Any tool satisfies it at the first call. Where only the client's functions do, a later call means that none
+    of them was called yet, for such a call ends the turn.
+    """
     if number >= state.max_model_calls or state.tool_choice == "none":
         return "none"
-    return state.tool_choice if number == 1 else "auto"
+    return state.tool_choice if number <= (MAX_DEMANDS if state.demands_function else 1) else "auto"
 
 
 def _record_answer(state: TurnState, answer: ModelAnswered) -> TurnState:

@@ -109,6 +109,7 @@ class RunTurn:
                 client_functions=frozenset(function.name for function in request.tools),
                 tool_choice=request.parameters.tool_choice,
                 max_model_calls=request.limits.max_model_calls or self._defaults.max_model_calls,
+                demands_function=_demands_function(request),
             ),
             numbers=numbers_in(prompt) if full else DocumentNumbers(),
             knowledge_calls_left=request.limits.max_knowledge_calls,
@@ -201,6 +202,11 @@ class _Watch:
         defect = isinstance(error, Exception)  # neither cancellation nor the generator's closing is one
         outcome = type(error).__name__ if defect else self._outcome
         self._observer.turn_finished(self._turn.request, outcome, self._turn.state.usage)
+
+
+def _demands_function(request: ExecutionRequest) -> bool:
+    """Whether `required` means the client's functions: ours are always offered, but without a base they do nothing."""
+    return request.parameters.tool_choice == "required" and bool(request.tools) and not request.knowledge.bases
 
 
 def _model_call(turn: _Turn, step: CallModel) -> ModelCall:

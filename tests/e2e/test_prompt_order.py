@@ -128,13 +128,33 @@ async def test_the_last_model_call_keeps_the_tools_and_must_answer(pair: Pair, m
     await model.script(Reply(text=("Enough.",)), when='"tool_choice":"none"')
     await model.script(Reply(tool_calls=(ScriptedCall(name="nothing"),), repeat=True))
     async with bare_client(pair, "order") as client:
-        response = await turn(client, "Go on", tool_choice="required")
+        base_id = await new_base(client, "Reeds")
+        response = await turn(client, "Go on", tools=[file_search(base_id)], tool_choice="required")
     requests = await model.requests()
     assert [request.json_body["tool_choice"] for request in requests] == ["required", *["auto"] * 10, "none"]
     assert {head(request) for request in requests} == {head(requests[0])}
     assert response["status"] == "completed"
     for earlier, later in pairwise(requests):
         assert messages_in(later)[: len(messages_in(earlier))] == messages_in(earlier)
+
+
+@pytest.mark.parametrize("is_bound", [False, True])
+async def test_a_required_call_is_one_of_the_tools_that_were_given(
+    pair: Pair, model: FakeModelControl, is_bound: bool
+) -> None:
+    search = ScriptedCall(name="knowledge_base_search", arguments='{"query": "reeds"}')
+    await model.script(Reply(tool_calls=(search,)), Reply(tool_calls=(ScriptedCall(name="weather"),)))
+    async with bare_client(pair, "order") as client:
+        bases = [file_search(await new_base(client, "Reeds"))] if is_bound else []
+        response = await turn(client, "Weather?", tools=[WEATHER, *bases], tool_choice="required")
+    requests = await model.requests()
+    # A search satisfies the demand where the client asked for one; elsewhere its own functions are meant.
+    assert [request.json_body["tool_choice"] for request in requests] == [
+        "required",
+        "auto" if is_bound else "required",
+    ]
+    assert len({head(request) for request in requests}) == 1
+    assert response["output"][-1]["name"] == "weather"
 
 
 async def test_function_outputs_continue_without_context_and_suffix(pair: Pair, model: FakeModelControl) -> None:

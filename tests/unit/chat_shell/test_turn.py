@@ -1,5 +1,7 @@
 """The turn as a value: what is decided, and what follows from what came back."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +88,12 @@ def test_a_demand_for_a_tool_holds_on_the_first_call_only():
     assert choices(state(3, "required"), 3) == ["required", "auto", "none"]
     assert choices(state(3, named), 3) == [named, "auto", "none"]
     assert choices(state(1, "required"), 1) == ["none"]
+
+
+def test_a_demand_that_only_the_clients_functions_satisfy_is_repeated_and_not_for_ever():
+    demanding = replace(state(6, "required"), demands_function=True)
+    assert choices(demanding, 6) == ["required", "required", "required", "auto", "auto", "none"]
+    assert choices(replace(demanding, max_model_calls=2), 2) == ["required", "none"]
 
 
 def test_no_tools_wished_is_no_tools_called():

@@ -278,6 +278,19 @@ async def test_tool_choices_name_functions_and_the_search() -> None:
                 await house.start(tools=[WEATHER], tool_choice=choice)
 
 
+async def test_a_demand_for_a_tool_needs_one() -> None:
+    async with open_house() as house:
+        await add_base(house, "kb_1")
+        with pytest.raises(InvalidRequest) as caught:
+            await house.start(tool_choice="required")
+        assert caught.value.param == "tool_choice"
+        bound = await house.ask(tools=[searching("kb_1")], tool_choice="required")
+        await house.ask(tool_choice="required", conversation=bound.conversation_id)
+        with pytest.raises(InvalidRequest):
+            await house.start(tool_choice="required", conversation=bound.conversation_id, tools=[])
+        await house.ask(tools=[WEATHER], tool_choice="required")
+
+
 async def test_outputs_alone_continue_with_no_message_and_no_context() -> None:
     async with open_house(function_calls("c1", "c2"), answer("Rain.")) as house:
         await add_base(house, "kb_1")
