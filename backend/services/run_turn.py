@@ -43,7 +43,6 @@ class RunTurn:
         Whatever breaks becomes a failed response with what was said so far. When the task itself is
         cancelled nothing more is stored: the next start of a process finds the turn and closes it.
         """
-        self._tell_start(turn)
         writer = TurnWriter(self._ports, turn, self._finish_pauses_seconds)
         outcome = await outcome_of(self._converse(turn, writer, opened))
         ending = outcome if isinstance(outcome, Ending) else self._broken(turn, outcome)
@@ -57,12 +56,14 @@ class RunTurn:
             self._ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
     async def _converse(self, turn: Turn, writer: TurnWriter, opened: asyncio.Event) -> Ending:
-        await writer.open()
-        opened.set()
         inbox = TurnInbox()
         ended = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            reader = group.create_task(self._read(turn.request, inbox))
+            # Sending comes first: whatever is done here before it, the user waits for.
+            reader = group.create_task(outcome_of(self._read(turn.request, inbox)))
+            await group.create_task(writer.open())
+            opened.set()
+            self._tell_start(turn)
             watcher = group.create_task(self._stop_when_asked(turn.response.id, reader))
             group.create_task(self._keep_checkpoints(writer, ended))
             while batch := await inbox.take():
@@ -73,7 +74,10 @@ class RunTurn:
             return writer.ending
         if reader.cancelled():
             return Ending(status=ResponseStatus.CANCELLED)
-        return failed(report_of(reader.result()), Usage())
+        outcome = reader.result()
+        if not isinstance(outcome, BallastError):
+            raise outcome
+        return failed(report_of(outcome), Usage())
 
     async def _read(self, request: ExecutionRequest, inbox: TurnInbox) -> BallastError:
         """Read to the end of the stream; return why it may have ended early."""
@@ -91,7 +95,7 @@ class RunTurn:
         finally:
             inbox.close()
 
-    async def _stop_when_asked(self, response_id: str, reader: asyncio.Task[BallastError]) -> None:
+    async def _stop_when_asked(self, response_id: str, reader: asyncio.Task[BaseException]) -> None:
         """Cancel the reader once somebody has asked for it; what has arrived by then still counts."""
         while True:
             try:

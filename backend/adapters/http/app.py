@@ -17,9 +17,10 @@ from backend.adapters.http.rim import AccessCounters, BodyLimit, CleanAddress, L
 from backend.adapters.http.services import HttpOptions, Services
 from backend.adapters.http.shapes import ERROR_RESPONSES
 
+# Asked in this order: what is called most comes first.
 ROUTERS = (
-    routes_health.router,
     routes_responses.router,
+    routes_health.router,
     routes_conversations.router,
     routes_models.router,
     routes_knowledge.router,

@@ -1,12 +1,18 @@
 """API keys in SQL."""
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from backend.adapters.sql import schema
 from backend.adapters.sql.database import Database
+from backend.adapters.sql.prepared import Prepared, Row
 from backend.domain.identity import ApiKey, KeyRole
 
 _key = schema.api_key
+
+_INSERT = Prepared(insert(_key))
+_FIND = Prepared(select(_key).where(_key.c.key_hash == bindparam("where_hash")))
+_ALL = Prepared(select(_key).order_by(_key.c.created_at, _key.c.id))
+_DELETE = Prepared(delete(_key).where(_key.c.id == bindparam("where_id")))
 
 
 class SqlApiKeyStore:
@@ -20,25 +26,20 @@ class SqlApiKeyStore:
         row = {**key.model_dump(), "role": key.role.value}
 
         def work(connection: Connection) -> None:
-            connection.execute(insert(_key), row)
+            _INSERT.change(connection, row)
 
         await self._database.write(work)
 
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
         """Return the key, or None."""
-
-        def work(connection: Connection) -> ApiKey | None:
-            row = connection.execute(select(_key).where(_key.c.key_hash == key_hash)).mappings().first()
-            return _to_key(row) if row is not None else None
-
-        return await self._database.read(work)
+        row = await self._database.find(_FIND, {"where_hash": key_hash})
+        return _to_key(row) if row is not None else None
 
     async def list(self) -> tuple[ApiKey, ...]:
         """Return all keys, oldest first."""
 
         def work(connection: Connection) -> tuple[ApiKey, ...]:
-            query = select(_key).order_by(_key.c.created_at, _key.c.id)
-            return tuple(_to_key(row) for row in connection.execute(query).mappings())
+            return tuple(_to_key(row) for row in _ALL.rows(connection, {}))
 
         return await self._database.read(work)
 
@@ -46,10 +47,10 @@ class SqlApiKeyStore:
         """Delete a key; False when there was none."""
 
         def work(connection: Connection) -> bool:
-            return connection.execute(delete(_key).where(_key.c.id == key_id)).rowcount > 0
+            return _DELETE.change(connection, {"where_id": key_id}) > 0
 
         return await self._database.write(work)
 
 
-def _to_key(row: RowMapping) -> ApiKey:
+def _to_key(row: Row) -> ApiKey:
     return ApiKey.model_validate({**row, "role": KeyRole(row["role"])})

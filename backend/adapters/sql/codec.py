@@ -1,12 +1,10 @@
 """Values to rows and back; JSON columns hold text, so that what was stored is what is read, byte for byte."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, cast
 
 import orjson
 from pydantic import TypeAdapter
-from sqlalchemy import RowMapping
 
 from backend.domain.conversation_log import Entry
 from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
@@ -30,8 +28,7 @@ class _TurnDefaults(Value):
     knowledge_base_ids: tuple[str, ...]
 
 
-EntryRow = tuple[int, int, str, str, str | None, datetime, str | None]
-"""Position, epoch, turn, kind, content, instant and label of a log entry."""
+Row = Mapping[str, Any]
 
 
 def to_json(value: object) -> str:
@@ -68,7 +65,7 @@ def conversation_parameters(conversation: Conversation) -> Parameters:
     }
 
 
-def to_conversation(row: RowMapping) -> Conversation:
+def to_conversation(row: Row) -> Conversation:
     """Read the row of a conversation."""
     columns = dict(row)
     try:
@@ -101,26 +98,27 @@ def _canonical(message: HistoryMessage) -> str:
     return _dumps(message.model_dump(), orjson.OPT_SORT_KEYS)
 
 
-def to_entries(conversation_id: str, rows: Sequence[EntryRow]) -> tuple[Entry, ...]:
+def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
     """Read the rows of log entries, at once because a history is long."""
     try:
         return _ENTRIES.validate_python([_entry_fields(row) for row in rows])
     except ValueError as error:
-        position = next(row[0] for row in rows if not _is_readable(row))
+        position = next(row["position"] for row in rows if not _is_readable(row))
         place = f"position {position} of conversation {conversation_id}"
         raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
 
 
-def _entry_fields(row: EntryRow) -> Parameters:
-    position, epoch, turn_id, kind, content, created_at, label = row
+def _entry_fields(row: Row) -> Parameters:
+    content: str | None = row["content"]
+    message = _MESSAGE.validate_json(content) if content is not None else None
     return {
-        "position": position,
-        "epoch": epoch,
-        "turn_id": turn_id,
-        "kind": kind,
-        "message": _MESSAGE.validate_json(content) if content is not None else None,
-        "created_at": created_at,
-        "label": to_label(label),
+        "position": row["position"],
+        "epoch": row["epoch"],
+        "turn_id": row["turn_id"],
+        "kind": row["kind"],
+        "message": message,
+        "created_at": row["created_at"],
+        "label": to_label(row["label"]),
     }
 
 
@@ -129,7 +127,7 @@ def to_label(text: str | None) -> tuple[str, ...]:
     return tuple(text.split(" ")) if text else ()
 
 
-def _is_readable(row: EntryRow) -> bool:
+def _is_readable(row: Row) -> bool:
     try:
         Entry.model_validate(_entry_fields(row))
     except ValueError:
@@ -151,7 +149,7 @@ def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Paramet
     ]
 
 
-def to_item(conversation_id: str, row: RowMapping) -> Item:
+def to_item(conversation_id: str, row: Row) -> Item:
     """Read the row of an item."""
     try:
         return Item(
@@ -182,7 +180,7 @@ def response_parameters(response: StoredResponse) -> Parameters:
     }
 
 
-def to_response(row: RowMapping) -> StoredResponse:
+def to_response(row: Row) -> StoredResponse:
     """Read the row of a response; what a running turn has said so far stands in its body."""
     columns = dict(row)
     del columns["is_deleted"]

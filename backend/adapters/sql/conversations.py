@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Integer, Select, bindparam, delete, insert, select, update
 
 from backend.adapters.sql import schema
 from backend.adapters.sql.codec import (
@@ -16,6 +16,7 @@ from backend.adapters.sql.codec import (
     to_label,
 )
 from backend.adapters.sql.database import Database
+from backend.adapters.sql.prepared import Prepared
 from backend.adapters.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
 from backend.domain.conversation_log import Entry
 from backend.domain.responses import Conversation, Item
@@ -26,13 +27,13 @@ _entry = schema.log_entry
 _item = schema.item
 _sequence = _item.c.sequence
 
-_INSERT = insert(_conversation)
-_FIND = select(_conversation).where(IS_CONVERSATION)
-_SET = update(_conversation).where(IS_CONVERSATION)
-_DELETE = delete(_conversation).where(IS_CONVERSATION, IS_FREE)
-_GROW = update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH)
+_INSERT = Prepared(insert(_conversation))
+_FIND = Prepared(select(_conversation).where(IS_CONVERSATION))
+_SET = Prepared(update(_conversation).where(IS_CONVERSATION))
+_DELETE = Prepared(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
+_GROW = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
 
-_LOG = (
+_log = (
     select(
         _entry.c.position,
         _entry.c.epoch,
@@ -45,21 +46,25 @@ _LOG = (
     .where(_entry.c.conversation_id == bindparam("where_id"))
     .order_by(_entry.c.position)
 )
-_LOG_BELOW = _LOG.where(_entry.c.position < bindparam("where_end"))
+_LOG = Prepared(_log)
+_LOG_BELOW = Prepared(_log.where(_entry.c.position < bindparam("where_end")))
 
-_LABELS = select(_entry.c.turn_id, _entry.c.label).where(
-    _entry.c.conversation_id == bindparam("where_id"), _entry.c.label.is_not(None)
+_LABELS = Prepared(
+    select(_entry.c.turn_id, _entry.c.label).where(
+        _entry.c.conversation_id == bindparam("where_id"), _entry.c.label.is_not(None)
+    )
 )
 
-_ITEMS: Select[Any, Any, Any, Any] = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
+_items: Select[Any, Any, Any, Any] = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
     _item.c.conversation_id == bindparam("where_id")
 )
-_ITEMS_BELOW = _ITEMS.where(_sequence < bindparam("where_place")).order_by(_sequence)
-_FIND_ITEM = _ITEMS.where(_item.c.id == bindparam("where_item_id"))
-_PAGE_UP = _ITEMS.where(_sequence > bindparam("where_place")).order_by(_sequence).limit(bindparam("where_limit"))
-_PAGE_DOWN = (
-    _ITEMS.where(_sequence < bindparam("where_place")).order_by(_sequence.desc()).limit(bindparam("where_limit"))
-)
+_is_above = _sequence > bindparam("where_place")
+_is_below = _sequence < bindparam("where_place")
+_page_size = bindparam("where_limit", type_=Integer)
+_ITEMS_BELOW = Prepared(_items.where(_is_below).order_by(_sequence))
+_FIND_ITEM = Prepared(_items.where(_item.c.id == bindparam("where_item_id")))
+_PAGE_UP = Prepared(_items.where(_is_above).order_by(_sequence).limit(_page_size))
+_PAGE_DOWN = Prepared(_items.where(_is_below).order_by(_sequence.desc()).limit(_page_size))
 
 _BEFORE_ALL = -1
 _BEHIND_ALL = 2**31 - 1
@@ -75,25 +80,21 @@ class SqlConversationStore:
         """Store a new conversation with what it begins with."""
 
         def work(connection: Connection) -> None:
-            connection.execute(_INSERT, conversation_parameters(conversation))
+            _INSERT.change(connection, conversation_parameters(conversation))
             write_rows(connection, conversation.id, entries, items)
 
         await self._database.write(work)
 
     async def find(self, conversation_id: str) -> Conversation | None:
         """Return the conversation, or None."""
-
-        def work(connection: Connection) -> Conversation | None:
-            row = connection.execute(_FIND, {"where_id": conversation_id}).mappings().first()
-            return to_conversation(row) if row is not None else None
-
-        return await self._database.read(work)
+        row = await self._database.find(_FIND, {"where_id": conversation_id})
+        return to_conversation(row) if row is not None else None
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""
 
         def work(connection: Connection) -> None:
-            connection.execute(_SET, {"where_id": conversation_id, "metadata": to_json(metadata)})
+            _SET.change(connection, {"where_id": conversation_id, "metadata": to_json(metadata)})
 
         await self._database.write(work)
 
@@ -101,7 +102,7 @@ class SqlConversationStore:
         """Delete the conversation with its log and items; one that is not there is no error."""
 
         def work(connection: Connection) -> None:
-            if connection.execute(_DELETE, {"where_id": conversation_id}).rowcount:
+            if _DELETE.change(connection, {"where_id": conversation_id}):
                 return
             error = refusal(connection, conversation_id)
             if isinstance(error, TurnRunning):
@@ -120,7 +121,7 @@ class SqlConversationStore:
                 "where_log_length": expected_log_length,
                 "log_length": expected_log_length + len(entries),
             }
-            if not connection.execute(_GROW, growth).rowcount:
+            if not _GROW.change(connection, growth):
                 raise refusal(connection, conversation_id)
             write_rows(connection, conversation_id, entries, items)
 
@@ -134,7 +135,7 @@ class SqlConversationStore:
             parameters["where_end"] = end
 
         def work(connection: Connection) -> tuple[Entry, ...]:
-            return to_entries(conversation_id, connection.execute(query, parameters).all())
+            return to_entries(conversation_id, query.rows(connection, parameters))
 
         return await self._database.read(work)
 
@@ -142,8 +143,8 @@ class SqlConversationStore:
         """Return the label of each turn that has one, by the turn's id."""
 
         def work(connection: Connection) -> Mapping[str, tuple[str, ...]]:
-            rows = connection.execute(_LABELS, {"where_id": conversation_id})
-            return {turn_id: to_label(label) for turn_id, label in rows}
+            rows = _LABELS.rows(connection, {"where_id": conversation_id})
+            return {row["turn_id"]: to_label(row["label"]) for row in rows}
 
         return await self._database.read(work)
 
@@ -176,9 +177,9 @@ class SqlConversationStore:
         return await self._database.read(work)
 
 
-def _read_items(connection: Connection, query: Executable, parameters: Parameters) -> tuple[Item, ...]:
+def _read_items(connection: Connection, query: Prepared, parameters: Parameters) -> tuple[Item, ...]:
     conversation_id = parameters["where_id"]
-    return tuple(to_item(conversation_id, row) for row in connection.execute(query, parameters).mappings())
+    return tuple(to_item(conversation_id, row) for row in query.rows(connection, parameters))
 
 
 def _find_item(connection: Connection, conversation_id: str, item_id: str) -> Item | None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
 from backend.adapters.sql.postgres import PostgresDatabase
+from backend.adapters.sql.prepared import Parameters, Prepared, Row
 from backend.adapters.sql.sqlite import SqliteDatabase
 
 Result = TypeVar("Result")
@@ -31,6 +32,10 @@ class Database(Protocol):
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
         """Which SQL it speaks."""
+        ...
+
+    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+        """Return one row by its key, the shortest of reads: on SQLite it takes less than handing it to a thread."""
         ...
 
     async def read(

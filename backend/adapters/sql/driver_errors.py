@@ -31,7 +31,11 @@ def translated() -> Generator[None]:
     """Raise `Unavailable` and `InvalidRequest` for what a driver says of the world; a defect stays itself."""
     try:
         yield
-    except IntegrityError:
+    except (IntegrityError, sqlite3.IntegrityError):
+        raise
+    except sqlite3.Error as error:
+        if _is_sqlite_away(error):
+            raise Unavailable("The database is not available.", retry_after_seconds=1) from error
         raise
     except DBAPIError as error:
         if _is_bad_text(error):
@@ -50,10 +54,14 @@ def _is_bad_text(error: DBAPIError) -> bool:
 def _is_away(error: DBAPIError) -> bool:
     if error.connection_invalidated or isinstance(error.orig, OSError):
         return True
-    sqlite_code: object = getattr(error.orig, "sqlite_errorcode", None)
-    if isinstance(sqlite_code, int):
-        return sqlite_code & 0xFF in _SQLITE_AWAY
+    if isinstance(error.orig, sqlite3.Error):
+        return _is_sqlite_away(error.orig)
     return _sqlstate(error).startswith(_POSTGRES_AWAY)
+
+
+def _is_sqlite_away(error: BaseException) -> bool:
+    code: object = getattr(error, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & 0xFF in _SQLITE_AWAY
 
 
 def _sqlstate(error: DBAPIError) -> str:

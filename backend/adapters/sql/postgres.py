@@ -8,6 +8,7 @@ from sqlalchemy import URL, Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from backend.adapters.sql.driver_errors import translated
+from backend.adapters.sql.prepared import Parameters, Prepared, Row
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -47,6 +48,10 @@ class PostgresDatabase:
     def dialect(self) -> Literal["sqlite", "postgresql"]:
         """PostgreSQL's."""
         return "postgresql"
+
+    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+        """Return one row by its key."""
+        return await self.read(lambda connection: query.first(connection, parameters))
 
     async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work that changes nothing."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
 from backend.adapters.sql.driver_errors import translated
+from backend.adapters.sql.prepared import Parameters, Prepared, Row, driver_of
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -31,7 +32,7 @@ _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -16000",
+    "PRAGMA cache_size = -2000",
 )
 
 # A checkpoint waits for the disk. Run beside the writer it is in nobody's way; the automatic one, which makes a
@@ -48,17 +49,23 @@ class SqliteDatabase:
             raise ValueError("SQLite needs a file: sqlite+aiosqlite:///path")
         self._path = Path(path)
         plain_url = URL.create("sqlite", database=path)
-        self._reader = _engine(plain_url, "BEGIN", _READERS)
-        self._writer = _engine(plain_url, "BEGIN IMMEDIATE", 1)
+        self._reader = _engine(plain_url, _READERS + 1)
+        self._writer = _engine(plain_url, 1)
+        self._own = threading.local()
+        self._connections: list[Connection] = []
         self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="sqlite-read")
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="sqlite-write")
-        self._file_made = threading.Event()
         self._writes = 0
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
         """SQLite's."""
         return "sqlite"
+
+    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+        """Return one row by its key, read right here: in WAL mode a reader waits for nobody."""
+        with translated():
+            return query.first(self._connection_of(self._reader), parameters)
 
     async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work over a snapshot."""
@@ -86,6 +93,8 @@ class SqliteDatabase:
         """Finish what runs, then close the connections."""
         for executor in (self._reading, self._writing):
             await asyncio.to_thread(executor.shutdown)
+        for connection in self._connections:
+            connection.close()
         for engine in (self._reader, self._writer):
             engine.dispose()
 
@@ -99,19 +108,25 @@ class SqliteDatabase:
             self._reading.submit(self._checkpoint)
 
     def _checkpoint(self) -> None:
-        with self._reader.connect() as connection:
-            driver: Any = connection.connection.driver_connection
-            driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        driver_of(self._connection_of(self._reader)).execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _transact(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
-        if not self._file_made.is_set():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file_made.set()
-        with engine.begin() as connection:
+        connection = self._connection_of(engine)
+        with connection.begin():
+            driver_of(connection).execute("BEGIN IMMEDIATE" if engine is self._writer else "BEGIN")
             return work(connection)
 
+    def _connection_of(self, engine: Engine) -> Connection:
+        """Return the thread's own connection."""
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = self._own.connection = engine.connect()
+            self._connections.append(connection)
+        return connection
 
-def _engine(url: URL, begin: str, pool_size: int) -> Engine:
+
+def _engine(url: URL, pool_size: int) -> Engine:
     engine = create_engine(
         url,
         poolclass=QueuePool,
@@ -121,17 +136,12 @@ def _engine(url: URL, begin: str, pool_size: int) -> Engine:
     )
 
     def configure(dbapi_connection: Any, _record: object) -> None:
-        # The driver's own transactions begin late and deferred; ours are begun below.
+        # The driver's own transactions begin late and deferred.
         dbapi_connection.isolation_level = None
         for pragma in _PRAGMAS:
             dbapi_connection.execute(pragma)
 
-    def begin_transaction(connection: Connection) -> None:
-        driver: Any = connection.connection.driver_connection
-        driver.execute(begin)
-
     event.listen(engine, "connect", configure)
-    event.listen(engine, "begin", begin_transaction)
     return engine
 
 

@@ -15,6 +15,7 @@ from backend.adapters.sql.codec import (
     to_response,
 )
 from backend.adapters.sql.database import Database
+from backend.adapters.sql.prepared import Prepared
 from backend.adapters.sql.writing import (
     HAS_LENGTH,
     IS_CONVERSATION,
@@ -33,27 +34,29 @@ _replica = schema.replica
 _IS_RESPONSE = _response.c.id == bindparam("where_response_id")
 _IS_REPLICA = _replica.c.name == bindparam("where_name")
 
-_INSERT_CONVERSATION = insert(_conversation)
-_TAKE = update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH)
-_GROW = update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
-_FREE = update(_conversation).where(
-    IS_CONVERSATION, _conversation.c.running_response_id == bindparam("where_response_id")
+_INSERT_CONVERSATION = Prepared(insert(_conversation))
+_TAKE = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
+_GROW = Prepared(
+    update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
 )
-_GROW_AND_FREE = _FREE.where(HAS_LENGTH)
+_is_held = _conversation.c.running_response_id == bindparam("where_response_id")
+_FREE = Prepared(update(_conversation).where(IS_CONVERSATION, _is_held))
+_GROW_AND_FREE = Prepared(update(_conversation).where(IS_CONVERSATION, _is_held, HAS_LENGTH))
 
-_INSERT_RESPONSE = insert(_response)
-_FIND = select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted))
-_CHANGE_RUNNING = update(_response).where(_IS_RESPONSE, schema.IS_RUNNING)
-_END_RUNNING = _CHANGE_RUNNING.returning(_response.c.is_deleted)
-_DELETE = delete(_response).where(_IS_RESPONSE)
-_RUNNING = select(_response).where(schema.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
-_ABANDONED = _RUNNING.where(
-    _response.c.replica.not_in(select(_replica.c.name).where(_replica.c.seen_at >= bindparam("where_seen_at")))
-)
+_running = select(_response).where(schema.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
+_change_running = update(_response).where(_IS_RESPONSE, schema.IS_RUNNING)
+_seen = select(_replica.c.name).where(_replica.c.seen_at >= bindparam("where_seen_at"))
+_INSERT_RESPONSE = Prepared(insert(_response))
+_FIND = Prepared(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
+_CHANGE_RUNNING = Prepared(_change_running)
+_END_RUNNING = Prepared(_change_running.returning(_response.c.is_deleted))
+_DELETE = Prepared(delete(_response).where(_IS_RESPONSE))
+_RUNNING = Prepared(_running)
+_ABANDONED = Prepared(_running.where(_response.c.replica.not_in(_seen)))
 
-_BEAT = update(_replica).where(_IS_REPLICA)
-_FIRST_BEAT = insert(_replica)
-_FORGET_REPLICAS = delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at"))
+_BEAT = Prepared(update(_replica).where(_IS_REPLICA))
+_FIRST_BEAT = Prepared(insert(_replica))
+_FORGET_REPLICAS = Prepared(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
 
 # None of these is a turn's to change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata")
@@ -73,7 +76,7 @@ class SqlTurnStore:
         def work(connection: Connection) -> None:
             _take_conversation(connection, turn)
             write_rows(connection, turn.conversation.id, turn.entries, turn.items)
-            connection.execute(_INSERT_RESPONSE, response_parameters(turn.response))
+            _INSERT_RESPONSE.change(connection, response_parameters(turn.response))
 
         await self._database.write(work)
 
@@ -86,7 +89,7 @@ class SqlTurnStore:
         }
 
         def work(connection: Connection) -> None:
-            if not connection.execute(_GROW, growth).rowcount:
+            if not _GROW.change(connection, growth):
                 raise held_by_another()
             write_rows(connection, conversation_id, entries, ())
 
@@ -101,7 +104,7 @@ class SqlTurnStore:
         }
 
         def work(connection: Connection) -> None:
-            connection.execute(_CHANGE_RUNNING, change)
+            _CHANGE_RUNNING.change(connection, change)
 
         await self._database.write(work)
 
@@ -119,20 +122,16 @@ class SqlTurnStore:
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it was deleted."""
-
-        def work(connection: Connection) -> StoredResponse | None:
-            row = connection.execute(_FIND, {"where_response_id": response_id}).mappings().first()
-            return to_response(row) if row is not None else None
-
-        return await self._database.read(work)
+        row = await self._database.find(_FIND, {"where_response_id": response_id})
+        return to_response(row) if row is not None else None
 
     async def delete(self, response_id: str) -> None:
         """Make a response unretrievable; a running one goes on and leaves no response behind."""
 
         def work(connection: Connection) -> None:
             named = {"where_response_id": response_id}
-            if not connection.execute(_CHANGE_RUNNING, {**named, "is_deleted": True}).rowcount:
-                connection.execute(_DELETE, named)
+            if not _CHANGE_RUNNING.change(connection, {**named, "is_deleted": True}):
+                _DELETE.change(connection, named)
 
         await self._database.write(work)
 
@@ -141,10 +140,10 @@ class SqlTurnStore:
 
         def work(connection: Connection) -> tuple[StoredResponse, ...]:
             if alive_since is None:
-                rows = connection.execute(_RUNNING)
+                rows = _RUNNING.rows(connection, {})
             else:
-                rows = connection.execute(_ABANDONED, {"where_seen_at": alive_since})
-            return tuple(to_response(row) for row in rows.mappings())
+                rows = _ABANDONED.rows(connection, {"where_seen_at": alive_since})
+            return tuple(to_response(row) for row in rows)
 
         return await self._database.read(work)
 
@@ -152,10 +151,10 @@ class SqlTurnStore:
         """Record that this replica lives; replicas that fell silent a day ago are forgotten."""
 
         def work(connection: Connection) -> None:
-            if connection.execute(_BEAT, {"where_name": replica, "seen_at": now}).rowcount:
+            if _BEAT.change(connection, {"where_name": replica, "seen_at": now}):
                 return
-            connection.execute(_FORGET_REPLICAS, {"where_seen_at": now - _REPLICA_FORGOTTEN_AFTER})
-            connection.execute(_FIRST_BEAT, {"name": replica, "seen_at": now})
+            _FORGET_REPLICAS.change(connection, {"where_seen_at": now - _REPLICA_FORGOTTEN_AFTER})
+            _FIRST_BEAT.change(connection, {"name": replica, "seen_at": now})
 
         await self._database.write(work)
 
@@ -163,24 +162,24 @@ class SqlTurnStore:
 def _take_conversation(connection: Connection, turn: NewTurn) -> None:
     parameters = conversation_parameters(turn.conversation)
     if turn.expected_log_length is None:
-        connection.execute(_INSERT_CONVERSATION, parameters)
+        _INSERT_CONVERSATION.change(connection, parameters)
         return
     for column in _KEPT_BY_BEGIN:
         del parameters[column]
     parameters["where_id"] = turn.conversation.id
     parameters["where_log_length"] = turn.expected_log_length
-    if not connection.execute(_TAKE, parameters).rowcount:
+    if not _TAKE.change(connection, parameters):
         raise refusal(connection, turn.conversation.id)
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool:
     """Write the end; False when the response had ended. One that was deleted meanwhile goes for good."""
     named = {"where_response_id": response.id}
-    ended = connection.execute(_END_RUNNING, {**named, **finish_parameters(response)}).first()
+    ended = _END_RUNNING.first(connection, {**named, **finish_parameters(response)})
     if ended is None:
         return False
-    if ended.is_deleted:
-        connection.execute(_DELETE, named)
+    if ended["is_deleted"]:
+        _DELETE.change(connection, named)
     return True
 
 
@@ -193,6 +192,6 @@ def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
     if turn.entries:
         position = turn.entries[0].position
         parameters |= {"where_log_length": position, "log_length": position + len(turn.entries)}
-    change = _GROW_AND_FREE if turn.entries else _FREE
-    if not connection.execute(change, parameters).rowcount:
+    statement = _GROW_AND_FREE if turn.entries else _FREE
+    if not statement.change(connection, parameters):
         raise held_by_another()

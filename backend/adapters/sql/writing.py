@@ -1,9 +1,9 @@
 """Statements that the stores of conversations and turns share.
 
-Statements are built once, at import, with bound parameters: building one costs six times what running it does.
 An UPDATE sets the columns that its parameters name; parameters of its WHERE start with `where_`.
 """
 
+import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.adapters.sql import schema
 from backend.adapters.sql.codec import entry_parameters, item_parameters
+from backend.adapters.sql.prepared import Prepared
 from backend.domain.conversation_log import Entry
 from backend.domain.responses import Item
 from shared.errors import Conflict, NotFound, TurnRunning
@@ -22,9 +23,9 @@ IS_CONVERSATION: ColumnElement[bool] = _conversation.c.id == bindparam("where_id
 HAS_LENGTH: ColumnElement[bool] = _conversation.c.log_length == bindparam("where_log_length")
 IS_FREE: ColumnElement[bool] = _conversation.c.running_response_id.is_(None)
 
-_INSERT_ENTRY = insert(schema.log_entry)
-_INSERT_ITEM = insert(schema.item)
-_FIND_ID = select(_conversation.c.id).where(IS_CONVERSATION)
+_INSERT_ENTRY = Prepared(insert(schema.log_entry))
+_INSERT_ITEM = Prepared(insert(schema.item))
+_FIND_ID = Prepared(select(_conversation.c.id).where(IS_CONVERSATION))
 
 
 def write_rows(connection: Connection, conversation_id: str, entries: Sequence[Entry], items: Sequence[Item]) -> None:
@@ -35,14 +36,14 @@ def write_rows(connection: Connection, conversation_id: str, entries: Sequence[E
     """
     with _positions_are_free():
         if entries:
-            connection.execute(_INSERT_ENTRY, entry_parameters(conversation_id, entries))
+            _INSERT_ENTRY.change(connection, *entry_parameters(conversation_id, entries))
         if items:
-            connection.execute(_INSERT_ITEM, item_parameters(conversation_id, items))
+            _INSERT_ITEM.change(connection, *item_parameters(conversation_id, items))
 
 
 def refusal(connection: Connection, conversation_id: str) -> Conflict | NotFound:
     """Say why a guard let nothing through."""
-    if connection.execute(_FIND_ID, {"where_id": conversation_id}).first() is None:
+    if _FIND_ID.first(connection, {"where_id": conversation_id}) is None:
         return NotFound("There is no such conversation.")
     return held_by_another()
 
@@ -56,5 +57,5 @@ def held_by_another() -> TurnRunning:
 def _positions_are_free() -> Generator[None]:
     try:
         yield
-    except IntegrityError as error:
+    except (IntegrityError, sqlite3.IntegrityError) as error:
         raise held_by_another() from error
