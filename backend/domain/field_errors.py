@@ -7,6 +7,7 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from backend.domain.large_numbers import refuse_large_numbers
 from shared.errors import InvalidRequest, UnsupportedValue
 
 NUL = "\x00"
@@ -26,8 +27,10 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     PostgreSQL stores no NUL in a text.
 
     Raises:
-        InvalidRequest: it is something else; `param` names the string with a NUL, or what lies too deep.
+        InvalidRequest: it is something else; `param` names the string with a NUL, the number beyond 64 bits, or
+            what lies too deep.
     """
+    refuse_large_numbers(raw)
     try:
         decoded: Any = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

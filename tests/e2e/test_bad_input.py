@@ -65,6 +65,7 @@ MALFORMED: list[tuple[Body, str | None]] = [
     (tool(name="two words"), "tools[0].name"),
     (tool(name="knowledge_base_search"), "tools[0].name"),
     (tool(parameters="{}"), "tools[0].parameters"),
+    (tool(parameters={"properties": {"n": {"maximum": 2**64}}}), "tools[0].parameters.properties.n.maximum"),
     ({"input": "Hi", "tool_choice": "maybe"}, "tool_choice"),
     ({"input": "Hi", "tool_choice": {"type": "function", "name": "look"}}, "tool_choice.name"),
     ({"input": "Hi", "include": ["everything"]}, "include[0]"),

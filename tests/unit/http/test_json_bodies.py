@@ -18,6 +18,7 @@ NASTY = {
     "NUL in a key": b'{"metadata": {"\\u0000": "y"}}',
     "not a number": b'{"metadata": NaN}',
     "a huge number": b'{"metadata": ' + b"9" * 6000 + b"}",
+    "a number beyond 64 bits": b'{"metadata": 18446744073709551616}',
     "deep arrays": b'{"items": ' + b"[" * 40_000 + b"]" * 40_000 + b"}",
     "arrays as deep as the parser goes": b'{"items": ' + b"[" * 1000 + b"]" * 1000 + b"}",
     "deep objects": b'{"metadata": ' + b'{"a":' * 200 + b"1" + b"}" * 201,
@@ -59,6 +60,13 @@ async def test_the_place_of_a_nul_is_named(user: httpx2.AsyncClient) -> None:
     body = b'{"items": [{"role": "user", "content": [{"type": "input_text", "text": "a\\u0000"}]}]}'
     answer = await user.post("/v1/conversations", content=body, headers=JSON)
     assert answer.json()["error"]["param"] == "items[0].content[0].text"
+
+
+async def test_the_place_of_a_number_beyond_64_bits_is_named(user: httpx2.AsyncClient) -> None:
+    body = b'{"name": "Sums", "topics": ["a", {"b": [1, -9223372036854775809]}], "summary": 1e30}'
+    answer = await user.post("/v1/knowledge_bases", content=body, headers=JSON)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "topics[1].b[1]"
 
 
 JSON_VALUES = st.recursive(

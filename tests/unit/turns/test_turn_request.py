@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from backend.domain.response_object import ResponseFacts, new_body
@@ -127,6 +127,32 @@ def test_a_body_nested_too_deeply_is_refused() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_turn_request(DEEP)
     assert (caught.value.param or "").startswith("tools[0].parameters.a.a")
+
+
+SCHEMA = b'{"input": "x", "tools": [{"type": "function", "name": "f", "parameters": {"enum": [%s, "%s", %s.5]}}]}'
+MEMBER = "tools[0].parameters.enum[0]"
+
+
+@given(number=st.integers() | st.integers(2**63 - 3, 2**64 + 3) | st.integers(-(2**63) - 3, -(2**63) + 3))
+@example(number=2**64)
+@example(number=-(2**63) - 1)
+@example(number=10**4999)
+def test_a_whole_number_arrives_as_it_was_sent_or_is_refused_by_its_name(number: int) -> None:
+    digits = b"%d" % number if abs(number) < 10**4000 else b"1" + b"0" * 4999
+    try:
+        read = parse_turn_request(SCHEMA % (digits, digits, b"1"))
+    except InvalidRequest as error:
+        assert not -(2**63) <= number < 2**64
+        assert error.param == MEMBER
+    else:
+        assert (read.functions[0].parameters or {})["enum"][0] == number
+        assert -(2**63) <= number < 2**64
+
+
+@pytest.mark.parametrize("number", [b"1e30", b"12345678901234567890.5", b"0.1234567890123456789012"])
+def test_numbers_that_are_not_whole_may_have_as_many_digits_as_they_like(number: bytes) -> None:
+    read = parse_turn_request(SCHEMA % (number, b"12345678901234567890123", b"2"))
+    assert (read.functions[0].parameters or {})["enum"] == [float(number), "12345678901234567890123", 2.5]
 
 
 field_names = ["type", "role", "content", "input", "text", "format", "name", "tools", "id", "output", "call_id", "user"]
