@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection, text
 
 from backend.adapters import sql
 from backend.adapters.sql import schema
 from backend.adapters.sql.database import open_database
-from backend.adapters.sql.migrate import migrate
+from backend.adapters.sql.migrate import migrate, migrate_apart, newest_revision
+from backend.adapters.sql.upgrade import SCRIPTS
+from shared.errors import InternalError
 from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores
 
 
@@ -64,3 +68,44 @@ async def test_many_may_migrate_at_once(url: str) -> None:
     await sql_stores(databases[0]).turns.begin(make_turn())
     for database in databases:
         await database.close()
+
+
+async def test_a_child_brings_what_is_missing_and_nothing_twice(url: str) -> None:
+    database = open_database(url)
+    await migrate(database, "0001")
+    stores = sql_stores(database)
+    await stores.turns.begin(make_turn())
+    await migrate_apart(database, url)
+    assert await database.read(_revisions) == [newest_revision()]
+    # A child would fail at this address; none is needed any more.
+    await migrate_apart(database, "postgresql+asyncpg://127.0.0.1:1/nowhere")
+    assert await stores.turns.find("resp_a") == make_turn().response
+    await database.close()
+
+
+async def test_a_child_that_fails_stops_the_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/ballast.db")
+    with pytest.raises(InternalError):
+        await migrate_apart(database, f"sqlite+aiosqlite:///{tmp_path}")
+    assert "Error" in capfd.readouterr().err
+    await database.close()
+
+
+async def test_a_newer_schema_than_ours_is_refused(tmp_path: Path) -> None:
+    """As after a rollback to a release that does not know what a newer one has made."""
+    async with migrated(f"sqlite+aiosqlite:///{tmp_path}/ballast.db") as database:
+        await database.write(_pretend_a_newer_revision)
+        with pytest.raises(CommandError):
+            await migrate(database)
+
+
+def test_the_newest_revision_is_told_without_alembic() -> None:
+    assert ScriptDirectory(str(SCRIPTS)).get_heads() == [newest_revision()]
+
+
+def _revisions(connection: Connection) -> list[str]:
+    return list(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
+
+
+def _pretend_a_newer_revision(connection: Connection) -> None:
+    connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))

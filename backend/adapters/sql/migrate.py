@@ -1,29 +1,62 @@
-"""Bring a database to the newest schema."""
+"""Bring a database to the newest schema.
 
+Alembic and what it loads take more memory than any other library of this service, and most starts find nothing
+to do: it is loaded only where there is something, and by a child where the process lives on.
+"""
+
+import asyncio
+import sys
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, text
 
 from backend.adapters.sql.database import Database
+from shared.errors import InternalError
+from shared.loading import load
 
-_SCRIPTS = Path(__file__).parent / "migrations"
-
-# Any number will do, so long as every replica takes the same one.
-_ADVISORY_LOCK = 7_205_759_403_792_793
+_UPGRADE = "backend.adapters.sql.upgrade"
+_VERSIONS = Path(__file__).parent / "migrations" / "versions"
+_FIND_REVISION = text("SELECT version_num FROM alembic_version")
 
 
 async def migrate(database: Database, revision: str = "head") -> None:
-    """Upgrade in one transaction; any number of processes may try at once, one works and the others wait."""
+    """Upgrade in this process; any number of processes may try at once, one works and the others wait."""
+    if revision != "head" or not await _is_newest(database):
+        await load(f"{_UPGRADE}:upgrade")(database, revision)
 
-    def work(connection: Connection) -> None:
-        if database.dialect == "postgresql":
-            connection.execute(text("SET LOCAL statement_timeout = 0"))
-            connection.execute(text("SET LOCAL lock_timeout = 0"))
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
-        command.upgrade(config, revision)
 
-    await database.write(work, timeout_seconds=None)
+async def migrate_apart(database: Database, url: str) -> None:
+    """Do as `migrate` to the newest schema, in a child that is told `url`, the database's own address.
+
+    Raises:
+        InternalError: the child failed; what it said stands in our own error output.
+    """
+    if not await _is_newest(database):
+        await _run_child(url)
+
+
+def newest_revision() -> str:
+    """Return the number that the name of the newest script begins with."""
+    return max(path.stem.partition("_")[0] for path in _VERSIONS.glob("[0-9]*.py"))
+
+
+async def _is_newest(database: Database) -> bool:
+    def work(connection: Connection) -> bool:
+        if not connection.dialect.has_table(connection, "alembic_version"):
+            return False
+        return connection.execute(_FIND_REVISION).scalars().all() == [newest_revision()]
+
+    return await database.read(work)
+
+
+async def _run_child(url: str) -> None:
+    # Not as an argument, which every user of the machine can see: the address may hold a password.
+    child = await asyncio.create_subprocess_exec(sys.executable, "-m", _UPGRADE, stdin=asyncio.subprocess.PIPE)
+    try:
+        await child.communicate(url.encode())
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode:
+        raise InternalError("The database could not be brought to the newest schema.")
