@@ -7,6 +7,7 @@ import socket
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import structlog
 
@@ -21,6 +22,7 @@ from backend.adapters.http.services import HttpOptions, Services
 from backend.adapters.memory.event_log import MemoryEventLog
 from backend.adapters.memory.stop_signals import MemoryStopSignals
 from backend.adapters.sql.api_keys import SqlApiKeyStore
+from backend.adapters.sql.contact import meet
 from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
 from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
@@ -71,9 +73,14 @@ class Backend:
 
 
 async def migrate_database(settings: Settings) -> None:
-    """Bring the database to the newest schema."""
+    """Bring the database to the newest schema.
+
+    Raises:
+        WrongSetting: its address cannot be used.
+    """
     database = _open_database(settings)
     try:
+        await _meet_database(settings, database)
         await migrate(database)
     finally:
         await database.close()
@@ -83,7 +90,7 @@ async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; then refuse new turns, finish the running ones and return.
 
     Raises:
-        WrongSetting: the address cannot be used.
+        WrongSetting: an address cannot be used: our own, the database's or that of Redis.
     """
     stop = _stop_event()
     if settings.embedding_base_url:
@@ -91,8 +98,9 @@ async def serve(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         database = _open_database(settings)
         stack.push_async_callback(database.close)
+        await _meet_database(settings, database)
         await migrate(database)
-        backend = _build(settings, database, stack)
+        backend = await _build(settings, database, stack)
         await _ensure_admin_key(settings, backend.services.api_keys)
         await backend.recovery.at_start()
         options = HttpOptions(settings.service_token.get_secret_value(), settings.max_body_bytes)
@@ -113,10 +121,10 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
         server.should_exit = True
 
 
-def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
+async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
     clock, secret = SystemClock(), settings.secret.get_secret_value()
     admission, keys = Admission(), SqlApiKeyStore(database)
-    ports = _turn_ports(settings, database, clock, stack)
+    ports = await _turn_ports(settings, database, clock, stack)
     models = ModelCatalogue(ports.chat_shell, clock)
     store = SqlKnowledgeStore(database)
     knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
@@ -141,7 +149,7 @@ def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Bac
     return Backend(services, RecoverTurns(ports, replica, is_only_replica=not settings.redis_url))
 
 
-def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: AsyncExitStack) -> TurnPorts:
+async def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: AsyncExitStack) -> TurnPorts:
     chat_shell = connect_chat_shell(
         settings.chat_shell_url,
         settings.service_token.get_secret_value(),
@@ -149,7 +157,7 @@ def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: Asy
         max_message_bytes=2 * settings.max_body_bytes,
     )
     stack.push_async_callback(chat_shell.close)
-    events, signals = _events_and_signals(settings, stack)
+    events, signals = await _events_and_signals(settings, stack)
     return TurnPorts(
         chat_shell=chat_shell,
         conversations=SqlConversationStore(database),
@@ -161,16 +169,25 @@ def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: Asy
     )
 
 
-def _events_and_signals(settings: Settings, stack: AsyncExitStack) -> tuple[EventLog, StopSignals]:
+async def _events_and_signals(settings: Settings, stack: AsyncExitStack) -> tuple[EventLog, StopSignals]:
     if not settings.redis_url:
         return MemoryEventLog(settings.event_retention_seconds), MemoryStopSignals()
-    client = load("backend.adapters.redis.client:connect")(settings.redis_url)
-    stack.push_async_callback(client.aclose)
+    client = await _connect_redis(settings.redis_url, stack)
     events = load("backend.adapters.redis.event_log:RedisEventLog")(client, settings.event_retention_seconds)
     signals = load("backend.adapters.redis.stop_signals:RedisStopSignals")(client)
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)
     return events, signals
+
+
+async def _connect_redis(url: str, stack: AsyncExitStack) -> Any:
+    try:
+        client = load("backend.adapters.redis.client:connect")(url)
+        stack.push_async_callback(client.aclose)
+        await load("backend.adapters.redis.client:meet")(client, url)
+    except ValueError as error:
+        raise WrongSetting(f"BACKEND_REDIS_URL: {error}") from None
+    return client
 
 
 def _response_services(
@@ -214,6 +231,13 @@ async def _ensure_admin_key(settings: Settings, keys: ApiKeys) -> None:
 def _open_database(settings: Settings) -> Database:
     try:
         return open_database(settings.database_url)
+    except ValueError as error:
+        raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
+
+
+async def _meet_database(settings: Settings, database: Database) -> None:
+    try:
+        await meet(database, settings.database_url)
     except ValueError as error:
         raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
 

@@ -51,6 +51,20 @@ def web_address(value: str) -> str:
     return value
 
 
+def shown_address(address: str) -> str:
+    """Return an address as it may be shown: without user, password and query, whatever stands in these."""
+    scheme, _, rest = address.partition("://")
+    place = rest.rpartition("@")[2].partition("?")[0]
+    return f"{scheme}://{place}"
+
+
+def cause_of(error: BaseException) -> str:
+    """Name what an error began with; its words are left out, for drivers put secrets into them."""
+    while (before := error.__cause__ or error.__context__) and isinstance(before, Exception):
+        error = before
+    return type(error).__name__
+
+
 def _header_value(secret: SecretStr) -> SecretStr:
     text = secret.get_secret_value()
     if not (text.isascii() and text.isprintable() and text == text.strip()):

@@ -22,6 +22,7 @@ from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.ports import free_port
+from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 
 SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai"})
@@ -151,11 +152,21 @@ def keys_seen_by(pair: Pair, admin_key: str) -> int:
 
 
 BACKEND_NEEDS = {"BACKEND_SECRET": SECRET, "SERVICE_TOKEN": SERVICE_TOKEN, "BACKEND_ADMIN_KEY": ADMIN_KEY}
+PASSWORD = "password-of-a-server"
+AWAY = {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": f"postgresql+asyncpg://ann:{PASSWORD}@127.0.0.1:{{free}}/b"}
+AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{free}/b (ConnectionRefusedError)"
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
     ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|migrate]"),
     ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
     ("backend", {**BACKEND_NEEDS, "SERVICE_TOKEN": "", "SERVICE_TOKEN_FILE": "/no/such"}, "SERVICE_TOKEN_FILE: "),
+    ("backend", AWAY, AWAY_COMPLAINT),
+    ("backend migrate", AWAY, AWAY_COMPLAINT),
+    (
+        "backend",
+        {**BACKEND_NEEDS, "BACKEND_REDIS_URL": f"redis://:{PASSWORD}@127.0.0.1:{{free}}/0"},
+        "BACKEND_REDIS_URL: cannot use redis://127.0.0.1:{free}/0 (ConnectionRefusedError)",
+    ),
     (
         "chat_shell",
         {"SERVICE_TOKEN": "t", "CHAT_SHELL_HTTP_PORT": "{taken}", "CHAT_SHELL_GRPC_PORT": "{free}"},
@@ -184,3 +195,15 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
             complaint = [line for line in service.log().splitlines() if not line.startswith("{")]
             assert len(complaint) == 1, service.log()
             assert complaint[0].startswith(words)
+            assert PASSWORD not in service.log()
+
+
+async def test_a_database_that_lets_nobody_in_stops_the_start_with_one_line(
+    launch: Launch, tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    url = postgres_server.url("no_such_database").replace("@", f":{PASSWORD}@")
+    backend = launch("backend", settings={**BACKEND_NEEDS, "BACKEND_DATABASE_URL": url}, directory=tmp_path)
+    assert await asyncio.to_thread(backend.wait_or_kill, 40) == 2
+    shown = f"127.0.0.1:{postgres_server.port}/no_such_database"
+    (complaint,) = backend.log().splitlines()
+    assert complaint == f"BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://{shown} (InvalidCatalogNameError)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.adapters.redis.client import connect
+from backend.adapters.redis.client import connect, meet
 from backend.adapters.redis.event_log import RedisEventLog
 from backend.adapters.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, Unavailable
@@ -101,6 +101,16 @@ async def test_a_second_writer_is_told_so_and_writes_nothing(client: Any, log: R
     assert await read_all(log, "resp_a") == list(make_events(0, 4))
     await other.aclose()
     await late.aclose()
+
+
+async def test_an_address_that_cannot_be_used_is_told_without_its_password(valkey_url: str) -> None:
+    with pytest.raises(ValueError, match="percent-encoded") as caught:
+        connect("redis://:hush/hush@cache:6379/0")
+    assert "hush" not in str(caught.value)
+    locked: Any = connect(valkey_url.replace("://", "://:secret@"))
+    with pytest.raises(ValueError, match=r"cannot use redis://127.0.0.1:\d+/0 \(AuthenticationError\)"):
+        await meet(locked, valkey_url)
+    await locked.aclose()
 
 
 async def test_streams_expire_by_themselves(client: Any) -> None:

@@ -1,6 +1,7 @@
 """What a `Database` promises beyond the stores: transactions, cancellation, translation of errors."""
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.util import await_only
 
 from backend.adapters.sql.aside import compute_aside
+from backend.adapters.sql.contact import meet
 from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
@@ -240,3 +242,16 @@ async def test_appends_through_two_engines_leave_no_gap(url: str) -> None:
         await asyncio.gather(*(append_once(stores[place % 2]) for place in range(16)))
         assert [entry.position for entry in await stores[0].log("conv_a")] == list(range(16))
         assert len(await stores[1].all_items("conv_a", 99)) == 16
+
+
+async def test_a_file_that_is_no_database_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no database, " * 100)
+    for url, cause in (
+        (f"sqlite+aiosqlite:///{path}", "DatabaseError"),
+        (f"sqlite+aiosqlite:///{path}/a.db", "FileExistsError"),
+    ):
+        database = open_database(url)
+        with pytest.raises(ValueError, match=rf"cannot use {re.escape(url)} \({cause}\)"):
+            await meet(database, url)
+        await database.close()

@@ -12,6 +12,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from shared.environment import cause_of, shown_address
 from shared.errors import Unavailable
 
 Result = TypeVar("Result")
@@ -34,16 +35,34 @@ def connect(url: str) -> Redis:
     """
     # The client's own annotations leave its keyword arguments open, here and wherever it is an `Any`.
     pool: Any = Redis
-    return pool.from_url(
-        url,
-        protocol=2,
-        socket_timeout=SOCKET_TIMEOUT_SECONDS,
-        socket_connect_timeout=2.0,
-        health_check_interval=15,
-        max_connections=_MAX_CONNECTIONS,
-        # A connection may have died while idle. Everything we send may be sent twice.
-        retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=2),
-    )
+    try:
+        return pool.from_url(
+            url,
+            protocol=2,
+            socket_timeout=SOCKET_TIMEOUT_SECONDS,
+            socket_connect_timeout=2.0,
+            health_check_interval=15,
+            max_connections=_MAX_CONNECTIONS,
+            # A connection may have died while idle. Everything we send may be sent twice.
+            retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=2),
+        )
+    except ValueError:
+        # Its words may hold a piece of the password, taken for a port.
+        raise ValueError("a Redis address looks like redis://host:6379/0, a password in it percent-encoded") from None
+
+
+async def meet(client: Redis, url: str) -> None:
+    """Ask Redis something as soon as the process starts.
+
+    Raises:
+        ValueError: it is not there, or does not let us in; the text holds neither user nor password.
+    """
+    asked: Any = client
+    try:
+        async with asyncio.timeout(SOCKET_TIMEOUT_SECONDS):
+            await asked.ping()
+    except (RedisError, OSError) as error:
+        raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
 
 
 async def answered(answer: Awaitable[Result]) -> Result:

@@ -7,7 +7,7 @@ import pytest
 
 from backend.settings import Settings as BackendSettings
 from chat_shell.settings import Settings as ChatShellSettings
-from shared.environment import WrongSetting, read_settings
+from shared.environment import WrongSetting, cause_of, read_settings, shown_address
 
 SECRETS = {"SERVICE_TOKEN": "t", "BACKEND_SECRET": "s"}
 
@@ -72,3 +72,26 @@ def test_values_may_come_from_files(tmp_path: Path):
     read = read_settings(BackendSettings, {"BACKEND_SECRET": "s", **files})
     assert read.service_token.get_secret_value() == "from-a-file"
     assert read.database_url == "postgresql+asyncpg://u:hunter2@h/db"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("redis://:secret@cache:6379/0", "redis://cache:6379/0"),
+        ("redis://ann:sec@ret/2@cache:6379/0", "redis://cache:6379/0"),
+        ("postgresql+asyncpg://ann:secret@db/ballast?password=secret", "postgresql+asyncpg://db/ballast"),
+        ("sqlite+aiosqlite:///var/ballast.db", "sqlite+aiosqlite:///var/ballast.db"),
+        ("unix://ann:secret@/run/redis.sock?db=1", "unix:///run/redis.sock"),
+    ],
+)
+def test_an_address_is_shown_without_its_secrets(address: str, shown: str):
+    assert shown_address(address) == shown
+
+
+def test_an_error_is_named_after_what_it_began_with():
+    refused = ConnectionRefusedError("password")
+    error = RuntimeError("password")
+    error.__cause__ = TimeoutError()
+    error.__cause__.__context__ = refused
+    assert cause_of(error) == "ConnectionRefusedError"
+    assert cause_of(refused) == "ConnectionRefusedError"
