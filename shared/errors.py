@@ -22,6 +22,7 @@ BallastError
     ├── ModelRateLimited        429
     ├── ModelQuotaExhausted     429 that waiting does not cure
     ├── ModelAuthenticationFailed   401, 403: our credential, so the operator's concern
+    ├── ModelUnknownToProvider  404: name or address is wrong, so the operator's concern
     ├── ModelRequestRejected    400 and its like
     │   └── ModelContextOverflow
     ├── ModelStalled            no frame for the idle timeout
@@ -161,6 +162,10 @@ class ModelQuotaExhausted(ModelError):
 
 class ModelAuthenticationFailed(ModelError):
     """The provider refuses our credential."""
+
+
+class ModelUnknownToProvider(ModelError):
+    """We offer the model, and its provider does not have it."""
 
 
 class ModelRequestRejected(ModelError):

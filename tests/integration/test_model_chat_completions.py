@@ -29,6 +29,7 @@ from shared.errors import (
     ModelStalled,
     ModelStreamCut,
     ModelUnavailable,
+    ModelUnknownToProvider,
 )
 from shared.models.events import Usage
 from tests.fakes.model_calls import FAR, StandingClock, asked, model_call, tool
@@ -180,7 +181,7 @@ async def _after_some_turns(server: FakeModelServer) -> int:
         (Reply(status=401, body=f"Incorrect API key {KEY}"), ModelAuthenticationFailed),
         (Reply(status=403), ModelAuthenticationFailed),
         (Reply(status=400), ModelRequestRejected),
-        (Reply(status=404), ModelRequestRejected),
+        (Reply(status=404), ModelUnknownToProvider),
         (Reply(status=422), ModelRequestRejected),
         (Reply(status=400, body='{"error": {"code": "context_length_exceeded"}}'), ModelContextOverflow),
         (Reply(status=429, body='{"error": {"code": "insufficient_quota"}}'), ModelQuotaExhausted),

@@ -19,6 +19,7 @@ from shared.errors import (
     ModelRateLimited,
     ModelRequestRejected,
     ModelUnavailable,
+    ModelUnknownToProvider,
 )
 
 MAX_RETRY_AFTER_SECONDS = 86_400.0
@@ -40,6 +41,12 @@ _QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not
 _QUOTA_WORDS = re.compile(
     r"exceeded your current quota|insufficient (?:account )?(?:balance|quota|credits?)"
     r"|credit balance is too low|billing",
+    re.IGNORECASE,
+)
+_UNKNOWN_MODEL_CODES = {"model_not_found", "model_not_available", "deploymentnotfound"}  # OpenAI, Together, Azure
+_UNKNOWN_MODEL_WORDS = re.compile(
+    r"\bmodel:? ?['\"`]?[\w./:@-]*['\"`]? ?(?:(?:does )?not exist|(?:is )?not found)"  # vLLM, Ollama, DeepSeek
+    r"|not a valid model|invalid model|unknown model",  # OpenRouter, Mistral
     re.IGNORECASE,
 )
 _STATUS_OF_TYPE = {
@@ -112,6 +119,9 @@ def _seconds_until(value: str, now: datetime) -> float | None:
 
 
 def _classify(status: int, codes: set[str], message: str, wait: float | None) -> ModelError:
+    if _names_unknown_model(status, codes, message):
+        # A wrong base URL looks the same, and is mended in the same place.
+        return ModelUnknownToProvider(f"the model's provider does not know the configured model (status {status})")
     if status in (401, 403):
         return ModelAuthenticationFailed(f"the model's provider refuses the configured credential (status {status})")
     if codes & _QUOTA_CODES or status == 402:
@@ -126,6 +136,11 @@ def _classify(status: int, codes: set[str], message: str, wait: float | None) ->
     if status >= 400:
         return ModelRequestRejected(f"the model's provider rejected the request (status {status})")
     return ModelProtocolViolated(f"the model's provider answered with something else (status {status})")
+
+
+def _names_unknown_model(status: int, codes: set[str], message: str) -> bool:
+    in_words = status == 400 and _UNKNOWN_MODEL_WORDS.search(message) is not None
+    return status == 404 or in_words or bool(codes & _UNKNOWN_MODEL_CODES)
 
 
 def _too_many(message: str, wait: float | None) -> ModelError:

@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from chat_shell.adapters.models.provider_errors import error_of_response, refused_field, retry_after_seconds
+from chat_shell.adapters.models.provider_errors import (
+    error_of_frame,
+    error_of_response,
+    refused_field,
+    retry_after_seconds,
+)
 from shared.errors import (
     ModelAuthenticationFailed,
     ModelContextOverflow,
@@ -15,6 +20,7 @@ from shared.errors import (
     ModelRateLimited,
     ModelRequestRejected,
     ModelUnavailable,
+    ModelUnknownToProvider,
 )
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
@@ -39,7 +45,8 @@ def body(message: str = "", code: str | int | None = None, kind: str | None = No
         (401, body("wrong key"), ModelAuthenticationFailed),
         (403, b"", ModelAuthenticationFailed),
         (400, body("bad"), ModelRequestRejected),
-        (404, b"not found", ModelRequestRejected),
+        (404, b"not found", ModelUnknownToProvider),
+        (403, body("no access", code="model_not_found"), ModelUnknownToProvider),
         (413, b"", ModelRequestRejected),
         (422, orjson.dumps({"detail": [{"msg": "field required"}]}), ModelRequestRejected),
         (302, b"", ModelProtocolViolated),
@@ -71,6 +78,35 @@ def test_status_to_class(status: int, content: bytes, kind: type[ModelError]):
 @pytest.mark.parametrize("status", [400, 413, 500])
 def test_context_overflow_in_the_words_of_servers(status: int, content: bytes):
     assert type(error_of_response(status, content)) is ModelContextOverflow
+
+
+@pytest.mark.parametrize("status", [400, 404])
+@pytest.mark.parametrize(
+    "content",
+    [
+        body("The model `gpt-9.9` does not exist or you do not have access to it.", code="model_not_found"),
+        body("The model `vendor/big-7b` does not exist.", code=404, kind="NotFoundError"),
+        body("model 'llama9:70b' not found"),
+        orjson.dumps({"error": "model 'llama9' not found"}),
+        body("Model Not Exist", code="invalid_request_error"),
+        body("acme/gpt-9 is not a valid model ID", code=400),
+        body("Invalid model: mistral-9", kind="invalid_model"),
+    ],
+)
+def test_an_unknown_model_in_the_words_of_servers(status: int, content: bytes):
+    assert type(error_of_response(status, content)) is ModelUnknownToProvider
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["temperature is not supported by this model", "The model said: tool_call_id 'x' not found", "No such image"],
+)
+def test_other_complaints_are_not_about_the_model(message: str):
+    assert type(error_of_response(400, body(message))) is ModelRequestRejected
+
+
+def test_an_unknown_model_inside_a_stream():
+    assert type(error_of_frame({"error": {"type": "not_found_error", "message": "x"}})) is ModelUnknownToProvider
 
 
 def test_a_rate_limit_that_speaks_of_quota_but_says_when_to_come_back():

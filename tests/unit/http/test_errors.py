@@ -34,6 +34,7 @@ EXPECTED = {
     "ModelRateLimited": 429,
     "ModelQuotaExhausted": 429,
     "ModelAuthenticationFailed": 502,
+    "ModelUnknownToProvider": 502,
     "ModelRequestRejected": 400,
     "ModelContextOverflow": 400,
     "ModelStalled": 504,
