@@ -1,7 +1,23 @@
-"""Retention in the memory event log."""
+"""Retention in the memory event log, and how little an ended log takes."""
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from backend.adapters.memory.event_log import MemoryEventLog
-from tests.contract.event_cases import ManualTimer, make_events, read_all
+from backend.adapters.memory.packing import pack, unpack
+from backend.domain.response_events import LoggedEvent, encode_event
+from shared.errors import InternalError
+from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
+
+
+async def ended(log: MemoryEventLog, response_id: str, count: int = 2) -> None:
+    await log.append(response_id, make_events(0, count))
+    await log.close(response_id)
 
 
 async def test_events_go_when_their_retention_ends() -> None:
@@ -10,19 +26,99 @@ async def test_events_go_when_their_retention_ends() -> None:
     await log.append("resp_a", make_events(0, 2))
     assert timer.calls == []
     await log.close("resp_a")
+    assert [seconds for seconds, *_ in timer.calls] == [10.0]
+    timer.fire()
     assert [seconds for seconds, *_ in timer.calls] == [600.0]
     assert await read_all(log, "resp_a") == list(make_events(0, 2))
     timer.fire()
     assert not await log.exists("resp_a")
     assert await read_all(log, "resp_a") == []
+    assert timer.calls == []
 
 
-async def test_a_dropped_log_leaves_no_timer_for_its_successor() -> None:
+async def test_logs_that_end_together_go_together_and_later_ones_later() -> None:
     timer = ManualTimer()
     log = MemoryEventLog(600.0, timer)
-    await log.append("resp_a", make_events(0, 1))
-    await log.close("resp_a")
+    await ended(log, "resp_a")
+    await ended(log, "resp_b")
+    assert len(timer.calls) == 1
+    timer.fire()
+    await ended(log, "resp_c")
+    timer.fire()
+    kept = [response_id for response_id in ("resp_a", "resp_b", "resp_c") if await log.exists(response_id)]
+    assert kept == ["resp_c"]
+
+
+async def test_a_dropped_log_takes_no_successor_with_it() -> None:
+    timer = ManualTimer()
+    log = MemoryEventLog(600.0, timer)
+    await ended(log, "resp_a")
     await log.drop("resp_a")
     await log.append("resp_a", make_events(0, 1))
     timer.fire()
+    timer.fire()
     assert await log.exists("resp_a")
+
+
+async def test_nothing_comes_behind_the_last_event() -> None:
+    log = MemoryEventLog(600.0, ManualTimer())
+    await ended(log, "resp_a")
+    with pytest.raises(InternalError):
+        await log.append("resp_a", make_events(2, 1))
+    assert await read_all(log, "resp_a") == list(make_events(0, 2))
+
+
+async def test_dropping_an_ended_log_ends_who_still_reads_it() -> None:
+    log = MemoryEventLog(600.0, ManualTimer())
+    await log.append("resp_a", make_events(0, 2))
+    async with aclosing(reading(log, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 2)
+        await log.append("resp_a", make_events(2, 3))
+        await log.close("resp_a")
+        await log.drop("resp_a")
+        assert [batch async for batch in batches] == []
+
+
+async def test_a_slow_reader_gets_what_came_with_the_end() -> None:
+    log = MemoryEventLog(600.0, ManualTimer())
+    await log.append("resp_a", make_events(0, 2))
+    async with aclosing(reading(log, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 2)
+        waiting = asyncio.ensure_future(anext(batches))
+        await log.append("resp_a", make_events(2, 3))
+        await log.close("resp_a")
+        assert await waiting == make_events(2, 3)
+        assert [batch async for batch in batches] == []
+
+
+def test_an_ended_answer_takes_little_more_than_its_text_and_ids() -> None:
+    """The dictionary knows what all answers share; without it the same events take 270 bytes."""
+    item: dict[str, Any] = {
+        "type": "message",
+        "id": "msg_4be1a7",
+        "status": "in_progress",
+        "role": "assistant",
+        "content": [],
+    }
+    place = {"item_id": "msg_4be1a7", "output_index": 0, "content_index": 0}
+    part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+    drafts: list[dict[str, Any]] = [
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.content_part.added", **place, "part": part},
+        {"type": "response.output_text.delta", **place, "delta": "Within five minutes.", "logprobs": []},
+        {"type": "response.output_text.done", **place, "text": "Within five minutes.", "logprobs": []},
+        {"type": "response.content_part.done", **place, "part": {**part, "text": "Within five minutes."}},
+    ]
+    events = [encode_event({**draft, "sequence_number": number}) for number, draft in enumerate(drafts)]
+    assert len(pack(events)) < 200
+
+
+@given(
+    st.lists(st.tuples(st.text("abc._", min_size=1), st.binary().filter(lambda body: b"\n" not in body)), min_size=1),
+    st.integers(0, 5),
+)
+def test_what_is_packed_is_unpacked_as_it_was(written: list[tuple[str, bytes]], first: int) -> None:
+    events = tuple(
+        LoggedEvent(sequence_number=number, type=kind, body=body) for number, (kind, body) in enumerate(written)
+    )
+    assert unpack(pack(events), first) == events[first:]
