@@ -7,7 +7,7 @@ import socket
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -27,12 +27,13 @@ from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
 from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate
+from backend.adapters.sql.migrate import migrate, migrate_apart
 from backend.adapters.sql.turns import SqlTurnStore
 from backend.adapters.telemetry.observer import LoggingTurnObserver
 from backend.adapters.telemetry.retrieval import TimedRetrieval
 from backend.ports.events import EventLog, StopSignals
 from backend.ports.identity import Clock
+from backend.ports.readiness import Presence
 from backend.services.admission import Admission
 from backend.services.api_keys import ApiKeys
 from backend.services.authenticate import Authenticate
@@ -72,6 +73,14 @@ class Backend:
     recovery: RecoverTurns
 
 
+class EventStore(NamedTuple):
+    """Where events and signals go, and who watches it; nobody where it is in this process."""
+
+    events: EventLog
+    signals: StopSignals
+    presence: Presence | None
+
+
 async def migrate_database(settings: Settings) -> None:
     """Bring the database to the newest schema.
 
@@ -99,7 +108,7 @@ async def serve(settings: Settings) -> None:
         database = _open_database(settings)
         stack.push_async_callback(database.close)
         await _meet_database(settings, database)
-        await migrate(database)
+        await migrate_apart(database, settings.database_url)
         backend = await _build(settings, database, stack)
         await _ensure_admin_key(settings, backend.services.api_keys)
         await backend.recovery.at_start()
@@ -123,8 +132,9 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
 
 async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
     clock, secret = SystemClock(), settings.secret.get_secret_value()
-    admission, keys = Admission(), SqlApiKeyStore(database)
-    ports = await _turn_ports(settings, database, clock, stack)
+    event_store = await _event_store(settings, stack)
+    admission, keys = Admission(event_store.presence), SqlApiKeyStore(database)
+    ports = _turn_ports(settings, database, event_store, clock, stack)
     models = ModelCatalogue(ports.chat_shell, clock)
     store = SqlKnowledgeStore(database)
     knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
@@ -149,7 +159,9 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     return Backend(services, RecoverTurns(ports, replica, is_only_replica=not settings.redis_url))
 
 
-async def _turn_ports(settings: Settings, database: Database, clock: Clock, stack: AsyncExitStack) -> TurnPorts:
+def _turn_ports(
+    settings: Settings, database: Database, store: EventStore, clock: Clock, stack: AsyncExitStack
+) -> TurnPorts:
     chat_shell = connect_chat_shell(
         settings.chat_shell_url,
         settings.service_token.get_secret_value(),
@@ -157,27 +169,27 @@ async def _turn_ports(settings: Settings, database: Database, clock: Clock, stac
         max_message_bytes=2 * settings.max_body_bytes,
     )
     stack.push_async_callback(chat_shell.close)
-    events, signals = await _events_and_signals(settings, stack)
     return TurnPorts(
         chat_shell=chat_shell,
         conversations=SqlConversationStore(database),
         turns=SqlTurnStore(database),
-        events=events,
-        signals=signals,
+        events=store.events,
+        signals=store.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
     )
 
 
-async def _events_and_signals(settings: Settings, stack: AsyncExitStack) -> tuple[EventLog, StopSignals]:
+async def _event_store(settings: Settings, stack: AsyncExitStack) -> EventStore:
     if not settings.redis_url:
-        return MemoryEventLog(settings.event_retention_seconds), MemoryStopSignals()
+        return EventStore(MemoryEventLog(settings.event_retention_seconds), MemoryStopSignals(), None)
     client = await _connect_redis(settings.redis_url, stack)
     events = load("backend.adapters.redis.event_log:RedisEventLog")(client, settings.event_retention_seconds)
     signals = load("backend.adapters.redis.stop_signals:RedisStopSignals")(client)
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)
-    return events, signals
+    presence = await stack.enter_async_context(load("backend.adapters.redis.presence:watching")(client))
+    return EventStore(events, signals, presence)
 
 
 async def _connect_redis(url: str, stack: AsyncExitStack) -> Any:

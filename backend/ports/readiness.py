@@ -1,4 +1,4 @@
-"""What must answer for this process to be ready."""
+"""What this process depends on, and whether it is there."""
 
 from typing import Protocol
 
@@ -12,4 +12,13 @@ class Probe(Protocol):
         Raises:
             Unavailable: it does not answer. Retryable.
         """
+        ...
+
+
+class Presence(Protocol):
+    """A part that is watched all the time."""
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it has been silent for so long that nothing which needs it should be begun; costs nothing to ask."""
         ...

@@ -29,6 +29,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+AWAY_EVENTS = {"database": "ok", "event_store": "away"}
+
 
 @pytest.fixture(scope="module")
 def mortal_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Pair:
@@ -199,6 +201,29 @@ async def test_a_killed_valkey_costs_at_most_the_turn(
     assert rest[-1]["response"] == stored
     assert (stored["status"], text_of(stored)) == ("completed", "Half an answer")
     assert after["status"] == "completed"
+
+
+async def test_while_valkey_is_away_new_turns_are_refused_and_the_rest_goes_on(
+    pairs: Pairs, large_model: FakeModelControl, fragile_valkey: ValkeyServer
+) -> None:
+    await large_model.script(Reply(text=("First.",)), Reply(text=("Second.",)))
+    async with bare_client(pairs.get(LARGE), "survivor") as client:
+        conversation = await new_conversation(client)
+        first = await turn(client, "One", conversation=conversation)
+        fragile_valkey.kill()
+        while (await client.get("/readyz")).json() != {"status": "ok", "components": AWAY_EVENTS}:
+            continue
+        for fields in ({}, {"stream": True}, {"background": True}):
+            refused = await client.post("/v1/responses", json={"input": "?", "conversation": conversation, **fields})
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert refused.json()["error"]["message"] == "The event store is not available."
+            assert "x-should-retry" not in refused.headers
+        assert (await client.get(f"/v1/responses/{first['id']}")).json() == first
+        assert len(await items_of(client, conversation)) == 2
+        fragile_valkey.start()
+        while (await client.get("/readyz")).json()["components"] == AWAY_EVENTS:
+            continue
+        assert text_of(await turn(client, "Two", conversation=conversation)) == "Second."
 
 
 async def test_a_killed_postgres_is_waited_for(

@@ -19,7 +19,7 @@ from backend.services.readiness import Readiness
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
 from tests.fakes.openai_house import TurnHouse
-from tests.fakes.probe import FakeProbe
+from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -39,11 +39,12 @@ class FakeHouse:
     chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
     probe: FakeProbe = field(default_factory=FakeProbe)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
-    admission: Admission = field(default_factory=Admission)
+    event_store: FakePresence = field(default_factory=FakePresence)
     max_body_bytes: int = 100_000
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
+        self.admission = Admission(self.event_store)
         self.turns = TurnHouse(
             chat_shell=self.chat_shell,
             state=self.state,

@@ -1,4 +1,4 @@
-"""A part that answers a ping, or does not."""
+"""Parts that answer, or do not."""
 
 from shared.errors import Unavailable
 
@@ -13,3 +13,10 @@ class FakeProbe:
         """Answer, or raise."""
         if self.away:
             raise Unavailable("The database does not answer.")
+
+
+class FakePresence:
+    """Is there until it is set to be away."""
+
+    def __init__(self, *, is_away: bool = False) -> None:
+        self.is_away = is_away

@@ -9,6 +9,7 @@ import pytest
 
 from backend.adapters.redis.client import connect, meet
 from backend.adapters.redis.event_log import RedisEventLog
+from backend.adapters.redis.presence import RedisPresence
 from backend.adapters.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
@@ -74,6 +75,49 @@ async def test_redis_that_stays_away_is_a_clear_error(
         finally:
             valkey_server.restart()
     assert not await impatient.exists("resp_c")
+
+
+async def test_who_opens_a_log_does_not_wait_as_long_as_who_goes_on(valkey_server: ValkeyServer, client: Any) -> None:
+    log = RedisEventLog(client, 600.0, patience_seconds=3600.0, opening_seconds=0.05)
+    await log.append("resp_a", make_events(0, 1))
+    valkey_server.kill()
+    try:
+        await log.append("resp_a", make_events(1, 1))
+        with pytest.raises(Unavailable):
+            await log.append("resp_b", make_events(0, 1))
+        with pytest.raises(Unavailable):
+            await log.close("resp_b")
+    finally:
+        valkey_server.restart()
+    await log.close("resp_a")
+    assert await read_all(log, "resp_a") == list(make_events(0, 2))
+    assert not await log.exists("resp_b")
+    await log.aclose()
+
+
+async def test_a_log_that_was_given_up_on_its_way_leaves_nothing(client: Any) -> None:
+    """Its writer gave up just as Redis took the first events."""
+    log = RedisEventLog(client, 600.0, opening_seconds=0.0)
+    with pytest.raises(Unavailable):
+        await log.append("resp_a", make_events(0, 1))
+    await log.close("resp_b")  # which is written behind what was under way
+    assert not await log.exists("resp_a")
+    await log.aclose()
+
+
+async def test_silence_counts_after_a_while_and_ends_with_an_answer(valkey_server: ValkeyServer, client: Any) -> None:
+    presence = RedisPresence(client, interval_seconds=0.01, away_after_seconds=0.05)
+    watching = asyncio.create_task(presence.watch())
+    async with asyncio.timeout(30):
+        await client.ping()
+        assert not presence.is_away
+        valkey_server.kill()
+        while not presence.is_away:  # noqa: ASYNC110 -- it tells nobody
+            await asyncio.sleep(0)
+        valkey_server.restart()
+        while presence.is_away:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    watching.cancel()
 
 
 async def test_events_that_redis_lost_are_an_error_for_writer_and_reader(client: Any, log: RedisEventLog) -> None:

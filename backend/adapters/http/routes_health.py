@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from backend.adapters.http.json_body import new_router
 from backend.adapters.http.services import ServicesDep
+from backend.services.readiness import State
 
 router = new_router("Health")
 
@@ -16,6 +17,12 @@ class Health(BaseModel):
     status: str = "ok"
 
 
+class Ready(Health):
+    """New calls are welcome; some may be refused for what is away."""
+
+    components: dict[str, State]
+
+
 @router.get("/healthz", summary="Is this process alive?")
 async def alive() -> Health:
     """Answer as long as the event loop turns."""
@@ -23,10 +30,10 @@ async def alive() -> Health:
 
 
 @router.get("/readyz", summary="Should this process get traffic?")
-async def ready(services: ServicesDep) -> Health:
-    """Answer 200 when new turns are taken and the database answers, else 503."""
-    await services.readiness.check()
-    return Health()
+async def ready(services: ServicesDep) -> Ready:
+    """Answer 200 when this process is not shutting down and the database answers, else 503."""
+    components = await services.readiness.check()
+    return Ready(components=components._asdict())
 
 
 @router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)

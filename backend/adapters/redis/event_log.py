@@ -22,6 +22,7 @@ from shared.errors import Unavailable
 
 _ENTRIES_PER_READ = 64
 _PAUSE_SECONDS = 0.2
+_ANSWER_SECONDS = 1.0
 
 Entries = list[tuple[str, dict[bytes, bytes]]]
 
@@ -30,14 +31,22 @@ class RedisEventLog:
     """Keeps events in streams that expire: `retention_seconds` after their end, `open_seconds` after the last write.
 
     `append` returns before Redis has the events, except for the first ones of a response; a failed write is
-    raised by the next `append` or by `close`. Redis may be away for `patience_seconds`.
+    raised by the next `append` or by `close`. Redis may be away for `patience_seconds`; the first events of a
+    response wait for `opening_seconds` only, because nobody has read anything of it yet.
     """
 
     def __init__(
-        self, client: Redis, retention_seconds: float, *, open_seconds: float = 3600.0, patience_seconds: float = 10.0
+        self,
+        client: Redis,
+        retention_seconds: float,
+        *,
+        open_seconds: float = 3600.0,
+        patience_seconds: float = 10.0,
+        opening_seconds: float = 2.0,
     ) -> None:
         self._client: Any = client
         self._patience_seconds = patience_seconds
+        self._opening_seconds = opening_seconds
         self._open_seconds = open_seconds
         self._outbox = Outbox(client, Lifetimes(retention_seconds, open_seconds, patience_seconds))
 
@@ -55,8 +64,8 @@ class RedisEventLog:
             return
         writer.add(events)
         self._outbox.flush_soon(writer)
-        while writer.must_wait:
-            await writer.flushed.wait()
+        if writer.must_wait:
+            await self._wait_for_room(writer)
         _raise_failure(writer)
 
     async def close(self, response_id: str) -> None:
@@ -100,7 +109,8 @@ class RedisEventLog:
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
         with translated():
-            return await self._has(stream_key(response_id))
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._has(stream_key(response_id))
 
     async def drop(self, response_id: str) -> None:
         """Forget the events now; readers see an end first."""
@@ -120,6 +130,14 @@ class RedisEventLog:
     async def aclose(self) -> None:
         """Stop the writing task; the client is the caller's."""
         await self._outbox.close()
+
+    async def _wait_for_room(self, writer: Writer) -> None:
+        try:
+            async with asyncio.timeout(None if writer.has_written else self._opening_seconds):
+                while writer.must_wait:
+                    await writer.flushed.wait()
+        except TimeoutError:
+            writer.fail(away())
 
     async def _next_entries(self, response_id: str, cursor: str) -> Entries | None:
         """Wait for entries behind the cursor; empty when none came for a while, None when there is no log any more."""

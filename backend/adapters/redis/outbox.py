@@ -87,8 +87,7 @@ class Outbox:
 
     async def _write(self, flushes: Sequence[Flush]) -> None:
         try:
-            answers = await self._send_patiently(flushes)
-            for flush, answer in zip(flushes, answers, strict=True):
+            for flush, answer in await self._send_patiently(flushes):
                 await self._judge(flush, answer)
         except (Unavailable, RedisError) as error:
             failure = error if isinstance(error, Unavailable) else away()
@@ -97,14 +96,15 @@ class Outbox:
         for flush in flushes:
             flush.settle()
 
-    async def _send_patiently(self, flushes: Sequence[Flush]) -> Sequence[Any]:
-        """Send until it is answered; every command may be sent again."""
+    async def _send_patiently(self, flushes: Sequence[Flush]) -> Sequence[tuple[Flush, Any]]:
+        """Send until it is answered; every command may be sent again, but for a response that was given up."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self._lifetimes.patience_seconds
         pause_seconds = _FIRST_PAUSE_SECONDS
         while True:
+            wanted = [flush for flush in flushes if flush.writer.failure is None]
             try:
-                return await self._send(flushes)
+                return list(zip(wanted, await self._send(wanted), strict=True))
             except AWAY as error:
                 if loop.time() >= give_up_at:
                     raise away() from error
@@ -139,7 +139,9 @@ class Outbox:
     async def _judge(self, flush: Flush, answer: Any) -> None:
         """Tell repeated writes and dropped streams, which are fine, from lost streams and a second writer."""
         writer = flush.writer
-        if isinstance(answer, ResponseError) and _REPEATED in str(answer):
+        if writer.failure is not None:
+            await self._forget_stream(writer.response_id)
+        elif isinstance(answer, ResponseError) and _REPEATED in str(answer):
             if await self._newest_id(writer.response_id) != flush.last_id:
                 writer.failure = Conflict("Somebody else has written the events of this response.")
         elif isinstance(answer, Exception):
@@ -155,6 +157,11 @@ class Outbox:
                 self._client.xrevrange(stream_key(response_id), count=1)
             )
         return newest[0][0].decode() if newest else None
+
+    async def _forget_stream(self, response_id: str) -> None:
+        """Delete what was written of a response that was given up meanwhile: its end will never come."""
+        with translated():
+            await answered(self._client.delete(stream_key(response_id)))
 
     async def _was_dropped(self, response_id: str) -> bool:
         with translated():

@@ -6,9 +6,9 @@ from tests.fakes.http_door import FakeHouse
 
 
 async def test_alive_and_ready_need_no_key(stranger: httpx2.AsyncClient) -> None:
-    for address in ("/healthz", "/readyz"):
+    for address, more in (("/healthz", {}), ("/readyz", {"components": {"database": "ok", "event_store": "ok"}})):
         answer = await stranger.get(address)
-        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+        assert (answer.status_code, answer.json()) == (200, {"status": "ok", **more})
 
 
 async def test_draining_is_not_ready_and_still_alive(stranger: httpx2.AsyncClient, house: FakeHouse) -> None:
@@ -29,6 +29,14 @@ async def test_without_its_database_it_is_not_ready(stranger: httpx2.AsyncClient
 async def test_without_chat_shell_it_stays_ready(stranger: httpx2.AsyncClient, house: FakeHouse) -> None:
     house.chat_shell.away = True
     assert (await stranger.get("/readyz")).status_code == 200
+
+
+async def test_without_its_event_store_it_stays_ready_and_says_so(
+    stranger: httpx2.AsyncClient, house: FakeHouse
+) -> None:
+    house.event_store.is_away = True
+    answer = await stranger.get("/readyz")
+    assert (answer.status_code, answer.json()["components"]) == (200, {"database": "ok", "event_store": "away"})
 
 
 async def test_metrics_are_in_the_text_format(stranger: httpx2.AsyncClient) -> None:

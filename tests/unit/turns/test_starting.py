@@ -9,12 +9,14 @@ from backend.domain.conversation_log import EntryKind
 from backend.domain.knowledge import KnowledgeBase, MemberRole
 from backend.domain.tickets import verify_ticket
 from backend.ports.dynamic_blocks import TurnFacts
+from backend.services.admission import Admission
 from shared.errors import Draining, InvalidRequest, NotFound, TurnRunning, Unavailable, UnknownModel
 from shared.models.execution import AccessMode, DynamicBlock, NamedToolChoice, ReasoningEffort
 from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, SECRET, TurnHouse, open_house
+from tests.fakes.probe import FakePresence
 from tests.unit.turns.samples import NOW
 
 SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
@@ -54,6 +56,20 @@ async def test_the_first_request_is_stored_before_it_is_sent() -> None:
         ]
         gate.set()
         await running.ended()
+
+
+async def test_without_an_event_store_no_turn_begins_and_running_ones_go_on() -> None:
+    gate, event_store = asyncio.Event(), FakePresence()
+    async with open_house([gate, *answer("Hello.")], admission=Admission(event_store)) as house:
+        running = await house.start()
+        event_store.is_away = True
+        with pytest.raises(Unavailable) as caught:
+            await house.start()
+        assert (caught.value.retry_after_seconds, list(house.state.responses)) == (1, [running.response.id])
+        gate.set()
+        assert (await running.ended()).status == "completed"
+        event_store.is_away = False
+        assert (await house.ask()).status == "completed"
 
 
 async def test_the_request_carries_the_message_without_its_suffix() -> None:
