@@ -50,6 +50,8 @@ class LoggingTurnObserver:
         error: dict[str, Any] = response.body.get("error") or {}
         log.info(
             LogEvent.TURN_FINISHED,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
             outcome=response.status.value,
             error_type=error.get("type"),
             usage=response.body.get("usage"),
