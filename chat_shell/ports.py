@@ -127,8 +127,15 @@ class KnowledgePage(Value):
     next_offset: int | None
 
 
+class Claim(Value):
+    """For which turn knowledge is asked: its signed ticket, and the request id by which both logs tell of it."""
+
+    ticket: str
+    request_id: str
+
+
 class Knowledge(Protocol):
-    """Retrieval through the backend, with the turn's ticket; it works the access out again each time.
+    """Retrieval through the backend, on a turn's claim; it works the access out again each time.
 
     Every method raises:
         PermissionDenied: a base that is not in the ticket, or text that this user may not read.
@@ -137,16 +144,16 @@ class Knowledge(Protocol):
     """
 
     async def search(
-        self, ticket: str, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
+        self, claim: Claim, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
     ) -> KnowledgeAnswer:
         """Search; a small base (at most `whole_below_tokens`) comes whole, in document order."""
         ...
 
-    async def list_documents(self, ticket: str, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
+    async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
         """List the documents, ordered by base and name."""
         ...
 
-    async def read_document(self, ticket: str, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+    async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
         """Read up to `limit` characters of a document's text from `offset`.
 
         Raises:
@@ -168,6 +175,11 @@ class ToolContext(Value):
 
     request: ExecutionRequest
     card: ModelCard
+
+    @property
+    def claim(self) -> Claim:
+        """On which knowledge may be asked for."""
+        return Claim(ticket=self.request.knowledge.ticket, request_id=self.request.request_id)
 
 
 class Tool(Protocol):

@@ -16,6 +16,7 @@ class LogEvent(StrEnum):
     TURN_FINISHED = "Turn finished"
     EPOCH_STARTED = "Epoch started"
     TOOL_CALLED = "Tool called"
+    KNOWLEDGE_SEARCHED = "Knowledge searched"
     SAFE_SUMMARY_COMPLETED = "Safe summary completed"
 
 
@@ -52,12 +53,13 @@ def configure_logging(level: int = logging.INFO) -> None:
 
 def bind_ids(*, request_id: str, conversation_id: str, turn_id: str) -> None:
     """Put a turn's ids on every line that the current task logs from now on."""
-    structlog.contextvars.bind_contextvars(
-        request_id=request_id,
-        conversation_id=conversation_id,
-        turn_id=turn_id,
-        trace_id=trace_id_of(request_id),
-    )
+    structlog.contextvars.bind_contextvars(request_id=request_id, trace_id=trace_id_of(request_id))
+    bind_turn(conversation_id=conversation_id, turn_id=turn_id)
+
+
+def bind_turn(*, conversation_id: str, turn_id: str) -> None:
+    """Do the same with what a request turns out to be about; its own ids are bound already."""
+    structlog.contextvars.bind_contextvars(conversation_id=conversation_id, turn_id=turn_id)
 
 
 def trace_id_of(request_id: str) -> str:

@@ -18,11 +18,14 @@ _PURPOSE = b"ballast knowledge ticket 1\0"
 class Ticket(Value):
     """A turn's claim to knowledge bases. It names them; what its user may do there is looked up at each use.
 
+    `conversation_id` and `turn_id` are for the log.
+
     `max_results` is how many passages the caller wants of a search, None where he leaves it to us.
     """
 
     user_id: str
     tenant: str
+    conversation_id: str
     turn_id: str
     base_ids: tuple[str, ...]
     max_results: int | None

@@ -14,6 +14,7 @@ from backend.ports.identity import Clock
 from backend.ports.knowledge import KnowledgeStore, Retrieval
 from shared.errors import NotFound, PermissionDenied
 from shared.models.execution import AccessMode
+from shared.telemetry import bind_turn
 
 
 class Wanted(NamedTuple):
@@ -108,7 +109,9 @@ class TicketedKnowledge:
         return TextPage(document, text[offset : offset + limit], offset, len(text))
 
     def _verified(self, ticket_text: str) -> Ticket:
-        return verify_ticket(ticket_text, self._secret, self._clock.now())
+        ticket = verify_ticket(ticket_text, self._secret, self._clock.now())
+        bind_turn(conversation_id=ticket.conversation_id, turn_id=ticket.turn_id)
+        return ticket
 
     async def _bindings(self, ticket: Ticket, base_ids: Sequence[str]) -> tuple[Binding, ...]:
         wanted = set(base_ids) or set(ticket.base_ids)

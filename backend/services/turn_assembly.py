@@ -178,6 +178,7 @@ class TurnAssembly:
         ticket = Ticket(
             user_id=draft.caller.user_id,
             tenant=draft.caller.tenant,
+            conversation_id=draft.origin.conversation.id,
             turn_id=draft.response_id,
             base_ids=tuple(base.id for base in scope.bases),
             max_results=draft.request.max_results,

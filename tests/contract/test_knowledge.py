@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from chat_shell.adapters.retrieval.backend import BackendKnowledge
-from chat_shell.ports import Knowledge, KnowledgeAnswer
+from chat_shell.ports import Claim, Knowledge, KnowledgeAnswer
 from shared.errors import (
     BallastError,
     InternalError,
@@ -21,6 +21,7 @@ from shared.models.execution import AccessMode
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 
 TOKEN = "service-token"
+CLAIM = Claim(ticket="ticket", request_id="req_1")
 SHELF = {"kb_a": {"leave.md": "Thirty days.", "紧急.md": "Three months."}}
 STATUS: dict[type[BallastError], int] = {Unauthenticated: 401, PermissionDenied: 403, NotFound: 404}
 
@@ -32,6 +33,7 @@ class InternalApi:
         self._shelf = shelf
         self.override: Callable[[], web.Response] | None = None
         self.requests: list[tuple[str, str, dict[str, Any]]] = []
+        self.request_ids: list[str | None] = []
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -43,6 +45,7 @@ class InternalApi:
     def _guard(self, answer: Callable[[dict[str, Any]], Any]) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.Response:
             body = await request.json()
+            self.request_ids.append(request.headers.get("x-request-id"))
             self.requests.append((request.path, request.headers["Authorization"], body))
             if self.override is not None:
                 return self.override()
@@ -55,7 +58,7 @@ class InternalApi:
 
     async def _search(self, body: dict[str, Any]) -> dict[str, Any]:
         found = await self._shelf.search(
-            body["ticket"],
+            claim_of(body),
             body["query"],
             tuple(body["knowledge_base_ids"]),
             limit=body["limit"],
@@ -65,14 +68,18 @@ class InternalApi:
         return {"access_mode": found.access_mode.value, "whole": found.whole, "data": chunks, "more": 1}
 
     async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
-        listed = await self._shelf.list_documents(body["ticket"], tuple(body["knowledge_base_ids"]))
+        listed = await self._shelf.list_documents(claim_of(body), tuple(body["knowledge_base_ids"]))
         return {"data": [document.model_dump() for document in listed]}
 
     async def _read(self, body: dict[str, Any]) -> dict[str, Any]:
         page = await self._shelf.read_document(
-            body["ticket"], body["file_id"], offset=body["offset"], limit=body["limit"]
+            claim_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
         )
         return page.model_dump()
+
+
+def claim_of(body: dict[str, Any]) -> Claim:
+    return Claim(ticket=body["ticket"], request_id="")
 
 
 @pytest.fixture
@@ -112,7 +119,7 @@ def port(request: pytest.FixtureRequest, shelf: KnowledgeShelf, backend: Backend
 
 
 async def search(knowledge: Knowledge, *base_ids: str) -> KnowledgeAnswer:
-    return await knowledge.search("ticket", "多久", base_ids, limit=1, whole_below_tokens=100)
+    return await knowledge.search(CLAIM, "多久", base_ids, limit=1, whole_below_tokens=100)
 
 
 async def test_a_search_brings_chunks(port: Knowledge):
@@ -129,24 +136,24 @@ async def test_a_restricted_search_brings_nothing(port: Knowledge, shelf: Knowle
 
 
 async def test_documents_are_listed_and_read(port: Knowledge):
-    listed = await port.list_documents("ticket", ("kb_a",))
+    listed = await port.list_documents(CLAIM, ("kb_a",))
     assert [document.filename for document in listed] == ["leave.md", "紧急.md"]
-    page = await port.read_document("ticket", listed[1].file_id, offset=6, limit=3)
+    page = await port.read_document(CLAIM, listed[1].file_id, offset=6, limit=3)
     assert (page.text, page.offset, page.next_offset, page.total_characters) == ("mon", 6, 9, 13)
-    end = await port.read_document("ticket", listed[1].file_id, offset=6, limit=100)
+    end = await port.read_document(CLAIM, listed[1].file_id, offset=6, limit=100)
     assert (end.text, end.next_offset) == ("months.", None)
 
 
 async def test_an_unknown_document_is_not_found(port: Knowledge):
     with pytest.raises(NotFound):
-        await port.read_document("ticket", "doc_other", offset=0, limit=1)
+        await port.read_document(CLAIM, "doc_other", offset=0, limit=1)
 
 
 async def test_a_base_that_is_not_in_the_ticket_is_refused(port: Knowledge):
     with pytest.raises(PermissionDenied):
         await search(port, "kb_a", "kb_x")
     with pytest.raises(PermissionDenied):
-        await port.list_documents("ticket", ("kb_x",))
+        await port.list_documents(CLAIM, ("kb_x",))
 
 
 @pytest.mark.parametrize("error", [Unauthenticated("forged"), Unavailable("down")])
@@ -171,6 +178,21 @@ async def test_the_request_is_as_agreed(backend: BackendKnowledge, api: Internal
             },
         )
     ]
+
+
+async def test_every_request_carries_the_id_of_the_turns_request(backend: BackendKnowledge, api: InternalApi):
+    await search(backend, "kb_a")
+    (document, *_) = await backend.list_documents(CLAIM, ("kb_a",))
+    await backend.read_document(CLAIM, document.file_id, offset=0, limit=1)
+    assert api.request_ids == ["req_1"] * 3
+
+
+@pytest.mark.parametrize("request_id", ["", "two words", "a\r\nx-admin: 1", "é", "x" * 129])
+async def test_an_id_that_no_header_should_hold_is_not_sent(
+    backend: BackendKnowledge, api: InternalApi, request_id: str
+):
+    await backend.list_documents(Claim(ticket="ticket", request_id=request_id), ("kb_a",))
+    assert api.request_ids == [None]
 
 
 @pytest.mark.parametrize("mode", ["", '"access_mode": null, ', '"access_mode": "FULL", ', '"access_mode": ["full"], '])

@@ -38,7 +38,7 @@ async def test_a_turn_can_be_followed_through_both_services(pair: Pair, model: F
         "trace_id": request_id.removeprefix("req_"),
     }
     for service, events in (
-        (pair.backend, ["Turn started", "Epoch started", "Turn finished"]),
+        (pair.backend, ["Turn started", "Epoch started", "Knowledge searched", "Turn finished"]),
         (pair.chat_shell, ["Turn started", "Tool called", "Turn finished"]),
     ):
         lines = lines_of(service, request_id=request_id, turn_id=response["id"])

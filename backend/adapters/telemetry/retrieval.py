@@ -1,11 +1,15 @@
-"""How long searches take."""
+"""How long searches take and how much they bring."""
 
 from collections.abc import Sequence
 
+import structlog
 from prometheus_client import Histogram
 
 from backend.domain.knowledge import Hit
 from backend.ports.knowledge import Retrieval
+from shared.telemetry import LogEvent
+
+log = structlog.get_logger("backend.knowledge")
 
 RETRIEVAL_SECONDS = Histogram(
     "ballast_retrieval_seconds",
@@ -15,7 +19,7 @@ RETRIEVAL_SECONDS = Histogram(
 
 
 class TimedRetrieval:
-    """A `Retrieval` that measures another one."""
+    """A `Retrieval` that measures another one; neither query nor text reaches a line."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
@@ -23,9 +27,14 @@ class TimedRetrieval:
     async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
         """Search and measure."""
         with RETRIEVAL_SECONDS.time():
-            return await self._retrieval.search(base_ids, query, limit)
+            hits = await self._retrieval.search(base_ids, query, limit)
+        log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
+        return hits
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
         """Read whole and measure."""
         with RETRIEVAL_SECONDS.time():
-            return await self._retrieval.everything(base_ids, token_limit)
+            hits = await self._retrieval.everything(base_ids, token_limit)
+        if hits is not None:
+            log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))
+        return hits

@@ -1,5 +1,6 @@
 """Knowledge through the backend's internal HTTP API."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -8,11 +9,14 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from chat_shell.adapters.retrieval.answers import DocumentsAnswer, PageAnswer, SearchAnswer
-from chat_shell.ports import KnowledgeAnswer, KnowledgeDocument, KnowledgePage
+from chat_shell.ports import Claim, KnowledgeAnswer, KnowledgeDocument, KnowledgePage
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unauthenticated, Unavailable
 
 PATH = "/internal/v1/knowledge"
 TIMEOUT_SECONDS = 20.0
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+"""What the backend takes as a request id; anything else is not sent, for it might not even be a header's value."""
 
 _Answer = TypeVar("_Answer", bound=BaseModel)
 
@@ -41,30 +45,29 @@ class BackendKnowledge:
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
 
     async def search(
-        self, ticket: str, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
+        self, claim: Claim, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
     ) -> KnowledgeAnswer:
         """Search; see the port."""
         body = {
-            "ticket": ticket,
             "query": query,
             "knowledge_base_ids": base_ids,
             "limit": limit,
             "whole_below_tokens": whole_below_tokens,
         }
-        return (await self._post("/search", body, SearchAnswer)).value()
+        return (await self._post("/search", claim, body, SearchAnswer)).value()
 
-    async def list_documents(self, ticket: str, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
+    async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
         """List the documents; see the port."""
-        body = {"ticket": ticket, "knowledge_base_ids": base_ids}
-        return (await self._post("/documents", body, DocumentsAnswer)).value()
+        body = {"knowledge_base_ids": base_ids}
+        return (await self._post("/documents", claim, body, DocumentsAnswer)).value()
 
-    async def read_document(self, ticket: str, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+    async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
         """Read a page; see the port."""
-        body = {"ticket": ticket, "file_id": file_id, "offset": offset, "limit": limit}
-        return (await self._post("/read", body, PageAnswer)).value()
+        body = {"file_id": file_id, "offset": offset, "limit": limit}
+        return (await self._post("/read", claim, body, PageAnswer)).value()
 
-    async def _post(self, path: str, body: Mapping[str, Any], shape: type[_Answer]) -> _Answer:
-        status, text = await self._send(path, orjson.dumps(body))
+    async def _post(self, path: str, claim: Claim, body: Mapping[str, Any], shape: type[_Answer]) -> _Answer:
+        status, text = await self._send(path, claim.request_id, orjson.dumps({"ticket": claim.ticket, **body}))
         if status != 200:
             raise _REFUSALS.get(status, Unavailable)(f"the knowledge service answered {status}")
         try:
@@ -73,10 +76,11 @@ class BackendKnowledge:
             # The cause would quote the answer, and with it text of documents.
             raise Unavailable("the knowledge service gave an answer that cannot be read") from None
 
-    async def _send(self, path: str, body: bytes) -> tuple[int, bytes]:
+    async def _send(self, path: str, request_id: str, body: bytes) -> tuple[int, bytes]:
+        ids = {"x-request-id": request_id} if _REQUEST_ID.fullmatch(request_id) else {}
         try:
             async with self._session.post(
-                self._url + path, data=body, headers=self._headers, timeout=self._timeout, allow_redirects=False
+                self._url + path, data=body, headers=self._headers | ids, timeout=self._timeout, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:

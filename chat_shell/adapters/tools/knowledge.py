@@ -73,7 +73,7 @@ class KnowledgeBaseSearch:
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
         answer = await self._knowledge.search(
-            context.request.knowledge.ticket,
+            context.claim,
             wanted.query,
             base_ids,
             limit=SEARCH_CHUNKS,
@@ -105,7 +105,7 @@ class KnowledgeBaseListDocuments:
         base_ids = _bases_in_scope(checked(_ListArguments, arguments).knowledge_base_ids, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
-        listed = await self._knowledge.list_documents(context.request.knowledge.ticket, base_ids)
+        listed = await self._knowledge.list_documents(context.claim, base_ids)
         if not listed:
             return ToolAnswer(text=texts.NO_DOCUMENTS)
         return ToolAnswer(text=_render_listing(listed))
@@ -131,15 +131,14 @@ class KnowledgeBaseReadDocument:
         base_ids = _bases_in_scope(None, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
-        ticket = context.request.knowledge.ticket
-        named = _named(wanted.document, await self._knowledge.list_documents(ticket, base_ids))
+        named = _named(wanted.document, await self._knowledge.list_documents(context.claim, base_ids))
         if len(named) == 0:
             return ToolAnswer(text=texts.NO_SUCH_DOCUMENT, failed=True)
         if len(named) > 1:
             file_ids = ", ".join(document.file_id for document in named)
             return ToolAnswer(text=texts.SEVERAL_SUCH_DOCUMENTS + file_ids, failed=True)
         page = await self._knowledge.read_document(
-            ticket, named[0].file_id, offset=wanted.offset, limit=_page_characters(context.card)
+            context.claim, named[0].file_id, offset=wanted.offset, limit=_page_characters(context.card)
         )
         return ToolAnswer(documents=(_document_of_page(page),))
 

@@ -23,6 +23,7 @@ def ticket_for(
     ticket = Ticket(
         user_id=user_id,
         tenant="default",
+        conversation_id="conv_1",
         turn_id="resp_1",
         base_ids=(members.base_id, *more),
         max_results=max_results,

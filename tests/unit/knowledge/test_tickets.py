@@ -13,6 +13,7 @@ NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 TICKET = Ticket(
     user_id="ann",
     tenant="acme",
+    conversation_id="conv_1",
     turn_id="resp_1",
     base_ids=("kb_b", "kb_a"),
     max_results=3,
