@@ -13,6 +13,7 @@ _OUTSIDE_OF_APP = {
     "asyncpg": ("backend.adapters.sql", "backend.adapters.retrieval"),
     "docx": ("backend.adapters",),
     "fastapi": ("backend.adapters.http", "chat_shell.adapters.http"),
+    "fastapi_offline": ("backend.adapters.http",),
     "google": ("shared.wire", "backend.adapters.chat_shell", "chat_shell.adapters.grpc"),
     "grpc": ("backend.adapters.chat_shell", "chat_shell.adapters.grpc"),
     "grpc_health": ("backend.adapters.chat_shell", "chat_shell.adapters.grpc"),

@@ -1,0 +1,39 @@
+"""The pages about the API: they load nothing from elsewhere, so they work behind a closed network."""
+
+import re
+from urllib.parse import urljoin
+
+import httpx2
+import pytest
+
+LOADED = re.compile(r"""(?:src|href)=["']([^"']+)["']""")
+SPECIFICATION = re.compile(r"""(?:url: |spec-url=)["']([^"']+)["']""")
+FOREIGN = re.compile(r"https?:|[\"']//")
+
+
+@pytest.mark.parametrize(("page", "script"), [("/docs", "swagger-ui-bundle.js"), ("/redoc", "redoc.standalone.js")])
+async def test_a_page_and_all_that_it_loads_come_from_here(
+    stranger: httpx2.AsyncClient, page: str, script: str
+) -> None:
+    html = (await stranger.get(page)).text
+    assert not FOREIGN.search(html)
+    loaded = LOADED.findall(html)
+    assert any(address.endswith(script) for address in loaded)
+    for address in loaded:
+        answer = await stranger.get(urljoin(page, address))
+        assert answer.status_code == 200, address
+        assert len(answer.content) > 1_000
+        kind = {"js": "text/javascript", "css": "text/css", "png": "image/png"}[address.rsplit(".")[-1]]
+        assert answer.headers["content-type"].startswith(kind)
+    (specification,) = SPECIFICATION.findall(html)
+    assert (await stranger.get(urljoin(page, specification))).json()["info"]["title"] == "Ballast"
+
+
+async def test_no_page_asks_a_foreign_server_to_check_the_description(stranger: httpx2.AsyncClient) -> None:
+    assert '"validatorUrl": "none"' in (await stranger.get("/docs")).text
+
+
+@pytest.mark.parametrize("path", ["/docs/static/", "/docs/static/nothing.js", "/docs/static/%2e%2e/core.py"])
+async def test_nothing_but_the_pages_files_is_served(stranger: httpx2.AsyncClient, path: str) -> None:
+    answer = await stranger.get(path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
