@@ -3,22 +3,21 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from backend.adapters.documents.html import read_html
-from backend.adapters.documents.markdown import read_markdown
 from backend.adapters.documents.separate import SeparateReader
-from backend.adapters.documents.text import read_text
 from backend.domain.blocks import Block
 from backend.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
 from shared.errors import InvalidRequest, PayloadTooLarge, UnsupportedValue
+from shared.loading import load
 
 MAX_TEXT_CHARACTERS = 20_000_000
 """More than the longest books; it would be cut into some 12,000 chunks."""
 
-_READERS: Mapping[str, Callable[[bytes], Sequence[Block]]] = {
-    TEXT: read_text,
-    MARKDOWN: read_markdown,
-    HTML: read_html,
+_READERS: Mapping[str, str] = {
+    TEXT: "backend.adapters.documents.text:read_text",
+    MARKDOWN: "backend.adapters.documents.markdown:read_markdown",
+    HTML: "backend.adapters.documents.html:read_html",
 }
+"""Loaded when the first document of their format comes."""
 _READ_APART = (PDF, DOCX)
 
 
@@ -35,10 +34,14 @@ class LibraryDocumentReader:
         """
         if media_type in _READ_APART:
             return _checked(await self._separate.read(body, media_type))
-        read = _READERS.get(media_type)
-        if read is None:
+        if media_type not in _READERS:
             raise UnsupportedValue(f"Documents of type {media_type} are not read.", param="Content-Type")
-        return _checked(await asyncio.to_thread(read, body))
+        return _checked(await asyncio.to_thread(_read, body, media_type))
+
+
+def _read(body: bytes, media_type: str) -> Sequence[Block]:
+    read: Callable[[bytes], Sequence[Block]] = load(_READERS[media_type])
+    return read(body)
 
 
 def _checked(read: Sequence[Block]) -> tuple[Block, ...]:

@@ -10,13 +10,17 @@ from typing import Literal, Protocol, TypeVar
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from backend.adapters.sql.postgres import PostgresDatabase
 from backend.adapters.sql.prepared import Parameters, Prepared, Row
-from backend.adapters.sql.sqlite import SqliteDatabase
+from shared.loading import load
 
 Result = TypeVar("Result")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
+
+_DATABASES = {
+    "sqlite": "backend.adapters.sql.sqlite:SqliteDatabase",
+    "postgresql": "backend.adapters.sql.postgres:PostgresDatabase",
+}
 
 
 class Database(Protocol):
@@ -79,8 +83,7 @@ def open_database(url: str) -> Database:
     except ArgumentError as error:
         raise ValueError("a database address looks like sqlite+aiosqlite:///path or postgresql+asyncpg://…") from error
     backend_name = parsed.get_backend_name()
-    if backend_name == "sqlite":
-        return SqliteDatabase(parsed)
-    if backend_name == "postgresql":
-        return PostgresDatabase(parsed)
-    raise ValueError(f"the database must be sqlite or postgresql, not {backend_name}")
+    if backend_name not in _DATABASES:
+        raise ValueError(f"the database must be sqlite or postgresql, not {backend_name}")
+    database: Database = load(_DATABASES[backend_name])(parsed)
+    return database
