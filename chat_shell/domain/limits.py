@@ -1,4 +1,4 @@
-"""How much knowledge a turn may read: a number of calls, and a share of the model's window."""
+"""What a turn may take: knowledge by calls and by a share of the model's window, answers by their length."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,6 +10,10 @@ from shared.tokens import estimate_tokens
 
 WARNING_PERCENT = 70
 REFUSAL_PERCENT = 90
+
+MAX_ANSWER_CHARACTERS = 2_000_000
+"""Of one model call, thinking included: four times what the longest-winded models can say (128,000 tokens), so that
+nothing but a model that has lost its way meets it."""
 
 IMAGE_TOKENS = 1_000
 """About what OpenAI counts for an image of 1024 by 1024 pixels in high detail (765), rounded up."""

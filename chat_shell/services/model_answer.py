@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import cast
 
 from chat_shell.domain.citations import CitationParser, CitedDocument, CitedText
-from chat_shell.domain.turn import ModelAnswered
+from chat_shell.domain.limits import MAX_ANSWER_CHARACTERS
+from chat_shell.domain.turn import NOTHING_REPORTED, ModelAnswered
 from chat_shell.ports import (
     Clock,
     Model,
@@ -17,10 +18,9 @@ from chat_shell.ports import (
     ModelFragment,
     ReasoningFragment,
     RefusalFragment,
-    TextFragment,
 )
 from shared.errors import ModelError, ModelRateLimited, ModelStreamCut, ModelUnavailable
-from shared.models.events import ExecutionEvent, ReasoningDelta, RefusalDelta, TextDelta
+from shared.models.events import ExecutionEvent, FinishReason, ReasoningDelta, RefusalDelta, TextDelta
 from shared.models.execution import remaining_seconds
 
 
@@ -76,12 +76,17 @@ async def fragments_of(
 
 
 class AnswerUnderway:
-    """What a model call has said so far: untouched for the log, with citations resolved for the client."""
+    """What a model call has said so far: untouched for the log, with citations resolved for the client.
 
-    def __init__(self, documents: Mapping[int, CitedDocument]):
+    Beyond its longest length it `is_cut`: nothing more is taken, and it ends as one that ran out of tokens.
+    """
+
+    def __init__(self, documents: Mapping[int, CitedDocument], max_characters: int = MAX_ANSWER_CHARACTERS):
         self._citations = CitationParser(documents)
         self._said: list[str] = []
+        self._characters_left = max_characters
         self._end: ModelAnswerEnd | None = None
+        self.is_cut = False
 
     @property
     def text(self) -> str:
@@ -90,16 +95,14 @@ class AnswerUnderway:
 
     def feed(self, fragment: ModelFragment) -> tuple[ExecutionEvent, ...]:
         """Take a fragment; return what the client gets of it."""
-        if isinstance(fragment, TextFragment):
-            self._said.append(fragment.text)
-            return _events_of(self._citations.feed(fragment.text))
+        if isinstance(fragment, ModelAnswerEnd):
+            self._end = fragment
+            return ()
+        text = self._fitting(fragment.text)
         if isinstance(fragment, ReasoningFragment):
-            return (ReasoningDelta(text=fragment.text),)
-        if isinstance(fragment, RefusalFragment):
-            self._said.append(fragment.text)
-            return (RefusalDelta(text=fragment.text),)
-        self._end = fragment
-        return ()
+            return (ReasoningDelta(text=text),)
+        self._said.append(text)
+        return (RefusalDelta(text=text),) if isinstance(fragment, RefusalFragment) else self._cited(text)
 
     def flush(self) -> tuple[ExecutionEvent, ...]:
         """Return what the client still has to get; nothing more will come."""
@@ -111,9 +114,21 @@ class AnswerUnderway:
         Raises:
             ModelStreamCut: its end has not come.
         """
+        if self.is_cut:
+            return ModelAnswered(self.text, (), FinishReason.LENGTH, NOTHING_REPORTED)
         if self._end is None:
             raise ModelStreamCut("the model's answer broke off")
         return ModelAnswered(self.text, self._end.tool_calls, self._end.finish_reason, self._end.usage)
+
+    def _fitting(self, text: str) -> str:
+        if len(text) > self._characters_left:
+            self.is_cut = True
+            text = text[: self._characters_left]
+        self._characters_left -= len(text)
+        return text
+
+    def _cited(self, text: str) -> tuple[ExecutionEvent, ...]:
+        return _events_of(self._citations.feed(text))
 
 
 def _events_of(cited: CitedText) -> tuple[ExecutionEvent, ...]:

@@ -155,6 +155,8 @@ class RunTurn:
             async for fragment in fragments:
                 for event in answer.feed(fragment):
                     yield event
+                if answer.is_cut:
+                    break
         observation = answer.finished()
         for event in answer.flush():
             yield event

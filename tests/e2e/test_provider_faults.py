@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from chat_shell.domain.limits import MAX_ANSWER_CHARACTERS
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, streamed_turn, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
@@ -102,6 +103,23 @@ async def test_a_fault_is_typed_and_kept(pair: Pair, model: FakeModelControl, na
 async def test_a_stall_is_typed_and_kept(impatient_pair: Pair, own_provider: FakeModelControl, name: str) -> None:
     await check(impatient_pair, own_provider, STALLS[name])
     await own_provider.wait_closed(0)
+
+
+async def test_an_answer_without_an_end_is_cut_and_its_connection_closed(
+    small_pair: Pair, small_model: FakeModelControl
+) -> None:
+    endless = Reply(text=("on and on " * 2_000,), fault=Fault.ENDLESS)
+    await small_model.script(endless, Reply(text=("Fine.",)))
+    async with bare_client(small_pair, "faults") as client:
+        conversation = await new_conversation(client)
+        cut = await turn(client, QUESTION, conversation=conversation)
+        await small_model.wait_closed(0)
+        answered = await turn(client, "Again", conversation=conversation)
+    assert (cut["status"], cut["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
+    assert len(text_of(cut)) == MAX_ANSWER_CHARACTERS
+    assert text_of(answered) == "Fine."
+    last_request = (await small_model.requests())[-1]
+    assert messages_in(last_request)[-2] == {"role": "assistant", "content": text_of(cut)}
 
 
 async def check(pair: Pair, provider: FakeModelControl, case: Case) -> None:

@@ -9,6 +9,9 @@ from chat_shell.adapters.models.shapes import Json, as_object
 from shared.errors import ModelProtocolViolated
 from shared.models.messages import ToolCall
 
+MAX_CHARACTERS = 2_000_000
+"""Of all arguments of an answer, and one for each piece: no model says so much in one (128,000 tokens at most)."""
+
 
 @dataclass
 class _Open:
@@ -36,6 +39,7 @@ class ToolCallAssembler:
     def __init__(self) -> None:
         self._calls: list[_Open] = []
         self._by_index: dict[int, _Open] = {}
+        self._characters = 0
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -46,7 +50,11 @@ class ToolCallAssembler:
         self.feed_function(function, call_id=_text(delta.get("id")), index=delta.get("index"))
 
     def feed_function(self, function: Json, call_id: str = "", index: Any = None) -> None:
-        """Take a name and a piece of arguments; a piece may be an object where a server parsed it already."""
+        """Take a name and a piece of arguments; a piece may be an object where a server parsed it already.
+
+        Raises:
+            ModelProtocolViolated: the calls have no end.
+        """
         name = _text(function.get("name"))
         call = self._find(index, call_id, name)
         call.call_id = call.call_id or call_id
@@ -55,6 +63,12 @@ class ToolCallAssembler:
         if isinstance(arguments, dict | list):
             arguments = orjson.dumps(arguments).decode()
         call.arguments.append(_text(arguments))
+        self._count(call.arguments[-1])
+
+    def _count(self, piece: str) -> None:
+        self._characters += len(piece) + 1
+        if self._characters > MAX_CHARACTERS:
+            raise ModelProtocolViolated("the model's provider sent tool calls without an end")
 
     def calls(self) -> tuple[ToolCall, ...]:
         """Return the calls: ids as they came, empty where none did; empty arguments are an empty object.

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from chat_shell.domain.limits import MAX_ANSWER_CHARACTERS
 from chat_shell.ports import ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.services.model_answer import RetryPolicy
 from shared.errors import (
@@ -41,6 +42,10 @@ from tests.unit.chat_shell.turns import FunctionTool, Hanging, Stage, only, resu
 USAGE = Usage(input_tokens=10, output_tokens=5)
 
 
+class Unreachable(BaseException):
+    """Is raised where nobody may come."""
+
+
 async def test_a_plain_answer():
     stage = Stage(ScriptedModel(says("Three ", "months.")))
     assert await stage.run(execution_request()) == [
@@ -61,6 +66,32 @@ async def test_reasoning_is_shown_and_a_refusal_is_the_answer():
     events = await Stage(ScriptedModel(script)).run(execution_request())
     assert events[1:3] == [ReasoningDelta(text="Hm."), RefusalDelta(text="I will not.")]
     assert only(MessagesAdded, events) == [MessagesAdded(messages=(AssistantMessage(text="I will not."),))]
+
+
+@pytest.mark.parametrize("kind", [TextFragment, RefusalFragment, ReasoningFragment])
+async def test_an_answer_without_an_end_is_cut_and_its_call_closed(
+    kind: type[TextFragment | RefusalFragment | ReasoningFragment],
+):
+    half = "x" * (MAX_ANSWER_CHARACTERS // 2)
+    stage = Stage(
+        ScriptedModel([TextFragment(text=half), *(kind(text=f"{half}more") for _ in range(3)), Unreachable()])
+    )
+    events = await stage.run(execution_request())
+    assert stage.model.closed_streams == 1
+    shown = "".join(event.text for event in events if isinstance(event, TextDelta | RefusalDelta | ReasoningDelta))
+    assert len(shown) == MAX_ANSWER_CHARACTERS
+    said = half if kind is ReasoningFragment else shown
+    assert events[-3:] == [
+        ModelCallFinished(call=1, finish_reason=FinishReason.LENGTH, usage=Usage()),
+        MessagesAdded(messages=(AssistantMessage(text=said),)),
+        TurnFinished(finish_reason=FinishReason.LENGTH, usage=Usage()),
+    ]
+
+
+async def test_an_answer_of_the_longest_length_is_whole():
+    text = "x" * MAX_ANSWER_CHARACTERS
+    events = await Stage(ScriptedModel(says(text))).run(execution_request())
+    assert events[-1] == TurnFinished(finish_reason=FinishReason.STOP, usage=USAGE)
 
 
 async def test_message_and_results_are_reported_before_the_next_model_call():

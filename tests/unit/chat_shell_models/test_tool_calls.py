@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_shell.adapters.models.tool_calls import ToolCallAssembler
+from chat_shell.adapters.models.tool_calls import MAX_CHARACTERS, ToolCallAssembler
 from shared.errors import ModelProtocolViolated
 
 
@@ -35,6 +35,15 @@ def test_as_openai_sends_them():
         )
         == TWO
     )
+
+
+def test_calls_without_an_end_are_refused():
+    piece = delta(0, None, None, "x" * (MAX_CHARACTERS // 2 - 1))
+    assembler = ToolCallAssembler()
+    for _ in range(2):
+        assembler.feed(piece)
+    with pytest.raises(ModelProtocolViolated):
+        assembler.feed(delta(0, None, None, ""))
 
 
 def test_interleaved():
