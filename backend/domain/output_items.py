@@ -1,6 +1,7 @@
 """Output items while they grow: what to announce at each step, and how they look in the end."""
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, cast
 
 from backend.domain.responses import ItemBody
 from shared.models.events import CitationAdded, FunctionCallRequested, SearchResult
@@ -190,6 +191,19 @@ def function_call_drafts(item_id: str, output_index: int, call: FunctionCallRequ
         {"type": "response.function_call_arguments.done", **place, "arguments": call.arguments},
         _item_event("response.output_item.done", output_index, function_call_body(item_id, call, "completed")),
     ]
+
+
+def characters_in(output: Sequence[ItemBody]) -> int:
+    """Measure what storing these items costs, by the texts in them."""
+    return sum(_characters(item) for item in output)
+
+
+def _characters(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(_characters(inner) for inner in cast("dict[str, object]", value).values())
+    return sum(_characters(inner) for inner in cast("list[object]", value)) if isinstance(value, list) else 0
 
 
 def _item_event(event_type: str, output_index: int, item: ItemBody) -> Draft:

@@ -17,6 +17,10 @@ from shared.models.events import ExecutionEvent, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
 
 CHECKPOINT_SECONDS = 0.5
+CHECKPOINT_CHARACTERS_A_SECOND = 32_768
+"""Each checkpoint writes the whole output again: behind a long one the next waits longer, so that a turn writes no
+more than this. Half a second for all but the longest answers."""
+
 DEADLINE_GRACE_SECONDS = 2.0
 """chat_shell reports a passed deadline itself; this is for when it cannot."""
 
@@ -107,8 +111,10 @@ class RunTurn:
                 return
 
     async def _keep_checkpoints(self, writer: TurnWriter, ended: asyncio.Event) -> None:
-        while not await _is_set_within(ended, self._checkpoint_seconds):
-            await writer.checkpoint()
+        pause_seconds = self._checkpoint_seconds
+        while not await _is_set_within(ended, pause_seconds):
+            written = await writer.checkpoint()
+            pause_seconds = max(self._checkpoint_seconds, written / CHECKPOINT_CHARACTERS_A_SECOND)
 
     def _broken(self, turn: Turn, error: BaseException) -> Ending:
         self._ports.observer.turn_broke(turn.response.id, error)

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 
 from backend.domain.coalescing import coalesced
 from backend.domain.conversation_log import Entry
+from backend.domain.output_items import characters_in
 from backend.domain.response_events import LoggedEvent
 from backend.domain.response_object import Ending, ResponseBody, failed, finished
 from backend.domain.response_projection import ResponseProjection
@@ -61,16 +62,20 @@ class TurnWriter:
         if entries and self._turn.is_stored:
             await self._append(entries)
 
-    async def checkpoint(self) -> None:
-        """Keep what was said so far, should this process die; nothing new, nothing written."""
+    async def checkpoint(self) -> int:
+        """Keep all that was said so far, should this process die; return how many characters that were.
+
+        Nothing new, nothing written.
+        """
         if not self._turn.is_stored or self._kept_number == self._checkpointed_number:
-            return
-        number = self._kept_number
+            return 0
+        number, output = self._kept_number, self._projection.output()
         try:
-            await self._ports.turns.checkpoint(self._turn.response.id, self._projection.output(), number)
+            await self._ports.turns.checkpoint(self._turn.response.id, output, number)
         except Unavailable:
-            return
+            return 0
         self._checkpointed_number = number
+        return characters_in(output)
 
     async def finish(self, ending: Ending) -> StoredResponse:
         """Store the end, then tell it: the terminal event is sent for a stored response only.

@@ -1,6 +1,7 @@
 """How turns run, end and are followed."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ import pytest
 from backend.adapters.memory.event_log import MemoryEventLog
 from backend.domain.conversation_log import Entry, EntryKind, history
 from backend.domain.response_events import LoggedEvent
-from backend.domain.responses import StoredResponse
+from backend.domain.responses import ItemBody, StoredResponse
 from backend.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
 from backend.services.turn_inbox import TurnInbox
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
@@ -310,6 +311,29 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
         await house.services.cancel(ADA, running.response.id)
 
 
+async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:
+    class Counting(FakeTurnStore):
+        async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
+            await super().checkpoint(response_id, output, last_event)
+            written[response_id] += 1
+
+    written: Counter[str] = Counter()
+    gates = [asyncio.Event() for _ in range(7)]
+    large = [TextDelta(text="x" * 10_000_000), gates[0], TextDelta(text="more"), gates[1]]
+    small = [step for gate in gates[2:] for step in (TextDelta(text="x"), gate)]
+    async with open_house(large, small, turns_class=Counting) as house:
+        slow = (await house.start()).response
+        await eventually(lambda: written[slow.id], lambda count: count == 1)
+        gates[0].set()
+        await first_delta(house, slow, text="more")
+        quick = (await house.start()).response
+        for place, gate in enumerate(gates[2:], 1):
+            await eventually(lambda: written[quick.id], lambda count, place=place: count == place)
+            gate.set()
+        assert written[slow.id] == 1
+        gates[1].set()
+
+
 @pytest.mark.parametrize("attempts", [1, 100])
 async def test_the_end_is_stored_however_long_the_database_is_away(attempts: int) -> None:
     class ShakyTurns(FakeTurnStore):
@@ -552,10 +576,12 @@ async def abandoned(house: TurnHouse, conversation_id: str, script: list[Any]) -
     return house.state.responses[running.response.id]
 
 
-async def first_delta(house: TurnHouse, response: StoredResponse, kind: str = "response.output_text.delta") -> None:
-    """Wait until the event has come."""
+async def first_delta(
+    house: TurnHouse, response: StoredResponse, kind: str = "response.output_text.delta", text: str = ""
+) -> None:
+    """Wait until the event has come, with this text in it."""
     async for batch in house.events.read(response.id, -1):
-        if any(event.type == kind for event in batch):
+        if any(event.type == kind and text.encode() in event.body for event in batch):
             return
 
 
