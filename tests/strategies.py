@@ -39,6 +39,7 @@ from shared.models.execution import (
     ToolDefinition,
     TurnLimits,
     User,
+    Verbosity,
 )
 from shared.models.messages import (
     AssistantMessage,
@@ -124,6 +125,7 @@ def model_parameters() -> st.SearchStrategy[ModelParameters]:
         max_output_tokens=st.none() | st.integers(-MAX_INT64 - 1, MAX_INT64),
         reasoning_effort=st.none() | st.sampled_from(ReasoningEffort),
         text_format=st.none() | json_objects(),
+        verbosity=st.none() | st.sampled_from(Verbosity),
         tool_choice=choices | named,
         parallel_tool_calls=st.booleans(),
     )

@@ -12,6 +12,7 @@ from shared.models.execution import (
     ReasoningEffort,
     ToolChoice,
     ToolDefinition,
+    Verbosity,
 )
 from shared.models.values import Value
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, KNOWLEDGE_SECTION
@@ -73,6 +74,7 @@ def model_parameters(request: TurnRequest) -> ModelParameters:
     """Make what is asked of the model."""
     shape = text_format(request)
     effort = request.reasoning.effort if request.reasoning is not None else None
+    verbosity = request.text.verbosity if request.text is not None else None
     return ModelParameters(
         temperature=request.temperature,
         top_p=request.top_p,
@@ -81,6 +83,7 @@ def model_parameters(request: TurnRequest) -> ModelParameters:
         max_output_tokens=request.max_output_tokens,
         reasoning_effort=ReasoningEffort(effort) if effort is not None else None,
         text_format=shape if shape["type"] != "text" else None,
+        verbosity=Verbosity(verbosity) if verbosity is not None else None,
         tool_choice=_tool_choice(request),
         parallel_tool_calls=request.parallel_tool_calls is not False,
     )

@@ -31,6 +31,14 @@ class ReasoningEffort(StrEnum):
     MAX = "max"
 
 
+class Verbosity(StrEnum):
+    """How much the answer shall say; OpenAI's words."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
 class User(Value):
     """On whose behalf the turn runs."""
 
@@ -70,6 +78,7 @@ class ModelParameters(Value):
     max_output_tokens: Int64 | None
     reasoning_effort: ReasoningEffort | None
     text_format: JsonObject | None
+    verbosity: Verbosity | None
     tool_choice: ToolChoice
     parallel_tool_calls: bool
 

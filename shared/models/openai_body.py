@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Json
 
-from shared.models.execution import AccessMode, DynamicBlock, JsonObject, ReasoningEffort, TurnLimits, User
+from shared.models.execution import (
+    AccessMode,
+    DynamicBlock,
+    JsonObject,
+    ReasoningEffort,
+    TurnLimits,
+    User,
+    Verbosity,
+)
 from shared.models.messages import ImageDetail
 from shared.models.values import Count, Instant, Int64, Value
 
@@ -37,6 +45,7 @@ EpochText = Annotated[Count, BeforeValidator(_epoch)]
 InstantText = Annotated[Instant, BeforeValidator(_moment)]
 AccessModeText = Annotated[AccessMode, _one_of(AccessMode)]
 EffortText = Annotated[ReasoningEffort, _one_of(ReasoningEffort)]
+VerbosityText = Annotated[Verbosity, _one_of(Verbosity)]
 DetailText = Annotated[ImageDetail, _one_of(ImageDetail)]
 
 
@@ -67,6 +76,7 @@ class TextOptions(Value):
     """`text`."""
 
     format: JsonObject | None = None
+    verbosity: VerbosityText | None = None
 
 
 class KnowledgeBaseBody(Value):

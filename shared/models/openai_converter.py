@@ -100,19 +100,25 @@ def _decode_tool(tool: FunctionTool) -> ToolDefinition:
 
 
 def _encode_parameters(parameters: ModelParameters) -> JsonBody:
-    effort, text_format = parameters.reasoning_effort, parameters.text_format
+    effort = parameters.reasoning_effort
     optional = {
         "temperature": parameters.temperature,
         "top_p": parameters.top_p,
         "max_output_tokens": parameters.max_output_tokens,
         "reasoning": None if effort is None else {"effort": effort.value},
-        "text": None if text_format is None else {"format": text_format},
+        "text": _encode_text(parameters),
     }
     return {
         "tool_choice": _encode_choice(parameters.tool_choice),
         "parallel_tool_calls": parameters.parallel_tool_calls,
         **{key: value for key, value in optional.items() if value is not None},
     }
+
+
+def _encode_text(parameters: ModelParameters) -> JsonBody | None:
+    verbosity = parameters.verbosity
+    text = {"format": parameters.text_format, "verbosity": None if verbosity is None else verbosity.value}
+    return {key: value for key, value in text.items() if value is not None} or None
 
 
 def _encode_choice(choice: ToolChoice) -> str | JsonBody:
@@ -128,6 +134,7 @@ def _decode_parameters(body: RequestBody) -> ModelParameters:
         max_output_tokens=body.max_output_tokens,
         reasoning_effort=body.reasoning.effort if body.reasoning else None,
         text_format=body.text.format if body.text else None,
+        verbosity=body.text.verbosity if body.text else None,
         tool_choice=_decode_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
     )

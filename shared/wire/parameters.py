@@ -3,7 +3,7 @@
 from pydantic import ValidationError
 
 from protos.execution.v1 import request_pb2 as pb
-from shared.models.execution import ModelParameters, NamedToolChoice, ReasoningEffort, ToolChoice
+from shared.models.execution import ModelParameters, NamedToolChoice, ReasoningEffort, ToolChoice, Verbosity
 from shared.models.refusals import refusal_of
 from shared.wire.values import known, object_from_proto, object_to_proto, optional, refusal
 
@@ -18,6 +18,13 @@ EFFORT_TO_PROTO = {
     ReasoningEffort.MAX: pb.REASONING_EFFORT_MAX,
 }
 EFFORT_FROM_PROTO = {number: effort for effort, number in EFFORT_TO_PROTO.items()}
+VERBOSITY_TO_PROTO = {
+    None: pb.VERBOSITY_UNSPECIFIED,
+    Verbosity.LOW: pb.VERBOSITY_LOW,
+    Verbosity.MEDIUM: pb.VERBOSITY_MEDIUM,
+    Verbosity.HIGH: pb.VERBOSITY_HIGH,
+}
+VERBOSITY_FROM_PROTO = {number: verbosity for verbosity, number in VERBOSITY_TO_PROTO.items()}
 MODE_TO_PROTO = {
     "auto": pb.TOOL_CHOICE_MODE_AUTO,
     "none": pb.TOOL_CHOICE_MODE_NONE,
@@ -42,6 +49,7 @@ def parameters_to_proto(parameters: ModelParameters) -> pb.ModelParameters:
         text_format=object_to_proto(parameters.text_format, "parameters.text_format"),
         tool_choice=_choice_to_proto(parameters.tool_choice),
         parallel_tool_calls=parameters.parallel_tool_calls,
+        verbosity=VERBOSITY_TO_PROTO[parameters.verbosity],
     )
 
 
@@ -57,6 +65,7 @@ def parameters_from_proto(parameters: pb.ModelParameters) -> ModelParameters:
             max_output_tokens=optional(parameters, "max_output_tokens"),
             reasoning_effort=known(EFFORT_FROM_PROTO, parameters.reasoning_effort, "parameters.reasoning_effort"),
             text_format=text_format,
+            verbosity=known(VERBOSITY_FROM_PROTO, parameters.verbosity, "parameters.verbosity"),
             tool_choice=_choice_from_proto(parameters.tool_choice),
             parallel_tool_calls=parameters.parallel_tool_calls,
         )

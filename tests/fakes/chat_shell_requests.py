@@ -14,6 +14,7 @@ from shared.models.execution import (
     ToolDefinition,
     TurnLimits,
     User,
+    Verbosity,
 )
 from shared.models.messages import (
     AssistantMessage,
@@ -39,6 +40,7 @@ def full_parameters() -> ModelParameters:
         max_output_tokens=512,
         reasoning_effort=ReasoningEffort.LOW,
         text_format={"type": "json_schema", "name": "answer", "schema": {"type": "object"}},
+        verbosity=Verbosity.HIGH,
         tool_choice=NamedToolChoice(name="weather"),
         parallel_tool_calls=False,
     )

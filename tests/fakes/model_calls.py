@@ -15,6 +15,7 @@ PLAIN = ModelParameters(
     max_output_tokens=None,
     reasoning_effort=None,
     text_format=None,
+    verbosity=None,
     tool_choice="auto",
     parallel_tool_calls=True,
 )

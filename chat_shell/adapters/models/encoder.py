@@ -91,6 +91,7 @@ def _tail(call: ModelCall, dialect: Dialect) -> Json:
     body["frequency_penalty"] = asked.frequency_penalty
     body[dialect.token_limit] = asked.max_output_tokens
     body["reasoning_effort"] = asked.reasoning_effort
+    body["verbosity"] = asked.verbosity
     body["response_format"] = _response_format(asked)
     return {name: value for name, value in body.items() if value is not None}
 

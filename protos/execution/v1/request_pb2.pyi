@@ -67,6 +67,26 @@ REASONING_EFFORT_XHIGH: ReasoningEffort.ValueType  # 6
 REASONING_EFFORT_MAX: ReasoningEffort.ValueType  # 7
 Global___ReasoningEffort: _TypeAlias = ReasoningEffort  # noqa: Y015
 
+class _Verbosity:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _VerbosityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Verbosity.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    VERBOSITY_UNSPECIFIED: _Verbosity.ValueType  # 0
+    VERBOSITY_LOW: _Verbosity.ValueType  # 1
+    VERBOSITY_MEDIUM: _Verbosity.ValueType  # 2
+    VERBOSITY_HIGH: _Verbosity.ValueType  # 3
+
+class Verbosity(_Verbosity, metaclass=_VerbosityEnumTypeWrapper):
+    """How much the answer shall say. Unspecified leaves it to the provider."""
+
+VERBOSITY_UNSPECIFIED: Verbosity.ValueType  # 0
+VERBOSITY_LOW: Verbosity.ValueType  # 1
+VERBOSITY_MEDIUM: Verbosity.ValueType  # 2
+VERBOSITY_HIGH: Verbosity.ValueType  # 3
+Global___Verbosity: _TypeAlias = Verbosity  # noqa: Y015
+
 class _ToolChoiceMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -128,6 +148,7 @@ class ModelParameters(_message.Message):
     TEXT_FORMAT_FIELD_NUMBER: _builtins.int
     TOOL_CHOICE_FIELD_NUMBER: _builtins.int
     PARALLEL_TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    VERBOSITY_FIELD_NUMBER: _builtins.int
     temperature: _builtins.float
     top_p: _builtins.float
     presence_penalty: _builtins.float
@@ -137,6 +158,7 @@ class ModelParameters(_message.Message):
     text_format: _builtins.str
     """OpenAI's `text.format` object as JSON."""
     parallel_tool_calls: _builtins.bool
+    verbosity: Global___Verbosity.ValueType
     @_builtins.property
     def tool_choice(self) -> Global___ToolChoice: ...
     def __init__(
@@ -151,10 +173,11 @@ class ModelParameters(_message.Message):
         text_format: _builtins.str | None = ...,
         tool_choice: Global___ToolChoice | None = ...,
         parallel_tool_calls: _builtins.bool = ...,
+        verbosity: Global___Verbosity.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p", "verbosity", b"verbosity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__frequency_penalty: _TypeAlias = _typing.Literal["frequency_penalty"]  # noqa: Y015
     _WhichOneofArgType__frequency_penalty: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty"]  # noqa: Y015

@@ -243,7 +243,7 @@ async def test_parameters_reach_the_model_and_are_told_back(
     assert (sent["temperature"], sent["top_p"]) == (0.25, 0.5)
     assert sent.get("max_completion_tokens", sent.get("max_tokens")) == 77
     assert (sent["presence_penalty"], sent["frequency_penalty"]) == (0.5, -0.5)
-    assert sent["reasoning_effort"] == "low"
+    assert (sent["reasoning_effort"], sent["verbosity"]) == ("low", "low")
 
 
 async def test_models(ann: AsyncOpenAI) -> None:

@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from chat_shell.adapters.models.encoder import Dialect, encode_call
 from chat_shell.ports import ModelCall
 from shared.errors import InvalidRequest
-from shared.models.execution import NamedToolChoice, ReasoningEffort
+from shared.models.execution import NamedToolChoice, ReasoningEffort, Verbosity
 from shared.models.messages import (
     AssistantMessage,
     ImageDetail,
@@ -102,12 +102,20 @@ def test_without_tools_nothing_about_tools_is_sent():
 
 def test_parameters_that_were_asked_for_and_no_others():
     body = encoded(
-        model_call(parameters=asked(temperature=0.0, max_output_tokens=64, reasoning_effort=ReasoningEffort.LOW))
+        model_call(
+            parameters=asked(
+                temperature=0.0,
+                max_output_tokens=64,
+                reasoning_effort=ReasoningEffort.LOW,
+                verbosity=Verbosity.HIGH,
+            )
+        )
     )
 
     assert body["temperature"] == 0.0
     assert body["max_tokens"] == 64
-    assert body["reasoning_effort"] == "low"
+    assert (body["reasoning_effort"], body["verbosity"]) == ("low", "high")
+    assert "verbosity" not in encoded(model_call())
     assert not {"top_p", "presence_penalty", "frequency_penalty", "response_format"} & set(body)
 
 

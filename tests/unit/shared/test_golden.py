@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 
 from protos.execution.v1 import events_pb2, request_pb2
 from shared.models.events import ExecutionEvent
+from shared.models.execution import ExecutionRequest
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.wire import event_from_proto, event_to_proto, request_from_proto, request_to_proto
 from tests.fakes.chat_shell_events import EVERY_EVENT
@@ -17,14 +18,25 @@ EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 EVENT_FILES = [f"event_{index:02}_{event.type}" for index, event in enumerate(EVERY_EVENT)]
 
 
-def test_yesterdays_request_is_still_read():
-    received = request_pb2.ExecutionRequest.FromString((GOLDEN / "request.binpb").read_bytes())
-    assert request_from_proto(received) == full_request()
+def before_verbosity() -> ExecutionRequest:
+    """The full request as it was before a field was added."""
+    request = full_request()
+    return request.model_copy(update={"parameters": request.parameters.model_copy(update={"verbosity": None})})
 
 
-def test_yesterdays_body_is_still_read():
-    body = json.loads((GOLDEN / "request.json").read_bytes())
-    assert OpenAIRequestConverter.to_execution_request(body) == full_request()
+REQUESTS = {"request": before_verbosity(), "request_verbosity": full_request()}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_yesterdays_request_is_still_read(name: str):
+    received = request_pb2.ExecutionRequest.FromString((GOLDEN / f"{name}.binpb").read_bytes())
+    assert request_from_proto(received) == REQUESTS[name]
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_yesterdays_body_is_still_read(name: str):
+    body = json.loads((GOLDEN / f"{name}.json").read_bytes())
+    assert OpenAIRequestConverter.to_execution_request(body) == REQUESTS[name]
 
 
 @pytest.mark.parametrize(("name", "event"), list(zip(EVENT_FILES, EVERY_EVENT, strict=True)))
@@ -35,7 +47,8 @@ def test_yesterdays_events_are_still_read(name: str, event: ExecutionEvent):
 
 
 def test_today_the_same_bytes_are_written():
-    assert request_to_proto(full_request()).SerializeToString() == (GOLDEN / "request.binpb").read_bytes()
+    for name, request in REQUESTS.items():
+        assert request_to_proto(request).SerializeToString() == (GOLDEN / f"{name}.binpb").read_bytes()
     for name, event in zip(EVENT_FILES, EVERY_EVENT, strict=True):
         assert event_to_proto(event).SerializeToString() == (GOLDEN / f"{name}.binpb").read_bytes()
 

@@ -128,6 +128,7 @@ def repeat_a_tool(message: RequestMessage) -> None:
         (set_field("knowledge.bases.1.access_mode", 7), "knowledge.bases[1].access_mode"),
         (set_field("parameters.temperature", float("nan")), "parameters.temperature"),
         (set_field("parameters.reasoning_effort", 99), "parameters.reasoning_effort"),
+        (set_field("parameters.verbosity", 99), "parameters.verbosity"),
         (set_field("parameters.text_format", "[1]"), "parameters.text_format"),
         (set_field("parameters.tool_choice.mode", 0), "parameters.tool_choice"),
         (set_field("tools.0.parameters", '{"maximum": NaN}'), "tools[0].parameters"),
