@@ -4,7 +4,7 @@ import asyncio
 import random
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 import aiohttp
@@ -18,11 +18,8 @@ from chat_shell.adapters.models.directory import ConfiguredModels, ModelOptions,
 from chat_shell.adapters.models.entries import ModelConfigurationError, ModelEntry, read_models_file
 from chat_shell.adapters.retrieval.backend import BackendKnowledge
 from chat_shell.adapters.telemetry.observer import LoggingTurnObserver
-from chat_shell.adapters.tools.knowledge import (
-    KnowledgeBaseListDocuments,
-    KnowledgeBaseReadDocument,
-    KnowledgeBaseSearch,
-)
+from chat_shell.adapters.tools.knowledge import knowledge_tools
+from chat_shell.ports import Clock, ModelDirectory, Tool
 from chat_shell.services.admission import Admission
 from chat_shell.services.model_answer import RetryPolicy
 from chat_shell.services.run_turn import RunTurn, TurnDefaults
@@ -84,13 +81,20 @@ def _turn_runner(
     settings: Settings, models: ConfiguredModels, session: aiohttp.ClientSession, clock: SystemClock
 ) -> RunTurn:
     knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
-    tools = (
-        KnowledgeBaseSearch(knowledge),
-        KnowledgeBaseListDocuments(knowledge),
-        KnowledgeBaseReadDocument(knowledge),
-    )
     defaults = TurnDefaults(RetryPolicy(jitter=random.random), max_model_calls=settings.max_model_calls)
-    return RunTurn(models, tools, clock, LoggingTurnObserver(), defaults)
+    return turn_runner(models, knowledge_tools(knowledge), clock, defaults)
+
+
+def turn_runner(models: ModelDirectory, tools: Sequence[Tool], clock: Clock, defaults: TurnDefaults) -> RunTurn:
+    """Make what runs turns.
+
+    Raises:
+        WrongSetting: the tools do not go together.
+    """
+    try:
+        return RunTurn(models, tools, clock, LoggingTurnObserver(), defaults)
+    except ValueError as error:
+        raise WrongSetting(f"tools: {error}") from None
 
 
 async def _serve_doors(settings: Settings, turns: Turns, admission: Admission) -> None:

@@ -17,10 +17,7 @@ from shared.models.execution import (
 )
 from shared.models.messages import ToolCall
 from shared.prompts import knowledge_base as texts
-
-KNOWLEDGE_TOOLS = frozenset(
-    {texts.KNOWLEDGE_BASE_SEARCH, texts.KNOWLEDGE_BASE_LIST_DOCUMENTS, texts.KNOWLEDGE_BASE_READ_DOCUMENT}
-)
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +43,14 @@ class AdmittedCall:
 
 
 class Toolbox:
-    """Our own tools, offered and run."""
+    """Our own tools, offered and run: the knowledge tools, and what others there are.
+
+    Raises:
+        ValueError: a name is given to two tools, or a knowledge tool is missing.
+    """
 
     def __init__(self, tools: Sequence[Tool], clock: Clock, observer: TurnObserver, timeout_seconds: float):
-        self._tools = {tool.definition.name: tool for tool in tools}
+        self._tools = _by_name(tools)
         self._clock = clock
         self._observer = observer
         self._timeout_seconds = timeout_seconds
@@ -63,8 +64,9 @@ class Toolbox:
         for place, function in enumerate(request.tools):
             if function.name in self._tools:
                 raise InvalidRequest("the name belongs to a built-in tool", param=f"tools[{place}].name")
-        ours = (tool.definition for tool in self._usable(request).values())
-        return tuple(sorted((*ours, *request.tools), key=lambda definition: definition.name))
+        usable = self._usable(request)
+        others = [tool.definition for name, tool in usable.items() if name not in KNOWLEDGE_TOOLS]
+        return offered_tools((*others, *request.tools), request.knowledge.access_mode)
 
     def admit(
         self, calls: Sequence[ToolCall], context: ToolContext, allowance: KnowledgeAllowance
@@ -128,6 +130,19 @@ class Toolbox:
         left_seconds = remaining_seconds(context.request.deadline, self._clock.now())
         async with asyncio.timeout(min(self._timeout_seconds, left_seconds)):
             return await tool.run(arguments, context)
+
+
+def _by_name(tools: Sequence[Tool]) -> Mapping[str, Tool]:
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        name = tool.definition.name
+        if name in named:
+            raise ValueError(f"two tools have the name {name}")
+        named[name] = tool
+    missing = sorted(KNOWLEDGE_TOOLS - named.keys())
+    if missing:
+        raise ValueError(f"no tool has the name {missing[0]}")
+    return named
 
 
 def _failure(call: ToolCall, request: ExecutionRequest, text: str) -> str:

@@ -5,15 +5,15 @@ that a request begins with the bytes of the one before it.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 
-from chat_shell.adapters.models.shapes import Json, is_list, is_object
+from chat_shell.adapters.models.shapes import Json
 from chat_shell.ports import ModelCall
 from shared.errors import InvalidRequest
-from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice, ToolDefinition
-from shared.models.messages import AssistantMessage, Content, Message, Part, TextPart, ToolCall, ToolMessage
+from shared.models.canonical import message_json, sorted_keys, tools_json
+from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice
 
 TokenLimitName = Literal["max_tokens", "max_completion_tokens"]
 
@@ -75,10 +75,10 @@ def _head(call: ModelCall, dialect: Dialect) -> Json:
     if dialect.stream_usage:
         body["stream_options"] = {"include_usage": True}
     if call.tools:
-        body["tools"] = [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)]
+        body["tools"] = tools_json(call.tools)
         if dialect.parallel_tool_calls:
             body["parallel_tool_calls"] = call.parameters.parallel_tool_calls
-    body["messages"] = [_message(message) for message in call.messages]
+    body["messages"] = [message_json(message) for message in call.messages]
     return body
 
 
@@ -96,24 +96,6 @@ def _tail(call: ModelCall, dialect: Dialect) -> Json:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _tool(tool: ToolDefinition) -> Json:
-    function: Json = {"name": tool.name}
-    if tool.description is not None:
-        function["description"] = tool.description
-    if tool.parameters is not None:
-        function["parameters"] = _sorted(tool.parameters)
-    if tool.strict is not None:
-        function["strict"] = tool.strict
-    return {"type": "function", "function": function}
-
-
-def _sorted(value: Any) -> Any:
-    """Order the keys of a schema: equal schemas make equal bytes."""
-    if is_object(value):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(item) for item in value] if is_list(value) else value
-
-
 def _tool_choice(choice: ToolChoice) -> str | Json:
     if isinstance(choice, NamedToolChoice):
         return {"type": "function", "function": {"name": choice.name}}
@@ -125,37 +107,8 @@ def _response_format(asked: ModelParameters) -> Json | None:
     if text_format is None or text_format.get("type") == "text":
         return None
     if text_format.get("type") != "json_schema":
-        return _sorted(text_format)
+        return sorted_keys(text_format)
     # The schema's own order stays: providers write the properties of an answer in it.
     given = {name: text_format[name] for name in sorted(text_format) if text_format[name] is not None}
     del given["type"]
     return {"type": "json_schema", "json_schema": given}
-
-
-def _message(message: Message) -> Json:
-    if isinstance(message, AssistantMessage):
-        return _assistant_message(message)
-    if isinstance(message, ToolMessage):
-        return {"role": "tool", "tool_call_id": message.call_id, "content": _content(message.content)}
-    return {"role": message.role, "content": _content(message.content)}
-
-
-def _assistant_message(message: AssistantMessage) -> Json:
-    if not message.tool_calls:
-        return {"role": "assistant", "content": message.text}
-    calls = [_tool_call(call) for call in message.tool_calls]
-    return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
-
-
-def _tool_call(call: ToolCall) -> Json:
-    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def _content(content: Content) -> str | list[Json]:
-    return content if isinstance(content, str) else [_part(part) for part in content]
-
-
-def _part(part: Part) -> Json:
-    if isinstance(part, TextPart):
-        return {"type": "text", "text": part.text}
-    return {"type": "image_url", "image_url": {"url": part.url, "detail": part.detail}}

@@ -18,8 +18,9 @@ from chat_shell.ports import (
     ToolContext,
 )
 from shared.models.events import ModelCard
-from shared.models.execution import AccessMode, JsonObject, ToolDefinition
+from shared.models.execution import AccessMode, JsonObject
 from shared.prompts import knowledge_base as texts
+from shared.prompts import knowledge_tools as definitions
 
 SEARCH_CHUNKS = 10
 """A chunk measures 200 to 400 tokens: some 3,000 tokens a search."""
@@ -53,13 +54,8 @@ class _ReadArguments(BaseModel):
 class KnowledgeBaseSearch:
     """Finds passages; a restricted turn gets one constant text, and nobody is asked."""
 
-    definition = ToolDefinition(
-        name=texts.KNOWLEDGE_BASE_SEARCH,
-        description=texts.SEARCH_DESCRIPTION,
-        parameters=texts.SEARCH_PARAMETERS,
-        strict=None,
-    )
-    accepts_restricted = True
+    definition = definitions.SEARCH
+    accepts_restricted = definitions.is_in_restricted_turns(definition)
 
     def __init__(self, knowledge: Knowledge):
         self._knowledge = knowledge
@@ -89,13 +85,8 @@ class KnowledgeBaseSearch:
 class KnowledgeBaseListDocuments:
     """Lists documents."""
 
-    definition = ToolDefinition(
-        name=texts.KNOWLEDGE_BASE_LIST_DOCUMENTS,
-        description=texts.LIST_DOCUMENTS_DESCRIPTION,
-        parameters=texts.LIST_DOCUMENTS_PARAMETERS,
-        strict=None,
-    )
-    accepts_restricted = False
+    definition = definitions.LIST_DOCUMENTS
+    accepts_restricted = definitions.is_in_restricted_turns(definition)
 
     def __init__(self, knowledge: Knowledge):
         self._knowledge = knowledge
@@ -114,13 +105,8 @@ class KnowledgeBaseListDocuments:
 class KnowledgeBaseReadDocument:
     """Reads a document page by page."""
 
-    definition = ToolDefinition(
-        name=texts.KNOWLEDGE_BASE_READ_DOCUMENT,
-        description=texts.READ_DOCUMENT_DESCRIPTION,
-        parameters=texts.READ_DOCUMENT_PARAMETERS,
-        strict=None,
-    )
-    accepts_restricted = False
+    definition = definitions.READ_DOCUMENT
+    accepts_restricted = definitions.is_in_restricted_turns(definition)
 
     def __init__(self, knowledge: Knowledge):
         self._knowledge = knowledge
