@@ -6,7 +6,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError
 
 from backend.domain.field_errors import decode_object, field_error
 from backend.domain.input_items import FunctionName, Given, InputItems
-from shared.errors import InvalidRequest
+from shared.errors import InvalidRequest, UnsupportedValue
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 FILE_SEARCH_RESULTS = "file_search_call.results"
@@ -231,6 +231,8 @@ def _check_combinations(request: TurnRequest) -> None:
         raise InvalidRequest("A turn in the background must be stored.", param="store")
     if not request.is_stored and request.conversation is not None:
         raise InvalidRequest("A turn in a conversation must be stored.", param="store")
+    if request.top_logprobs:
+        raise UnsupportedValue("Log probabilities are not delivered.", param="top_logprobs")
 
 
 def _check_functions(request: TurnRequest) -> None:

@@ -83,6 +83,7 @@ UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}, "tool_choice.type"),
     ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
     ({"prompt": {"id": "pmpt_1"}}, "prompt"),
+    ({"top_logprobs": 1}, "top_logprobs"),
 ]
 
 
@@ -207,6 +208,7 @@ def test_what_openai_accepts_is_accepted_and_echoed() -> None:
         prompt_cache_key="key",
         safety_identifier="safe",
         max_tool_calls=3,
+        top_logprobs=0,
     )
     body = new_body(given, facts(instructions="Be kind."))
     check_response(body)
