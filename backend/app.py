@@ -27,7 +27,7 @@ from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
 from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate, migrate_apart
+from backend.adapters.sql.migrate import migrate
 from backend.adapters.sql.turns import SqlTurnStore
 from backend.adapters.telemetry.observer import LoggingTurnObserver
 from backend.adapters.telemetry.retrieval import TimedRetrieval
@@ -53,7 +53,7 @@ from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from backend.services.withheld_turns import WithheldTurns
-from backend.settings import Settings
+from backend.settings import ContextPolicy, Settings
 from shared.environment import WrongSetting
 from shared.loading import load
 
@@ -108,7 +108,7 @@ async def serve(settings: Settings) -> None:
         database = _open_database(settings)
         stack.push_async_callback(database.close)
         await _meet_database(settings, database)
-        await migrate_apart(database, settings.database_url)
+        await migrate(database)
         backend = await _build(settings, database, stack)
         await _ensure_admin_key(settings, backend.services.api_keys)
         await backend.recovery.at_start()
@@ -217,6 +217,7 @@ def _response_services(
         max_knowledge_calls=MAX_KNOWLEDGE_CALLS,
         replica=replica,
         secret=settings.secret.get_secret_value(),
+        keeps_context=settings.context_policy is ContextPolicy.DURABLE,
     )
     registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=settings.turn_timeout_seconds)
     cancel = CancelTurn(ports)

@@ -3,6 +3,8 @@
 import asyncio
 import importlib
 import pkgutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,25 @@ from sqlalchemy import Connection, text
 
 from backend.adapters import sql
 from backend.adapters.sql import schema
-from backend.adapters.sql.database import open_database
-from backend.adapters.sql.migrate import migrate, migrate_apart, newest_revision
+from backend.adapters.sql.database import Database, open_database
+from backend.adapters.sql.migrate import migrate, newest_revision
 from backend.adapters.sql.upgrade import SCRIPTS
-from shared.errors import InternalError
 from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores
+from tests.servers.postgres import PostgresServer
+
+SQLITE_SHAPE = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+POSTGRES_SHAPE = """
+    SELECT attrelid::regclass || '.' || attname, concat_ws(
+        ' ', attnum, format_type(atttypid, atttypmod), attnotnull, attstorage, attcollation::regcollation, attidentity,
+        pg_get_expr(adbin, adrelid), reloptions
+    )
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0
+    UNION ALL SELECT conname, conrelid::regclass || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
+"""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -50,6 +66,13 @@ async def test_the_migrated_database_is_what_the_code_says(url: str) -> None:
         assert await database.read(differences) == []
 
 
+async def test_a_database_that_holds_something_else_is_upgraded(url: str) -> None:
+    async with closing_database(url) as database:
+        await database.write(_make_another_table)
+        await migrate(database)
+        assert await database.read(_revisions) == [newest_revision()]
+
+
 async def test_migrating_again_keeps_what_is_there(url: str) -> None:
     database = open_database(url)
     await migrate(database, "0001")
@@ -70,25 +93,38 @@ async def test_many_may_migrate_at_once(url: str) -> None:
         await database.close()
 
 
-async def test_a_child_brings_what_is_missing_and_nothing_twice(url: str) -> None:
+async def test_an_empty_sqlite_gets_what_all_upgrades_together_make(tmp_path: Path) -> None:
+    urls = [f"sqlite+aiosqlite:///{tmp_path}/{name}.db" for name in ("created", "upgraded")]
+    await assert_created_as_upgraded(urls[0], urls[1], SQLITE_SHAPE)
+
+
+async def test_an_empty_postgresql_gets_what_all_upgrades_together_make(postgres_server: PostgresServer) -> None:
+    names = [postgres_server.new_database() for _ in range(2)]
+    try:
+        urls = [postgres_server.url(name) for name in names]
+        await assert_created_as_upgraded(urls[0], urls[1], POSTGRES_SHAPE)
+    finally:
+        for name in names:
+            postgres_server.drop_database(name)
+
+
+async def assert_created_as_upgraded(created_url: str, upgraded_url: str, shape: str) -> None:
+    def parts(connection: Connection) -> list[tuple[Any, ...]]:
+        return sorted((name, " ".join(told.split())) for name, told in connection.execute(text(shape)))
+
+    async with migrated(created_url) as created, closing_database(upgraded_url) as upgraded:
+        await migrate(upgraded, newest_revision())
+        assert await created.read(_revisions) == await upgraded.read(_revisions) == [newest_revision()]
+        assert await created.read(parts) == await upgraded.read(parts) != []
+
+
+@asynccontextmanager
+async def closing_database(url: str) -> AsyncGenerator[Database]:
     database = open_database(url)
-    await migrate(database, "0001")
-    stores = sql_stores(database)
-    await stores.turns.begin(make_turn())
-    await migrate_apart(database, url)
-    assert await database.read(_revisions) == [newest_revision()]
-    # A child would fail at this address; none is needed any more.
-    await migrate_apart(database, "postgresql+asyncpg://127.0.0.1:1/nowhere")
-    assert await stores.turns.find("resp_a") == make_turn().response
-    await database.close()
-
-
-async def test_a_child_that_fails_stops_the_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/ballast.db")
-    with pytest.raises(InternalError):
-        await migrate_apart(database, f"sqlite+aiosqlite:///{tmp_path}")
-    assert "Error" in capfd.readouterr().err
-    await database.close()
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 async def test_a_newer_schema_than_ours_is_refused(tmp_path: Path) -> None:
@@ -101,6 +137,10 @@ async def test_a_newer_schema_than_ours_is_refused(tmp_path: Path) -> None:
 
 def test_the_newest_revision_is_told_without_alembic() -> None:
     assert ScriptDirectory(str(SCRIPTS)).get_heads() == [newest_revision()]
+
+
+def _make_another_table(connection: Connection) -> None:
+    connection.execute(text("CREATE TABLE something_else (a INTEGER)"))
 
 
 def _revisions(connection: Connection) -> list[str]:

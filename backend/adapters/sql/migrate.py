@@ -1,62 +1,67 @@
 """Bring a database to the newest schema.
 
-Alembic and what it loads take more memory than any other library of this service, and most starts find nothing
-to do: it is loaded only where there is something, and by a child where the process lives on.
+Alembic takes more memory than any other library of this service, and nearly every start finds nothing to upgrade:
+it is loaded only where there is something. An empty database is given the newest tables at once
+(https://alembic.sqlalchemy.org/en/latest/cookbook.html#building-an-up-to-date-database-from-scratch); a test holds
+them against what all upgrades together make.
 """
 
-import asyncio
-import sys
 from pathlib import Path
 
 from sqlalchemy import Connection, text
 
 from backend.adapters.sql.database import Database
-from shared.errors import InternalError
+from backend.adapters.sql.knowledge.tables import SEARCH_TABLES, metadata
 from shared.loading import load
 
-_UPGRADE = "backend.adapters.sql.upgrade"
+HEAD = "head"
+_UPGRADE = "backend.adapters.sql.upgrade:upgrade"
 _VERSIONS = Path(__file__).parent / "migrations" / "versions"
+
+# Any number will do, so long as every replica takes the same one.
+_ADVISORY_LOCK = 7_205_759_403_792_793
+
+# Alembic's own table.
 _FIND_REVISION = text("SELECT version_num FROM alembic_version")
+_MAKE_VERSION_TABLE = text("""
+    CREATE TABLE alembic_version (
+        version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+    )
+""")
+_SET_REVISION = text("INSERT INTO alembic_version (version_num) VALUES (:revision)")
 
 
-async def migrate(database: Database, revision: str = "head") -> None:
-    """Upgrade in this process; any number of processes may try at once, one works and the others wait."""
-    if revision != "head" or not await _is_newest(database):
-        await load(f"{_UPGRADE}:upgrade")(database, revision)
+async def migrate(database: Database, revision: str = HEAD) -> None:
+    """Upgrade in one transaction; any number of processes may try at once, one works and the others wait."""
 
+    def work(connection: Connection) -> None:
+        if database.dialect == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
+            connection.execute(text("SET LOCAL lock_timeout = 0"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        if revision == HEAD and not connection.dialect.get_table_names(connection):
+            _create(connection)
+        elif revision != HEAD or not _is_newest(connection):
+            load(_UPGRADE)(connection, revision)
 
-async def migrate_apart(database: Database, url: str) -> None:
-    """Do as `migrate` to the newest schema, in a child that is told `url`, the database's own address.
-
-    Raises:
-        InternalError: the child failed; what it said stands in our own error output.
-    """
-    if not await _is_newest(database):
-        await _run_child(url)
+    if revision != HEAD or not await database.read(_is_newest):
+        await database.write(work, timeout_seconds=None)
 
 
 def newest_revision() -> str:
-    """Return the number that the name of the newest script begins with."""
+    """Return what the name of the newest script begins with."""
     return max(path.stem.partition("_")[0] for path in _VERSIONS.glob("[0-9]*.py"))
 
 
-async def _is_newest(database: Database) -> bool:
-    def work(connection: Connection) -> bool:
-        if not connection.dialect.has_table(connection, "alembic_version"):
-            return False
-        return connection.execute(_FIND_REVISION).scalars().all() == [newest_revision()]
-
-    return await database.read(work)
+def _is_newest(connection: Connection) -> bool:
+    if not connection.dialect.has_table(connection, "alembic_version"):
+        return False
+    return connection.execute(_FIND_REVISION).scalars().all() == [newest_revision()]
 
 
-async def _run_child(url: str) -> None:
-    # Not as an argument, which every user of the machine can see: the address may hold a password.
-    child = await asyncio.create_subprocess_exec(sys.executable, "-m", _UPGRADE, stdin=asyncio.subprocess.PIPE)
-    try:
-        await child.communicate(url.encode())
-    finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-    if child.returncode:
-        raise InternalError("The database could not be brought to the newest schema.")
+def _create(connection: Connection) -> None:
+    metadata.create_all(connection, checkfirst=False)
+    for statement in SEARCH_TABLES[connection.dialect.name]:
+        connection.execute(text(statement))
+    connection.execute(_MAKE_VERSION_TABLE)
+    connection.execute(_SET_REVISION, {"revision": newest_revision()})

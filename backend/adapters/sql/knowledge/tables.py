@@ -8,10 +8,31 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBina
 
 from backend.adapters.sql.schema import Instant, metadata, required
 
-__all__ = ["SEARCH_PREFIX", "chunk", "document", "knowledge_base", "knowledge_member", "metadata"]
+__all__ = ["SEARCH_PREFIX", "SEARCH_TABLES", "chunk", "document", "knowledge_base", "knowledge_member", "metadata"]
 
 SEARCH_PREFIX = "search_"
 
+# A posting row is written to again and again while its block of chunks fills, hence the room that is left in a page.
+SEARCH_TABLES = {
+    "sqlite": (
+        """
+        CREATE TABLE search_term (
+            knowledge_base_id TEXT NOT NULL, term TEXT NOT NULL, chunk_count INTEGER NOT NULL,
+            PRIMARY KEY (knowledge_base_id, term)
+        ) WITHOUT ROWID
+        """,
+    ),
+    "postgresql": (
+        """
+        CREATE TABLE search_posting (
+            knowledge_base_id text NOT NULL, term text COLLATE "C" NOT NULL, block integer NOT NULL,
+            postings bytea NOT NULL,
+            PRIMARY KEY (knowledge_base_id, term, block)
+        ) WITH (fillfactor = 70)
+        """,
+        "ALTER TABLE search_posting ALTER COLUMN postings SET STORAGE PLAIN",
+    ),
+}
 
 # chunk_count and index_token_count are what BM25 needs; next_chunk_number is never given twice.
 knowledge_base = Table(
