@@ -53,7 +53,7 @@ from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from backend.services.withheld_turns import WithheldTurns
-from backend.settings import ContextPolicy, Settings
+from backend.settings import Settings
 from shared.environment import WrongSetting
 from shared.loading import load
 
@@ -217,7 +217,6 @@ def _response_services(
         max_knowledge_calls=MAX_KNOWLEDGE_CALLS,
         replica=replica,
         secret=settings.secret.get_secret_value(),
-        keeps_context=settings.context_policy is ContextPolicy.DURABLE,
     )
     registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=settings.turn_timeout_seconds)
     cancel = CancelTurn(ports)
