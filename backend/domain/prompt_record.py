@@ -1,0 +1,145 @@
+"""What a model call sent, in digests, and what of it the call before had sent already."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from hashlib import blake2b
+from typing import NamedTuple
+
+import orjson
+
+from shared.models.canonical import message_json, tools_json
+from shared.models.events import Usage
+from shared.models.execution import ToolDefinition
+from shared.models.messages import Message
+from shared.models.values import Value
+from shared.tokens import estimate_tokens, message_tokens
+
+_WHOLE_BYTES = 6
+_CONTENT_BYTES = 3
+_ROLE_END = 1
+_WHOLE_END = _ROLE_END + 2 * _WHOLE_BYTES
+"""A message's digest: the first letter of its role, the digest of all its bytes, and one of its content alone."""
+
+CACHED_FROM_TOKENS = 1_024
+CACHED_STEP_TOKENS = 128
+"""https://platform.openai.com/docs/guides/prompt-caching: shorter prompts are not cached, longer ones in steps."""
+
+
+class Shortfall(StrEnum):
+    """Why less was read from the provider's cache than the call before would have allowed."""
+
+    OURS = "ours"
+    PROVIDER_MISS = "provider_miss"
+
+
+class SentPrompt(Value):
+    """What a model call of a conversation sent: digests of its tools and of each of its messages.
+
+    `fixed` counts the leading messages that the next call of the epoch must begin with: all of them, or those
+    before the first one that is not kept in the log.
+    """
+
+    epoch: int
+    tools: str
+    messages: tuple[str, ...]
+    fixed: int
+
+
+class Measure(NamedTuple):
+    """One part of a prompt; `tokens` are estimated."""
+
+    digest: str
+    size_bytes: int
+    tokens: int
+
+
+class Reuse(Value):
+    """What a prompt begins with that the call before had sent: whole messages, bytes, estimated tokens.
+
+    `first_difference` is the path of what stands where the call before had something else, such as `tools` or
+    `messages[3].content`; None where all that it fixed is there.
+    """
+
+    messages: int = 0
+    size_bytes: int = 0
+    tokens: int = 0
+    first_difference: str | None = None
+
+
+NO_REUSE = Reuse()
+
+
+def measured_tools(tools: Sequence[ToolDefinition]) -> Measure:
+    """Measure the array of tools; without any it is empty."""
+    content = orjson.dumps(tools_json(tools)) if tools else b""
+    return Measure(_digest(content, _WHOLE_BYTES), len(content), estimate_tokens(content.decode()))
+
+
+def measured(message: Message) -> Measure:
+    """Measure a message in its canonical bytes."""
+    form = message_json(message)
+    whole = orjson.dumps(form)
+    content = _digest(orjson.dumps(form["content"]), _CONTENT_BYTES)
+    return Measure(message.role[0] + _digest(whole, _WHOLE_BYTES) + content, len(whole), message_tokens(message))
+
+
+def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure]) -> Reuse:
+    """Compare a prompt with the call before."""
+    if last is None:
+        return NO_REUSE
+    if tools.digest != last.tools:
+        return Reuse(first_difference="tools")
+    count = _common(last.messages, messages)
+    same = (tools, *messages[:count])
+    return Reuse(
+        messages=count,
+        size_bytes=sum(part.size_bytes for part in same),
+        tokens=sum(part.tokens for part in same),
+        first_difference=_difference(last, messages, count),
+    )
+
+
+def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | None:
+    """Say whose doing it is that a call was not read from the cache as far as it could be; None where it was.
+
+    A provider that reports nothing is not judged. Where it reports the input, the estimate is put to its scale.
+    """
+    if reuse.first_difference is not None:
+        return Shortfall.OURS
+    if usage.cached_tokens is None:
+        return None
+    expected = reuse.tokens
+    if usage.input_tokens is not None and prompt_tokens:
+        expected = reuse.tokens * usage.input_tokens // prompt_tokens
+    is_missed = expected >= CACHED_FROM_TOKENS and usage.cached_tokens < expected - CACHED_STEP_TOKENS
+    return Shortfall.PROVIDER_MISS if is_missed else None
+
+
+def inherited(last: SentPrompt | None, shared_messages: int) -> SentPrompt | None:
+    """Cut what a conversation sent to the leading messages that a branch of it begins with."""
+    if last is None:
+        return None
+    messages = last.messages[:shared_messages]
+    return SentPrompt(epoch=last.epoch, tools=last.tools, messages=messages, fixed=min(last.fixed, len(messages)))
+
+
+def _common(last: Sequence[str], messages: Sequence[Measure]) -> int:
+    pairs = enumerate(zip(last, messages, strict=False))
+    shorter = min(len(last), len(messages))
+    return next((place for place, (before, now) in pairs if before != now.digest), shorter)
+
+
+def _difference(last: SentPrompt, messages: Sequence[Measure], count: int) -> str | None:
+    if count >= last.fixed:
+        return None
+    path = f"messages[{count}]"
+    if count >= len(messages):
+        return path
+    before, now = last.messages[count], messages[count].digest
+    if before[:_ROLE_END] != now[:_ROLE_END]:
+        return f"{path}.role"
+    return f"{path}.content" if before[_WHOLE_END:] != now[_WHOLE_END:] else path
+
+
+def _digest(content: bytes, size_bytes: int) -> str:
+    return blake2b(content, digest_size=size_bytes).hexdigest()
