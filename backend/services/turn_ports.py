@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from backend.domain.prompt_record import SentPrompt
 from backend.domain.responses import StoredResponse
 from backend.ports.chat_shell import ChatShell
 from backend.ports.conversations import ConversationStore, TurnStore
@@ -31,7 +32,8 @@ class Turn:
 
     `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
     stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is
-    there where an epoch starts with this turn.
+    there where an epoch starts with this turn. `keeps_context` says that its context message, if it has one, is in the
+    log; `sent` is what the newest model call before it sent.
     """
 
     request: ExecutionRequest
@@ -42,3 +44,5 @@ class Turn:
     with_results: bool
     received_at: datetime
     epoch_reason: str | None
+    keeps_context: bool = False
+    sent: SentPrompt | None = None
