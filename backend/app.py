@@ -42,6 +42,7 @@ from backend.services.conversations import Conversations
 from backend.services.follow_turn import FollowTurn
 from backend.services.knowledge import KnowledgePorts, build_knowledge
 from backend.services.model_catalogue import ModelCatalogue
+from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.readiness import Readiness
 from backend.services.recover_turns import RecoverTurns
@@ -53,7 +54,7 @@ from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from backend.services.withheld_turns import WithheldTurns
-from backend.settings import Settings
+from backend.settings import ContextPolicy, Settings
 from shared.environment import WrongSetting
 from shared.loading import load
 
@@ -217,6 +218,7 @@ def _response_services(
         max_knowledge_calls=MAX_KNOWLEDGE_CALLS,
         replica=replica,
         secret=settings.secret.get_secret_value(),
+        keeps_context=settings.context_policy is ContextPolicy.DURABLE,
     )
     registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=settings.turn_timeout_seconds)
     cancel = CancelTurn(ports)
@@ -225,6 +227,7 @@ def _response_services(
         follow=FollowTurn(ports.turns, ports.events),
         cancel=cancel,
         read=ReadResponses(ports.turns, cancel),
+        prompts=ReadPrompts(ports.turns, ports.conversations, withheld),
         registry=registry,
         withheld=withheld,
     )

@@ -61,6 +61,12 @@ class UnsupportedValue(InvalidRequest):
     code = "unsupported_value"
 
 
+class ContextTooLong(InvalidRequest):
+    """What may not be left out is longer than the model's window."""
+
+    code = "context_length_exceeded"
+
+
 class PayloadTooLarge(InvalidRequest):
     """A body over its limit."""
 

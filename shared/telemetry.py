@@ -15,6 +15,7 @@ class LogEvent(StrEnum):
     TURN_STARTED = "Turn started"
     TURN_FINISHED = "Turn finished"
     EPOCH_STARTED = "Epoch started"
+    PROMPT_DRIFT = "Prompt drift"
     TOOL_CALLED = "Tool called"
     KNOWLEDGE_SEARCHED = "Knowledge searched"
     SAFE_SUMMARY_COMPLETED = "Safe summary completed"

@@ -1,14 +1,29 @@
 """Token counts before a provider has counted: an estimate that needs no vocabulary and no network."""
 
+from shared.models.messages import AssistantMessage, ImagePart, Message
+
 ASCII_CHARACTERS_PER_TOKEN = 4
 """English prose in the vocabularies of current models, rounded down."""
 
 OTHER_CHARACTERS_PER_TOKEN = 1
 """Chinese, Japanese, Korean: about one token a character."""
 
+IMAGE_TOKENS = 1_000
+"""About what OpenAI counts for an image of 1024 by 1024 pixels in high detail (765), rounded up."""
+
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text; 0 only for the empty one."""
-    ascii_count = sum(1 for character in text if character < "\x80") if not text.isascii() else len(text)
+    ascii_count = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     other_count = len(text) - ascii_count
     return -(-ascii_count // ASCII_CHARACTERS_PER_TOKEN) + other_count // OTHER_CHARACTERS_PER_TOKEN
+
+
+def message_tokens(message: Message) -> int:
+    """Estimate the tokens of one message."""
+    if isinstance(message, AssistantMessage):
+        calls = sum(estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls)
+        return estimate_tokens(message.text) + calls
+    if isinstance(message.content, str):
+        return estimate_tokens(message.content)
+    return sum(IMAGE_TOKENS if isinstance(part, ImagePart) else estimate_tokens(part.text) for part in message.content)

@@ -1,23 +1,57 @@
 """The append-only record of a conversation: what was sent to a model and what it said."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
 
+from backend.domain.context_policy import ContextState
+from backend.domain.notices import emptied_message
+from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
 from shared.models.values import Value
+from shared.prompts.knowledge_base import TEMPLATE_VERSION
 
 
 class EntryKind(StrEnum):
-    """What an entry is; more kinds come with files, summaries and resets."""
+    """What an entry is; more kinds come with files and summaries."""
 
     USER = "user"
     DYNAMIC_CONTEXT = "dynamic_context"
     ASSISTANT = "assistant"
     TOOL_RESULT = "tool_result"
+    NOTICE = "notice"
     VOID = "void"
+
+
+class EpochReason(StrEnum):
+    """Why an epoch starts: the closed list outside of which no byte that was sent may move."""
+
+    NEW_CONVERSATION = "new_conversation"
+    MODEL_CHANGED = "model_changed"
+    TOOLS_CHANGED = "tools_changed"
+    INSTRUCTIONS_CHANGED = "instructions_changed"
+    TEMPLATE_VERSION = "template_version"
+    ACCESS_CHANGED = "access_changed"
+    COMPACTION = "compaction"
+    HISTORY_EDITED = "history_edited"
+    OPERATOR = "operator"
+
+
+class Reset(Value):
+    """What an epoch begins with, all of it, whatever the epoch before had.
+
+    Entries below position `begins_at` are not sent any more. Of the turns in `withheld` the words of model and
+    tools are replaced by notices. `access_mode` is that of the bases in scope, `template_version` that of the fixed
+    texts; another mode, or another version, is another epoch.
+    """
+
+    reason: EpochReason
+    begins_at: int = 0
+    withheld: tuple[str, ...] = ()
+    access_mode: AccessMode = AccessMode.FULL
+    template_version: int = TEMPLATE_VERSION
 
 
 class Entry(Value):
@@ -25,7 +59,8 @@ class Entry(Value):
 
     `message` is exactly what the model got or said (date suffix included); a void entry has none and
     says that the turn `turn_id` is skipped by later requests. `label` names the bases whose text the turn may
-    hold; it stands on the entries that the turn began with.
+    hold; it stands on the entries that the turn began with. `reset` stands on the first entry of an epoch,
+    `context` on each entry of kind dynamic_context: all that its epoch has said by then.
     """
 
     position: int
@@ -35,29 +70,77 @@ class Entry(Value):
     message: HistoryMessage | None
     created_at: datetime
     label: tuple[str, ...] = ()
+    reset: Reset | None = None
+    context: ContextState | None = None
+
+
+NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION)
+
+
+def newest_reset(entries: Sequence[Entry]) -> Reset:
+    """Return what the newest epoch of a log begins with."""
+    return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
+
+
+def said_context(entries: Sequence[Entry], epoch: int) -> ContextState | None:
+    """Return all that the context messages of an epoch have said; None when there are none."""
+    void_turns = _void_turns(entries)
+    said = (e.context for e in reversed(entries) if e.epoch == epoch and e.turn_id not in void_turns)
+    return next((context for context in said if context is not None), None)
+
+
+def sent_entries(entries: Sequence[Entry], epoch: int, reset: Reset) -> tuple[Entry, ...]:
+    """Return what a request of an epoch carries of the log, in its order.
+
+    Void turns are left out, and the context messages of earlier epochs: an epoch says its context anew.
+    """
+    void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
+    sent = [
+        _withheld(entry) if entry.turn_id in withheld else entry
+        for entry in entries
+        if entry.message is not None
+        and entry.position >= reset.begins_at
+        and entry.turn_id not in void_turns
+        and (entry.kind is not EntryKind.DYNAMIC_CONTEXT or entry.epoch == epoch)
+    ]
+    return tuple(_in_call_order(sent))
 
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
-    """Turn the log into the messages of a request: void turns left out, results in call order."""
-    void_turns = {entry.turn_id for entry in entries if entry.kind is EntryKind.VOID}
-    messages = [e.message for e in entries if e.message is not None and e.turn_id not in void_turns]
-    return tuple(_in_call_order(messages))
+    """Turn a log into the messages that a request of its newest epoch carries."""
+    if not entries:
+        return ()
+    return messages_of(sent_entries(entries, entries[-1].epoch, newest_reset(entries)))
 
 
-def _in_call_order(messages: Sequence[HistoryMessage]) -> list[HistoryMessage]:
+def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
+    """Return the messages of entries."""
+    return tuple(entry.message for entry in entries if entry.message is not None)
+
+
+def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
+    return frozenset(entry.turn_id for entry in entries if entry.kind is EntryKind.VOID)
+
+
+def _withheld(entry: Entry) -> Entry:
+    return entry.model_copy(update={"message": emptied_message(entry.message)})
+
+
+def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:
     """Order the results behind each assistant message as its calls stand, whenever they arrived."""
-    ordered: list[HistoryMessage] = []
+    ordered: list[Entry] = []
     rank: dict[str, int] = {}
-    for _, run in groupby(messages, type):
+    for _, run in groupby(entries, lambda entry: type(entry.message)):
         ordered.extend(sorted(run, key=partial(_place, rank)))
-        last = ordered[-1]
+        last = ordered[-1].message
         calls = last.tool_calls if isinstance(last, AssistantMessage) else ()
         rank = {call.call_id: place for place, call in enumerate(calls)}
     return ordered
 
 
-def _place(rank: Mapping[str, int], message: HistoryMessage) -> int:
+def _place(rank: Mapping[str, int], entry: Entry) -> int:
     """Return where a result goes; all else stays where it is, sorting being stable."""
+    message = entry.message
     return rank.get(message.call_id, len(rank)) if isinstance(message, ToolMessage) else 0
 
 

@@ -4,9 +4,11 @@ Pure, and blind to everything but the fields that are rendered here: order of ar
 cosmetic white space change nothing.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from backend.domain.context_texts import BaseText, full_set, in_order
 from backend.domain.knowledge import Binding, KnowledgeBase
 from shared.models.execution import AccessMode
 
@@ -14,24 +16,44 @@ MAX_ROUTING_HINT_CHARACTERS = 200
 MAX_ROUTING_KEYWORDS = 5
 MAX_ROUTING_KEYWORD_CHARACTERS = 48
 
-_OPENING = "Knowledge bases in scope are now:"
 _FULL_ACCESS = "access: full"
 _RESTRICTED_ACCESS = "access: access is restricted"
 _RESTRICTED_NOTE = "note: hint and keywords serve for drafting search queries; they are no material for answers"
-_MARKUP = str.maketrans({"<": "‹", ">": "›", "`": "'", "[": "(", "]": ")", "|": "/"})
+_MARKUP = str.maketrans({"`": "'", "[": "(", "]": ")", "|": "/"})
+_TAG = re.compile(r"<(?![\s=\d]|$)([^<>]*)(>?)")
+"""What could open a tag; `<` and `>` that compare amounts stay, as `>=` and `>` are different rules."""
 
 
 def kb_meta_prompt(bindings: Sequence[Binding]) -> str:
-    """Render the bound bases; "" when there are none.
+    """Render the bound bases, all of them; "" when there are none."""
+    return full_set(rendered_bases(bindings))
 
-    A base in which the user is restricted shows name, id, hint and keywords only. The order is by name and id,
-    that of topics and keywords alphabetical.
+
+def rendered_bases(bindings: Sequence[Binding]) -> tuple[BaseText, ...]:
+    """Render each base, ordered by name and id, its topics and keywords alphabetically.
+
+    A base in which the user is restricted shows name, id, hint and keywords only; one that is bound twice shows once,
+    in its strictest form.
     """
-    if not bindings:
-        return ""
     by_id = {binding.base.id: binding for binding in sorted(bindings, key=_strictest_last)}
-    blocks = sorted((_line(binding.base.name), base_id, _render(binding)) for base_id, binding in by_id.items())
-    return "\n\n".join([_OPENING, *(text for _, _, text in blocks)])
+    return in_order(
+        BaseText(id=one_line(base_id), name=one_line(binding.base.name), text=_render(binding))
+        for base_id, binding in by_id.items()
+    )
+
+
+def one_line(text: str) -> str:
+    """Make one line of any text: white space joined, invisible characters and markup taken out."""
+    visible = "".join(
+        " " if character.isspace() else character
+        for character in unicodedata.normalize("NFC", text)
+        if character.isspace() or not unicodedata.category(character).startswith("C")
+    )
+    return _TAG.sub(_without_brackets, " ".join(visible.translate(_MARKUP).split()))
+
+
+def _without_brackets(tag: re.Match[str]) -> str:
+    return f"‹{tag[1]}{'›' if tag[2] else ''}"
 
 
 def _strictest_last(binding: Binding) -> bool:
@@ -42,16 +64,16 @@ def _render(binding: Binding) -> str:
     base = binding.base
     restricted = binding.role.access_mode is not AccessMode.FULL
     lines = _restricted_lines(base) if restricted else _full_lines(base)
-    named = [f"- id: {_line(base.id)}", _field("name", _line(base.name)), *lines]
+    named = [f"- id: {one_line(base.id)}", _field("name", one_line(base.name)), *lines]
     return "\n  ".join(line for line in named if line)
 
 
 def _full_lines(base: KnowledgeBase) -> list[str]:
     return [
         _FULL_ACCESS,
-        _field("summary", _line(base.summary)),
+        _field("summary", one_line(base.summary)),
         _field("topics", _listed(base.topics)),
-        _field("hint", _line(base.routing_hint)),
+        _field("hint", one_line(base.routing_hint)),
         _field("keywords", _listed(base.routing_keywords)),
     ]
 
@@ -60,7 +82,7 @@ def _restricted_lines(base: KnowledgeBase) -> list[str]:
     keywords = sorted(_clean(base.routing_keywords))[:MAX_ROUTING_KEYWORDS]
     return [
         _RESTRICTED_ACCESS,
-        _field("hint", _line(base.routing_hint)[:MAX_ROUTING_HINT_CHARACTERS].rstrip()),
+        _field("hint", one_line(base.routing_hint)[:MAX_ROUTING_HINT_CHARACTERS].rstrip()),
         _field("keywords", _listed(word[:MAX_ROUTING_KEYWORD_CHARACTERS] for word in keywords)),
         _RESTRICTED_NOTE,
     ]
@@ -75,14 +97,4 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _clean(words: Iterable[str]) -> set[str]:
-    return {line for line in (_line(word).replace(";", ",") for word in words) if line}
-
-
-def _line(text: str) -> str:
-    """Make one line of any text: white space joined, invisible characters and markup taken out."""
-    visible = "".join(
-        " " if character.isspace() else character
-        for character in unicodedata.normalize("NFC", text)
-        if character.isspace() or not unicodedata.category(character).startswith("C")
-    )
-    return " ".join(visible.translate(_MARKUP).split())
+    return {line for line in (one_line(word).replace(";", ",") for word in words) if line}

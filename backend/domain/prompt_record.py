@@ -14,6 +14,7 @@ from shared.models.messages import Message
 from shared.models.values import Value
 from shared.tokens import estimate_tokens, message_tokens
 
+_SYSTEM_ROLE = "s"
 _WHOLE_BYTES = 6
 _CONTENT_BYTES = 3
 _ROLE_END = 1
@@ -115,11 +116,10 @@ def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | 
     return Shortfall.PROVIDER_MISS if is_missed else None
 
 
-def inherited(last: SentPrompt | None, shared_messages: int) -> SentPrompt | None:
-    """Cut what a conversation sent to the leading messages that a branch of it begins with."""
-    if last is None:
-        return None
-    messages = last.messages[:shared_messages]
+def inherited(last: SentPrompt, entry_count: int) -> SentPrompt:
+    """Cut what a conversation sent to what a branch begins with: the system message and so many entries of the log."""
+    has_system = bool(last.messages) and last.messages[0].startswith(_SYSTEM_ROLE)
+    messages = last.messages[: entry_count + has_system]
     return SentPrompt(epoch=last.epoch, tools=last.tools, messages=messages, fixed=min(last.fixed, len(messages)))
 
 

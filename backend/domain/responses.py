@@ -5,6 +5,8 @@ from enum import StrEnum
 from typing import Any
 
 from backend.domain.conversation_log import Entry
+from backend.domain.model_calls import NO_CALLS, CallsMade
+from backend.domain.prompt_record import SentPrompt
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value
 
@@ -34,7 +36,8 @@ class Conversation(Value):
     `log_length` is the compare-and-set guard of every append. `instructions`, `model`, `functions` and
     `knowledge_base_ids` are those of the newest turn, kept for turns that do not name them.
     `running_response_id` is the turn that holds the conversation, `latest_response_id` the newest begun.
-    `cache_key` goes to the provider and is shared with forks.
+    `cache_key` goes to the provider and is shared with forks. `sent` is what the newest model call sent that no
+    void turn made.
     """
 
     id: str
@@ -51,6 +54,7 @@ class Conversation(Value):
     cache_key: str
     running_response_id: str | None
     latest_response_id: str | None
+    sent: SentPrompt | None = None
 
 
 class Item(Value):
@@ -108,3 +112,4 @@ class FinishedTurn(Value):
     response: StoredResponse
     entries: tuple[Entry, ...]
     items: tuple[Item, ...]
+    calls: CallsMade = NO_CALLS

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.context_policy import ContextPlan
+from backend.domain.conversation_log import Entry, EntryKind, Reset
 from backend.domain.responses import Item, ItemBody
 from backend.domain.turn_input import TurnInput
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.models.values import Value
+from shared.prompts.blocks import join_blocks
 from shared.prompts.time_suffix import with_time_suffix
 
 
@@ -21,17 +23,37 @@ class TurnStamp(Value):
     label: tuple[str, ...] = ()
 
 
-def given_entries(read: TurnInput, position: int, stamp: TurnStamp) -> tuple[Entry, ...]:
+def given_entries(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
     """Make the entries of the history that the input brought, as given."""
-    return tuple(_entry(message, place, stamp) for place, message in enumerate(read.history, position))
+    return tuple(_entry(_kind(message), message, stamp) for message in read.history)
 
 
-def current_entry(read: TurnInput, position: int, stamp: TurnStamp) -> tuple[Entry, ...]:
+def notice_entry(text: str, stamp: TurnStamp) -> Entry:
+    """Make the entry of a notice to the model."""
+    return _entry(EntryKind.NOTICE, UserMessage(content=text), stamp)
+
+
+def context_entry(plan: ContextPlan, stamp: TurnStamp) -> tuple[Entry, ...]:
+    """Make the entry of the dynamic context, exactly as it is sent; none where nothing is said, or nothing kept."""
+    text = join_blocks((plan.kb_meta_prompt, *(block.text for block in plan.dynamic_blocks)))
+    if plan.state is None or not text:
+        return ()
+    entry = _entry(EntryKind.DYNAMIC_CONTEXT, UserMessage(content=text), stamp)
+    return (entry.model_copy(update={"context": plan.state}),)
+
+
+def current_entry(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
     """Make the entry of the current message, with its date suffix; none when the turn continues from results."""
     if read.current is None:
         return ()
     content = with_time_suffix(read.current, stamp.sent_at, stamp.time_zone)
-    return (_entry(UserMessage(content=content), position, stamp),)
+    return (_entry(EntryKind.USER, UserMessage(content=content), stamp),)
+
+
+def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tuple[Entry, ...]:
+    """Number a turn's entries; the first one says what an epoch begins with, where one does."""
+    numbered = [entry.model_copy(update={"position": place}) for place, entry in enumerate(entries, position)]
+    return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:])
 
 
 def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str) -> tuple[Item, ...]:
@@ -42,12 +64,12 @@ def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id:
     )
 
 
-def _entry(message: HistoryMessage, position: int, stamp: TurnStamp) -> Entry:
+def _entry(kind: EntryKind, message: HistoryMessage, stamp: TurnStamp) -> Entry:
     return Entry(
-        position=position,
+        position=0,
         epoch=stamp.epoch,
         turn_id=stamp.turn_id,
-        kind=_kind(message),
+        kind=kind,
         message=message,
         created_at=stamp.sent_at,
         label=stamp.label,

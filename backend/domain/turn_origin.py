@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from backend.domain.conversation_log import Entry
 from backend.domain.identity import Caller
+from backend.domain.model_calls import shared_prompt
 from backend.domain.responses import Conversation, Item, StoredResponse
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value
@@ -75,6 +76,7 @@ def forked(
             "functions": _functions_in(body),
             "knowledge_base_ids": _base_ids_in(body),
             "cache_key": conversation.cache_key,
+            "sent": shared_prompt(conversation.sent, log),
         }
     )
     return TurnOrigin(conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from backend.domain.conversation_log import EpochReason
 from backend.domain.response_object import text_format
 from backend.domain.responses import Conversation
 from backend.domain.turn_request import FileSearchChoice, FileSearchTool, FunctionChoice, TurnRequest
@@ -15,7 +16,7 @@ from shared.models.execution import (
     Verbosity,
 )
 from shared.models.values import Value
-from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, KNOWLEDGE_SECTION
+from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, KNOWLEDGE_SECTIONS
 
 
 class TurnSettings(Value):
@@ -26,10 +27,10 @@ class TurnSettings(Value):
     functions: tuple[ToolDefinition, ...]
     knowledge_base_ids: tuple[str, ...]
 
-    @property
-    def system_prompt(self) -> str:
-        """The system message: the same text in every turn of an epoch."""
-        return f"{self.instructions}\n\n{KNOWLEDGE_SECTION}" if self.instructions.strip() else KNOWLEDGE_SECTION
+    def system_prompt(self, template_version: int) -> str:
+        """Return the system message: the same text in every turn of an epoch."""
+        section = KNOWLEDGE_SECTIONS[template_version]
+        return f"{self.instructions}\n\n{section}" if self.instructions.strip() else section
 
 
 def turn_settings(
@@ -49,16 +50,16 @@ def turn_settings(
     return settings
 
 
-def epoch_reason(conversation: Conversation, settings: TurnSettings) -> str | None:
-    """Say why an epoch starts with this turn, or None when it goes on; bases may change at any time."""
+def changed_setting(conversation: Conversation, settings: TurnSettings) -> EpochReason | None:
+    """Say which of a conversation's settings this turn changes, or None; bases may change at any time."""
     if not conversation.model:
-        return "new_conversation"
+        return EpochReason.NEW_CONVERSATION
     if settings.model != conversation.model:
-        return "model_changed"
+        return EpochReason.MODEL_CHANGED
     if settings.functions != conversation.functions:
-        return "tools_changed"
+        return EpochReason.TOOLS_CHANGED
     if settings.instructions != conversation.instructions:
-        return "instructions_changed"
+        return EpochReason.INSTRUCTIONS_CHANGED
     return None
 
 

@@ -8,10 +8,8 @@ from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from backend.domain.conversation_log import Entry
+from backend.domain.notices import WITHHELD
 from backend.domain.responses import ItemBody
-from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
-
-WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
 
 
 def labels_in(log: Sequence[Entry]) -> frozenset[str]:
@@ -22,29 +20,6 @@ def labels_in(log: Sequence[Entry]) -> frozenset[str]:
 def withheld_turns(log: Sequence[Entry], readable: Collection[str]) -> frozenset[str]:
     """Return the turns whose label names a base that is not among the readable ones."""
     return frozenset(entry.turn_id for entry in log if not set(entry.label) <= set(readable))
-
-
-def without_withheld(log: Sequence[Entry], withheld: Collection[str]) -> tuple[Entry, ...]:
-    """Put a constant notice in place of what model and tools said in withheld turns.
-
-    Each call keeps its result, and users keep their own words.
-    """
-    return tuple(_notice(entry) if entry.turn_id in withheld else entry for entry in log)
-
-
-def _notice(entry: Entry) -> Entry:
-    return entry.model_copy(update={"message": _emptied(entry.message)})
-
-
-def _emptied(message: HistoryMessage | None) -> HistoryMessage | None:
-    match message:
-        case ToolMessage():
-            return ToolMessage(call_id=message.call_id, content=WITHHELD)
-        case AssistantMessage():
-            calls = tuple(call.model_copy(update={"arguments": "{}"}) for call in message.tool_calls)
-            return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
-        case _:
-            return message
 
 
 def emptied_item(body: ItemBody) -> ItemBody:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.domain.conversation_log import Entry
+from backend.domain.model_calls import NO_CALLS, CallsMade, ModelCall
 from backend.domain.responses import Conversation, FinishedTurn, Item, ItemBody, NewTurn, StoredResponse
 
 
@@ -81,16 +82,23 @@ class TurnStore(Protocol):
         """
         ...
 
-    async def append(self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry]) -> None:
-        """Append what a running turn has added, before its next model call.
+    async def append(
+        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
+    ) -> None:
+        """Append what a running turn has added, before its next model call, and keep its calls so far.
 
         Raises:
             TurnRunning: the log has another length; somebody else wrote.
         """
         ...
 
-    async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
-        """Keep what a running turn has said so far, should this process die; no effect once terminal."""
+    async def checkpoint(
+        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
+    ) -> None:
+        """Keep what a running turn has said so far, should this process die; no effect once terminal.
+
+        Of `calls` those are kept that are not there yet; what the newest one sent is not.
+        """
         ...
 
     async def finish(self, turn: FinishedTurn) -> bool:
@@ -101,8 +109,16 @@ class TurnStore(Protocol):
         """Return a response, or None when there is none or it was deleted."""
         ...
 
+    async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
+        """Return the calls of a turn that are kept, in order.
+
+        Raises:
+            CorruptRecord: a row cannot be read; the message names response and call.
+        """
+        ...
+
     async def delete(self, response_id: str) -> None:
-        """Make a response unretrievable; the conversation keeps its log and items."""
+        """Make a response unretrievable, and forget its calls; the conversation keeps its log and items."""
         ...
 
     async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:

@@ -16,6 +16,14 @@ class TurnObserver(Protocol):
         """An epoch begins; `reason` is one of prompt stability's closed list."""
         ...
 
+    def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
+        """A model call began; of its prompt the call before had sent so much already (both estimated)."""
+        ...
+
+    def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
+        """A call of this turn moved bytes that its epoch had sent, first at this path; that is a defect."""
+        ...
+
     def first_delta(self, seconds: float) -> None:
         """The first piece of the answer came so long after the request."""
         ...

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from backend.domain.access import strictest_mode
+from backend.domain.compaction import Load
 from backend.domain.conversation_log import history, pending_calls
+from backend.domain.epochs import TurnAccess, compact, plan_epoch
 from backend.domain.identity import Caller
 from backend.domain.turn_input import read_items, read_text
 from backend.domain.turn_origin import TurnOrigin
 from backend.domain.turn_request import TurnRequest
-from backend.domain.turn_settings import epoch_reason, turn_settings
-from backend.domain.withheld import labels_in, withheld_turns, without_withheld
+from backend.domain.turn_settings import turn_settings
+from backend.domain.withheld import labels_in, withheld_turns
 from backend.ports.dynamic_blocks import TurnFacts
 from backend.services.admission import Admission
 from backend.services.model_catalogue import ModelCatalogue
@@ -20,8 +23,6 @@ from backend.services.turn_registry import RunningTurn, TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from shared.errors import UnknownModel
 from shared.ids import IdPrefix, new_id
-
-ACCESS_CHANGED = "access_changed"
 
 
 @dataclass(frozen=True)
@@ -64,29 +65,30 @@ class StartTurn:
 
     async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
         draft = await self._drafted(caller, request, request_id, self._ports.clock.now())
-        scopes = self._sources.scopes
-        bindings = await scopes.bindings(caller, request, draft.settings.knowledge_base_ids)
-        scope = await scopes.scope(bindings, self._facts(draft))
+        scope = await self._sources.scopes.scope(draft.bindings, self._facts(draft))
         turn, new_turn = self._assembly.assemble(draft, scope)
         if request.is_stored:
             await self._ports.turns.begin(new_turn)
         return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
-        origin, withheld = await self._readable_origin(caller, request)
+        origin = await self._sources.origins.find(caller, request)
         waiting = pending_calls(history(origin.log))
         read = (
             read_text(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
         )
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
-        await self._sources.models.find(settings.model)
-        shown = [entry for entry in origin.log if entry.turn_id not in withheld]
-        is_narrowed = any(
-            entry.turn_id in withheld and entry.epoch == origin.conversation.epoch for entry in origin.log
+        card = await self._sources.models.find(settings.model)
+        bindings = await self._sources.scopes.bindings(caller, request, settings.knowledge_base_ids)
+        withheld = await self._withheld(caller, origin)
+        access = TurnAccess(mode=strictest_mode(bindings), withheld=tuple(sorted(withheld)))
+        epoch = plan_epoch(origin.conversation, origin.log, settings, access)
+        load = Load(
+            system_prompt=settings.system_prompt(epoch.reset.template_version),
+            current=read.current,
+            needs_calls=bool(waiting),
         )
-        reason = ACCESS_CHANGED if is_narrowed else epoch_reason(origin.conversation, settings)
-        step = 0 if reason in (None, "new_conversation") else 1
         return TurnDraft(
             caller=caller,
             request=request,
@@ -96,17 +98,14 @@ class StartTurn:
             origin=origin,
             read=read,
             settings=settings,
-            epoch=origin.conversation.epoch + step,
-            epoch_reason=reason,
-            inherited_label=labels_in(shown),
+            bindings=bindings,
+            epoch=compact(epoch, origin.log, load, card),
         )
 
-    async def _readable_origin(self, caller: Caller, request: TurnRequest) -> tuple[TurnOrigin, frozenset[str]]:
-        """Find where the turn begins, without what the caller may not read any more; name the turns this is about."""
-        origin = await self._sources.origins.find(caller, request)
+    async def _withheld(self, caller: Caller, origin: TurnOrigin) -> frozenset[str]:
+        """Name the turns of the log whose words the caller may not read today."""
         readable = await self._sources.scopes.readable(caller, labels_in(origin.log))
-        withheld = withheld_turns(origin.log, readable)
-        return origin.model_copy(update={"log": without_withheld(origin.log, withheld)}), withheld
+        return withheld_turns(origin.log, readable)
 
     async def _default_model(self) -> str:
         cards = await self._sources.models.all()

@@ -4,21 +4,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backend.domain.conversation_log import Entry, history
+from backend.domain.context_policy import ContextPlan, full_context, plan_context
+from backend.domain.conversation_log import Entry, EntryKind, messages_of, newest_reset, said_context, sent_entries
+from backend.domain.epochs import Epoch
 from backend.domain.identity import Caller
 from backend.domain.item_bodies import input_bodies, user_text_body
+from backend.domain.knowledge import Binding
+from backend.domain.notices import COMPACTED
 from backend.domain.response_object import ResponseFacts, new_body
 from backend.domain.responses import Item, ItemBody, NewTurn, ResponseStatus, StoredResponse
 from backend.domain.tickets import Ticket, sign_ticket
-from backend.domain.turn_entries import TurnStamp, current_entry, given_entries, numbered_items
+from backend.domain.turn_entries import (
+    TurnStamp,
+    context_entry,
+    current_entry,
+    given_entries,
+    notice_entry,
+    numbered_items,
+    placed,
+)
 from backend.domain.turn_input import TurnInput
 from backend.domain.turn_origin import TurnOrigin
 from backend.domain.turn_request import TurnRequest
 from backend.domain.turn_settings import TurnSettings, model_parameters
+from backend.domain.withheld import labels_in
 from backend.services.turn_ports import Turn
 from backend.services.turn_scope import TurnScope
 from shared.ids import new_id
 from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, TurnLimits, User
+from shared.models.messages import HistoryMessage
+
+NOTHING_SAID = ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
 
 FIRST_EVENTS = 2
 """`response.created` and `response.in_progress`, appended as soon as the turn's task runs."""
@@ -28,7 +44,8 @@ FIRST_EVENTS = 2
 class TurnPolicy:
     """What the operator sets for all turns.
 
-    `secret` signs tickets; `replica` names this process.
+    `secret` signs tickets; `replica` names this process. `keeps_context`: what is said of bases in scope and in
+    dynamic blocks goes into the log, and only changes are said again; otherwise all is said in every turn.
     """
 
     time_zone: str
@@ -36,14 +53,12 @@ class TurnPolicy:
     max_knowledge_calls: int
     replica: str
     secret: str
+    keeps_context: bool = True
 
 
 @dataclass(frozen=True)
 class TurnDraft:
-    """A turn being prepared: its ids, its origin, what its input means and what it runs with.
-
-    `epoch_reason` is None where the epoch goes on; `inherited_label` is that of the turns which the model is shown.
-    """
+    """A turn being prepared: its ids, its origin, what its input means and what it runs with."""
 
     caller: Caller
     request: TurnRequest
@@ -53,9 +68,8 @@ class TurnDraft:
     origin: TurnOrigin
     read: TurnInput
     settings: TurnSettings
-    epoch: int
-    epoch_reason: str | None
-    inherited_label: frozenset[str]
+    bindings: tuple[Binding, ...]
+    epoch: Epoch
 
     @property
     def log_length(self) -> int:
@@ -71,18 +85,11 @@ class TurnAssembly:
 
     def assemble(self, draft: TurnDraft, scope: TurnScope) -> tuple[Turn, NewTurn]:
         """Make what is to run and what is to be stored before."""
-        stamp = TurnStamp(
-            turn_id=draft.response_id,
-            epoch=draft.epoch,
-            sent_at=draft.now,
-            time_zone=self._policy.time_zone,
-            label=_label(draft, scope),
-        )
-        given = given_entries(draft.read, draft.log_length, stamp)
-        entries = (*given, *current_entry(draft.read, draft.log_length + len(given), stamp))
+        plan = self._context(draft, scope)
+        entries = self._entries(draft, scope, plan)
         bodies = _input_bodies(draft.request)
         response = self._response(draft, bodies)
-        execution = self._execution_request(draft, scope, (*draft.origin.log, *given))
+        execution = self._execution_request(draft, scope, plan, _history(draft, entries))
         new_turn = self._new_turn(
             draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id)
         )
@@ -94,9 +101,34 @@ class TurnAssembly:
             is_stored=draft.request.is_stored,
             with_results=draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL,
             received_at=draft.now,
-            epoch_reason=draft.epoch_reason,
+            epoch_reason=draft.epoch.reset.reason if draft.epoch.starts else None,
+            keeps_context=plan.state is not None,
+            sent=draft.origin.conversation.sent,
         )
         return turn, new_turn
+
+    def _context(self, draft: TurnDraft, scope: TurnScope) -> ContextPlan:
+        if draft.read.current is None:
+            return NOTHING_SAID
+        if not self._policy.keeps_context:
+            return full_context(scope.base_texts, scope.dynamic_blocks)
+        said = said_context(draft.origin.log, draft.epoch.number)
+        return plan_context(said, scope.base_texts, scope.dynamic_blocks)
+
+    def _entries(self, draft: TurnDraft, scope: TurnScope, plan: ContextPlan) -> tuple[Entry, ...]:
+        epoch = draft.epoch
+        stamp = TurnStamp(
+            turn_id=draft.response_id,
+            epoch=epoch.number,
+            sent_at=draft.now,
+            time_zone=self._policy.time_zone,
+            label=_label(draft, scope),
+        )
+        is_cut = epoch.starts and epoch.reset.begins_at > newest_reset(draft.origin.log).begins_at
+        notices = (notice_entry(COMPACTED, stamp),) if is_cut and draft.read.current is not None else ()
+        said = (*notices, *context_entry(plan, stamp), *current_entry(draft.read, stamp))
+        own = (*given_entries(draft.read, stamp), *said)
+        return placed(own, draft.log_length, epoch.reset if epoch.starts else None)
 
     def _response(self, draft: TurnDraft, bodies: Sequence[ItemBody]) -> StoredResponse:
         conversation_id = draft.origin.conversation.id
@@ -134,7 +166,7 @@ class TurnAssembly:
         changes = {
             **draft.settings.model_dump(include={"model", "instructions", "knowledge_base_ids"}),
             "functions": draft.settings.functions,
-            "epoch": draft.epoch,
+            "epoch": draft.epoch.number,
             "log_length": draft.log_length + len(entries),
             "running_response_id": response.id,
             "latest_response_id": response.id,
@@ -147,23 +179,24 @@ class TurnAssembly:
             items=(*origin.items, *items),
         )
 
-    def _execution_request(self, draft: TurnDraft, scope: TurnScope, log: Sequence[Entry]) -> ExecutionRequest:
+    def _execution_request(
+        self, draft: TurnDraft, scope: TurnScope, plan: ContextPlan, sent: tuple[HistoryMessage, ...]
+    ) -> ExecutionRequest:
         caller, conversation = draft.caller, draft.origin.conversation
         deadline = draft.now + self._policy.timeout
-        continues = draft.read.current is None
         calls = min(self._policy.max_knowledge_calls, draft.request.max_tool_calls or self._policy.max_knowledge_calls)
         return ExecutionRequest(
             request_id=draft.request_id,
             conversation_id=conversation.id,
             turn_id=draft.response_id,
-            epoch=draft.epoch,
+            epoch=draft.epoch.number,
             user=User(id=caller.user_id, tenant=caller.tenant, display_name=caller.user_id),
             model=draft.settings.model,
             parameters=model_parameters(draft.request),
-            system_prompt=draft.settings.system_prompt,
-            history=history(log),
-            kb_meta_prompt="" if continues else scope.kb_meta_prompt,
-            dynamic_blocks=() if continues else scope.dynamic_blocks,
+            system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
+            history=sent,
+            kb_meta_prompt=plan.kb_meta_prompt,
+            dynamic_blocks=plan.dynamic_blocks,
             prompt=draft.read.current,
             sent_at=draft.now,
             time_zone=self._policy.time_zone,
@@ -190,8 +223,20 @@ class TurnAssembly:
 
 
 def _label(draft: TurnDraft, scope: TurnScope) -> tuple[str, ...]:
+    """Name the bases whose text the turn may hold: its own, and those of the turns that its model is shown."""
     own = {base.id for base in scope.bases} if scope.access_mode is AccessMode.FULL else set[str]()
-    return tuple(sorted(draft.inherited_label | own))
+    withheld = frozenset(draft.epoch.reset.withheld)
+    return tuple(sorted(own | labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])))
+
+
+def _history(draft: TurnDraft, entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
+    """Make the messages before the context and the current message, which the request carries by themselves."""
+    log = (*draft.origin.log, *entries)
+    sent = sent_entries(log, draft.epoch.number, draft.epoch.reset)
+    if draft.read.current is None:
+        return messages_of(sent)
+    has_context = len(sent) > 1 and sent[-2].kind is EntryKind.DYNAMIC_CONTEXT and sent[-2].turn_id == draft.response_id
+    return messages_of(sent[: -2 if has_context else -1])
 
 
 def _input_bodies(request: TurnRequest) -> tuple[ItemBody, ...]:

@@ -4,8 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from backend.domain.access import strictest_mode
+from backend.domain.context_policy import BaseText
 from backend.domain.identity import Caller
-from backend.domain.kb_meta import kb_meta_prompt
+from backend.domain.kb_meta import rendered_bases
 from backend.domain.knowledge import Binding
 from backend.domain.turn_request import TurnRequest
 from backend.domain.turn_settings import base_param
@@ -20,11 +21,11 @@ from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef
 
 @dataclass(frozen=True)
 class TurnScope:
-    """The bases of a turn and the texts that are sent for this turn only."""
+    """The bases of a turn, and all that may be said to its model about this moment."""
 
     bases: tuple[KnowledgeBaseRef, ...]
     access_mode: AccessMode
-    kb_meta_prompt: str
+    base_texts: tuple[BaseText, ...]
     dynamic_blocks: tuple[DynamicBlock, ...]
 
 
@@ -66,7 +67,7 @@ class TurnScopes:
         return TurnScope(
             bases=tuple(_ref(binding) for binding in bindings),
             access_mode=strictest_mode(bindings),
-            kb_meta_prompt=kb_meta_prompt(bindings),
+            base_texts=rendered_bases(bindings),
             dynamic_blocks=tuple(block for block in blocks if block is not None and block.text.strip()),
         )
 

@@ -6,12 +6,14 @@ from datetime import datetime
 from itertools import chain, repeat
 
 from backend.domain.coalescing import coalesced
-from backend.domain.conversation_log import Entry
+from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.model_calls import CallsMade
 from backend.domain.output_items import characters_in
 from backend.domain.response_events import LoggedEvent
 from backend.domain.response_object import Ending, ResponseBody, failed, finished
 from backend.domain.response_projection import ResponseProjection
 from backend.domain.responses import FinishedTurn, Item, StoredResponse
+from backend.domain.turn_calls import SentCall, TurnCalls, TurnPrompt
 from backend.domain.turn_log import TurnLog
 from backend.services.turn_ports import Turn, TurnPorts
 from shared.errors import Conflict, Unavailable
@@ -36,6 +38,9 @@ class TurnWriter:
         self._turn = turn
         self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
         self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
+        self._calls = TurnCalls(
+            TurnPrompt(turn.request, turn.log_length, turn.keeps_context, turn.epoch_reason, turn.sent)
+        )
         self._kept_number = -1
         self._checkpointed_number = -1
         self._newest_delta_at: datetime | None = None
@@ -58,6 +63,7 @@ class TurnWriter:
         await self._keep(logged)
         now = self._ports.clock.now()
         self._observe(batch, now)
+        self._note_calls(batch)
         entries = self._log.complete_exchange(now)
         if entries and self._turn.is_stored:
             await self._append(entries)
@@ -67,11 +73,13 @@ class TurnWriter:
 
         Nothing new, nothing written.
         """
-        if not self._turn.is_stored or self._kept_number == self._checkpointed_number:
+        calls = self._calls.unkept()
+        is_new = self._kept_number != self._checkpointed_number or calls.calls
+        if not self._turn.is_stored or not is_new:
             return 0
         number, output = self._kept_number, self._projection.output()
         try:
-            await self._ports.turns.checkpoint(self._turn.response.id, output, number)
+            await self._ports.turns.checkpoint(self._turn.response.id, output, number, calls)
         except Unavailable:
             return 0
         self._checkpointed_number = number
@@ -123,7 +131,14 @@ class TurnWriter:
             "items_end": self._turn.next_sequence + len(items),
             "last_event": self._projection.last_number,
         }
-        return FinishedTurn(response=self._turn.response.model_copy(update=changes), entries=entries, items=items)
+        response = self._turn.response.model_copy(update=changes)
+        return FinishedTurn(response=response, entries=entries, items=items, calls=self._last_calls(entries))
+
+    def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
+        """Return what the end keeps of calls; what a void turn sent is nothing that a later request begins with."""
+        made = self._calls.unkept()
+        is_void = any(entry.kind is EntryKind.VOID for entry in entries)
+        return made.model_copy(update={"sent": None}) if is_void else made
 
     async def _store_end(self, ended: FinishedTurn) -> StoredResponse:
         """Store the end unless there is one; return the response as it is stored then, or would be."""
@@ -145,8 +160,21 @@ class TurnWriter:
             self._kept_number = events[-1].sequence_number
 
     async def _append(self, entries: Sequence[Entry]) -> None:
-        length = self._log.length - len(entries)
-        await self._ports.turns.append(self._turn.response.conversation_id, length, entries)
+        length, calls = self._log.length - len(entries), self._calls.unkept()
+        await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
+        self._calls.keep(calls)
+
+    def _note_calls(self, batch: Sequence[ExecutionEvent]) -> None:
+        for event in batch:
+            begun = self._calls.feed(event)
+            if begun is not None:
+                self._tell_call(begun)
+
+    def _tell_call(self, begun: SentCall) -> None:
+        self._ports.observer.prompt_sent(begun.call.reuse.tokens, begun.new_tokens)
+        if begun.drifted_at is not None:
+            response = self._turn.response
+            self._ports.observer.prompt_drifted(response, begun.call.call, begun.drifted_at)
 
     def _observe(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
         count = sum(isinstance(event, TextDelta | ReasoningDelta) for event in batch)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from shared.models.events import ModelCard, Usage
-from shared.models.messages import AssistantMessage, ImagePart, Message
+from shared.models.messages import AssistantMessage, Message
 from shared.prompts.knowledge_base import BUDGET_EXHAUSTED, BUDGET_WARNING, CALL_LIMIT_REACHED
-from shared.tokens import estimate_tokens
+from shared.tokens import estimate_tokens, message_tokens
 
 WARNING_PERCENT = 70
 REFUSAL_PERCENT = 90
@@ -14,9 +14,6 @@ REFUSAL_PERCENT = 90
 MAX_ANSWER_CHARACTERS = 2_000_000
 """Of one model call, thinking included: four times what the longest-winded models can say (128,000 tokens), so that
 nothing but a model that has lost its way meets it."""
-
-IMAGE_TOKENS = 1_000
-"""About what OpenAI counts for an image of 1024 by 1024 pixels in high detail (765), rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +64,3 @@ def used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Us
         return sum(message_tokens(message) for message in messages) + message_tokens(answer)
     output_tokens = message_tokens(answer) if usage.output_tokens is None else usage.output_tokens
     return usage.input_tokens + output_tokens
-
-
-def message_tokens(message: Message) -> int:
-    """Estimate the tokens of one message."""
-    if isinstance(message, AssistantMessage):
-        calls = sum(estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls)
-        return estimate_tokens(message.text) + calls
-    if isinstance(message.content, str):
-        return estimate_tokens(message.content)
-    return sum(IMAGE_TOKENS if isinstance(part, ImagePart) else estimate_tokens(part.text) for part in message.content)

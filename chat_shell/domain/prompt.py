@@ -6,14 +6,10 @@ from zoneinfo import ZoneInfoNotFoundError
 from shared.errors import InvalidRequest
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import HistoryMessage, Message, SystemMessage, UserMessage
+from shared.prompts.blocks import join_blocks
 from shared.prompts.time_suffix import with_time_suffix
 
-BLOCK_SEPARATOR = "\n\n"
-
-
-def join_blocks(blocks: Iterable[str | None]) -> str:
-    """Join texts with a blank line between them; a blank one adds nothing, not even a separator."""
-    return BLOCK_SEPARATOR.join(block for block in blocks if block and not block.isspace())
+__all__ = ["build_messages", "join_blocks", "prompt_of"]
 
 
 def build_messages(

@@ -9,6 +9,9 @@ KNOWLEDGE_BASE_SEARCH = "knowledge_base_search"
 KNOWLEDGE_BASE_LIST_DOCUMENTS = "knowledge_base_list_documents"
 KNOWLEDGE_BASE_READ_DOCUMENT = "knowledge_base_read_document"
 
+TEMPLATE_VERSION = 1
+"""Of the fixed texts that every request of an epoch begins with: this section and the tools' descriptions."""
+
 KNOWLEDGE_SECTION = """\
 # Knowledge bases
 
@@ -33,6 +36,9 @@ Access to a base is full or restricted, and its metadata says which. A restricte
 only: its text, names and figures are not available and cannot be quoted or cited, and only \
 knowledge_base_search works on it. The hint and keywords of a restricted base serve to write queries, not to \
 answer."""
+
+KNOWLEDGE_SECTIONS = {TEMPLATE_VERSION: KNOWLEDGE_SECTION}
+"""By version. An epoch keeps the text that it began with; once its version is gone from here, a new one starts."""
 
 SEARCH_DESCRIPTION = (
     "Search the knowledge bases in scope and get the best passages as JSON, each with the number to cite it by. "

@@ -53,12 +53,20 @@ class RecordingObserver:
         self.epochs: list[tuple[int, str]] = []
         self.broken: list[BaseException] = []
         self.first_deltas = 0
+        self.prompts: list[tuple[int, int]] = []
+        self.drifts: list[tuple[str, int, str]] = []
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         self.started.append(response.id)
 
     def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
         self.epochs.append((epoch, reason))
+
+    def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
+        self.prompts.append((reused_tokens, new_tokens))
+
+    def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
+        self.drifts.append((response.id, call, path))
 
     def first_delta(self, seconds: float) -> None:
         self.first_deltas += 1

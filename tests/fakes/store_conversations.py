@@ -39,6 +39,9 @@ class FakeConversationStore:
         self._state.conversations.pop(conversation_id, None)
         self._state.entries.pop(conversation_id, None)
         self._state.items.pop(conversation_id, None)
+        for response in self._state.responses.values():
+            if response.conversation_id == conversation_id:
+                self._state.calls.pop(response.id, None)
 
     async def append(
         self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from backend.domain.conversation_log import Entry
 from backend.domain.identity import ApiKey
+from backend.domain.model_calls import ModelCall
 from backend.domain.responses import Conversation, Item, StoredResponse
 
 
@@ -16,6 +17,7 @@ class StoreState:
     entries: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
     items: dict[str, list[Item]] = field(default_factory=dict[str, list[Item]])
     responses: dict[str, StoredResponse] = field(default_factory=dict[str, StoredResponse])
+    calls: dict[str, dict[int, ModelCall]] = field(default_factory=dict[str, dict[int, ModelCall]])
     deleted_response_ids: set[str] = field(default_factory=set[str])
     replica_seen_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
     api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from backend.domain.conversation_log import Entry
+from backend.domain.model_calls import NO_CALLS, CallsMade, ModelCall
 from backend.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
 from shared.errors import NotFound, TurnRunning
 from tests.fakes.store_state import StoreState
@@ -25,23 +26,30 @@ class FakeTurnStore:
                 raise NotFound("There is no such conversation.")
             if stored.running_response_id is not None or stored.log_length != turn.expected_log_length:
                 raise TurnRunning("A turn is running on this conversation.")
-            changed = changed.model_copy(update={"metadata": stored.metadata, "created_at": stored.created_at})
+            kept = stored.model_dump(include={"metadata", "created_at"})
+            changed = changed.model_copy(update={**kept, "sent": stored.sent})
         self._state.conversations[conversation_id] = changed
         self._state.entries.setdefault(conversation_id, []).extend(turn.entries)
         self._state.items.setdefault(conversation_id, []).extend(turn.items)
         self._state.responses[turn.response.id] = turn.response
 
-    async def append(self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry]) -> None:
+    async def append(
+        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
+    ) -> None:
         """Append what a running turn has added."""
         conversation = self._state.conversations.get(conversation_id)
         held = conversation is not None and conversation.running_response_id is not None
         if conversation is None or not held or conversation.log_length != expected_log_length:
             raise TurnRunning("The conversation has changed meanwhile.")
         length = expected_log_length + len(entries)
-        self._state.conversations[conversation_id] = conversation.model_copy(update={"log_length": length})
+        growth = {"log_length": length, "sent": calls.sent or conversation.sent}
+        self._state.conversations[conversation_id] = conversation.model_copy(update=growth)
         self._state.entries[conversation_id].extend(entries)
+        self._calls_of(calls).update((call.call, call) for call in calls.calls)
 
-    async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
+    async def checkpoint(
+        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
+    ) -> None:
         """Keep what a running turn has said so far; no effect once terminal."""
         stored = self._state.responses.get(response_id)
         if stored is None or stored.status.is_terminal:
@@ -49,6 +57,11 @@ class FakeTurnStore:
         body = {**stored.body, "output": list(output)}
         changed = stored.model_copy(update={"body": body, "last_event": last_event})
         self._state.responses[response_id] = changed
+        for call in calls.calls:
+            self._calls_of(calls).setdefault(call.call, call)
+
+    def _calls_of(self, made: CallsMade) -> dict[int, ModelCall]:
+        return self._state.calls.setdefault(made.response_id, {})
 
     async def finish(self, turn: FinishedTurn) -> bool:
         """Store the end of a turn and free the conversation; False when it had ended already."""
@@ -59,16 +72,21 @@ class FakeTurnStore:
         conversation = self._state.conversations[response.conversation_id]
         if turn.entries and turn.entries[0].position != conversation.log_length:
             raise TurnRunning("The conversation has changed meanwhile.")
-        freed = {"running_response_id": None, "log_length": conversation.log_length + len(turn.entries)}
+        freed = {
+            "running_response_id": None,
+            "log_length": conversation.log_length + len(turn.entries),
+            "sent": turn.calls.sent or conversation.sent,
+        }
         self._state.conversations[conversation.id] = conversation.model_copy(update=freed)
         self._state.entries[conversation.id].extend(turn.entries)
         self._state.items[conversation.id].extend(turn.items)
+        self._calls_of(turn.calls).update((call.call, call) for call in turn.calls.calls)
         self._store_end(response, stored)
         return True
 
     def _store_end(self, response: StoredResponse, stored: StoredResponse) -> None:
         if response.id in self._state.deleted_response_ids:
-            del self._state.responses[response.id]
+            self._forget(response.id)
             return
         changed = response.model_copy(update={"input_items": stored.input_items})
         self._state.responses[response.id] = changed
@@ -85,9 +103,18 @@ class FakeTurnStore:
         if stored is None:
             return
         if stored.status.is_terminal:
-            del self._state.responses[response_id]
+            self._forget(response_id)
         else:
             self._state.deleted_response_ids.add(response_id)
+
+    def _forget(self, response_id: str) -> None:
+        del self._state.responses[response_id]
+        self._state.calls.pop(response_id, None)
+
+    async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
+        """Return the calls of a turn that are kept, in order."""
+        calls = self._state.calls.get(response_id, {})
+        return tuple(calls[number] for number in sorted(calls))
 
     async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
         """Return responses in progress whose replica has not been seen alive since that instant."""

@@ -11,6 +11,7 @@ from backend.adapters.http import (
     routes_internal,
     routes_knowledge,
     routes_models,
+    routes_prompts,
     routes_responses,
 )
 from backend.adapters.http.errors import install_error_handlers
@@ -21,6 +22,7 @@ from backend.adapters.http.shapes import ERROR_RESPONSES
 # Asked in this order: what is called most comes first.
 ROUTERS = (
     routes_responses.router,
+    routes_prompts.router,
     routes_health.router,
     routes_conversations.router,
     routes_models.router,

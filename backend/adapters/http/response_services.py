@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from backend.services.cancel_turn import CancelTurn
 from backend.services.follow_turn import FollowTurn
+from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.start_turn import StartTurn
 from backend.services.turn_registry import TurnRegistry
@@ -18,5 +19,6 @@ class ResponseServices:
     follow: FollowTurn
     cancel: CancelTurn
     read: ReadResponses
+    prompts: ReadPrompts
     registry: TurnRegistry
     withheld: WithheldTurns

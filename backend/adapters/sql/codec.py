@@ -6,7 +6,9 @@ from typing import Any, cast
 import orjson
 from pydantic import TypeAdapter
 
-from backend.domain.conversation_log import Entry
+from backend.domain.context_policy import ContextState
+from backend.domain.conversation_log import Entry, Reset
+from backend.domain.prompt_record import SentPrompt
 from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
 from shared.errors import CorruptRecord, InvalidRequest
 from shared.models.execution import ToolDefinition
@@ -62,6 +64,7 @@ def conversation_parameters(conversation: Conversation) -> Parameters:
         "cache_key": conversation.cache_key,
         "running_response_id": conversation.running_response_id,
         "latest_response_id": conversation.latest_response_id,
+        "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
     }
 
 
@@ -71,7 +74,9 @@ def to_conversation(row: Row) -> Conversation:
     try:
         defaults = _TurnDefaults.model_validate_json(columns.pop("turn_defaults"))
         metadata = orjson.loads(columns.pop("metadata"))
-        return Conversation(**columns, metadata=metadata, **dict(defaults))
+        sent_prompt = columns.pop("sent_prompt")
+        sent = SentPrompt.model_validate_json(sent_prompt) if sent_prompt is not None else None
+        return Conversation(**columns, metadata=metadata, sent=sent, **dict(defaults))
     except ValueError as error:
         raise CorruptRecord(f"Conversation {row['id']} cannot be read.") from error
 
@@ -88,14 +93,16 @@ def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Par
             "label": " ".join(entry.label) or None,
             "role": entry.message.role if entry.message is not None else None,
             "content": _canonical(entry.message) if entry.message is not None else None,
+            "reset": _canonical(entry.reset) if entry.reset is not None else None,
+            "context": _canonical(entry.context) if entry.context is not None else None,
             "created_at": entry.created_at,
         }
         for entry in entries
     ]
 
 
-def _canonical(message: HistoryMessage) -> str:
-    return _dumps(message.model_dump(), orjson.OPT_SORT_KEYS)
+def _canonical(value: Value) -> str:
+    return _dumps(value.model_dump(), orjson.OPT_SORT_KEYS)
 
 
 def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
@@ -119,6 +126,8 @@ def _entry_fields(row: Row) -> Parameters:
         "message": message,
         "created_at": row["created_at"],
         "label": to_label(row["label"]),
+        "reset": Reset.model_validate_json(row["reset"]) if row["reset"] else None,
+        "context": ContextState.model_validate_json(row["context"]) if row["context"] else None,
     }
 
 

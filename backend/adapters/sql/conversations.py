@@ -42,6 +42,8 @@ _log = (
         _entry.c.content,
         _entry.c.created_at,
         _entry.c.label,
+        _entry.c.reset,
+        _entry.c.context,
     )
     .where(_entry.c.conversation_id == bindparam("where_id"))
     .order_by(_entry.c.position)

@@ -61,7 +61,8 @@ def _conversation_key() -> Column[Any]:
     return Column("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), primary_key=True)
 
 
-# `turn_defaults` is the JSON of what the newest turn used: instructions, model, functions, bases.
+# `turn_defaults` is the JSON of what the newest turn used: instructions, model, functions, bases; `sent_prompt` that of
+# what the newest model call sent, in digests.
 conversation = Table(
     "conversation",
     metadata,
@@ -76,9 +77,11 @@ conversation = Table(
     required("cache_key", Text),
     Column("running_response_id", Text),
     Column("latest_response_id", Text),
+    Column("sent_prompt", Text),
 )
 
-# `content` is the message's JSON; a void entry has none. `label` holds ids of knowledge bases.
+# `content` is the message's JSON; a void entry has none. `label` holds ids of knowledge bases. `reset` and `context`
+# are JSON: what an epoch begins with, and what its context has said.
 log_entry = Table(
     "log_entry",
     metadata,
@@ -90,6 +93,8 @@ log_entry = Table(
     Column("role", Text),
     Column("label", Text),
     Column("content", Text),
+    Column("reset", Text),
+    Column("context", Text),
     required("created_at", Instant),
 )
 
@@ -126,6 +131,33 @@ response = Table(
     required("replica", Text),
     required("is_deleted", Boolean),
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
+)
+
+# What calls of a conversation have in common; it goes with the conversation, as it holds the instructions.
+prompt_header = Table(
+    "prompt_header",
+    metadata,
+    _conversation_key(),
+    Column("digest", Text, primary_key=True),
+    required("tools", Text),
+    required("system_prompt", Text),
+)
+
+# `header` is the digest of one; `tail`, `reuse` and `usage` are JSON.
+model_call = Table(
+    "model_call",
+    metadata,
+    Column("response_id", Text, primary_key=True),
+    Column("call", Integer, primary_key=True, autoincrement=False),
+    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
+    required("epoch", Integer),
+    Column("epoch_reason", Text),
+    required("log_end", Integer),
+    required("header", Text),
+    Column("tail", Text),
+    required("reuse", Text),
+    Column("shortfall", Text),
+    Column("usage", Text),
 )
 
 replica = Table(

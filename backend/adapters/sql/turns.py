@@ -15,6 +15,7 @@ from backend.adapters.sql.codec import (
     to_response,
 )
 from backend.adapters.sql.database import Database
+from backend.adapters.sql.model_calls import add_calls, delete_calls, read_calls, write_calls
 from backend.adapters.sql.prepared import Prepared
 from backend.adapters.sql.writing import (
     HAS_LENGTH,
@@ -25,6 +26,7 @@ from backend.adapters.sql.writing import (
     write_rows,
 )
 from backend.domain.conversation_log import Entry
+from backend.domain.model_calls import NO_CALLS, CallsMade, ModelCall
 from backend.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
 
 _conversation = schema.conversation
@@ -58,8 +60,8 @@ _BEAT = Prepared(update(_replica).where(_IS_REPLICA))
 _FIRST_BEAT = Prepared(insert(_replica))
 _FORGET_REPLICAS = Prepared(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
 
-# None of these is a turn's to change.
-_KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata")
+# None of these is for the beginning of a turn to change.
+_KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
 
 _REPLICA_FORGOTTEN_AFTER = timedelta(days=1)
 
@@ -80,22 +82,28 @@ class SqlTurnStore:
 
         await self._database.write(work)
 
-    async def append(self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry]) -> None:
+    async def append(
+        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
+    ) -> None:
         """Append what a running turn has added; one whose conversation was taken from it cannot."""
-        growth = {
+        growth: Parameters = {
             "where_id": conversation_id,
             "where_log_length": expected_log_length,
             "log_length": expected_log_length + len(entries),
+            **_sent_prompt(calls),
         }
 
         def work(connection: Connection) -> None:
             if not _GROW.change(connection, growth):
                 raise held_by_another()
             write_rows(connection, conversation_id, entries, ())
+            write_calls(connection, calls)
 
         await self._database.write(work)
 
-    async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
+    async def checkpoint(
+        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
+    ) -> None:
         """Keep what a running turn has said so far; no effect once terminal."""
         change = {
             "where_response_id": response_id,
@@ -104,7 +112,8 @@ class SqlTurnStore:
         }
 
         def work(connection: Connection) -> None:
-            _CHANGE_RUNNING.change(connection, change)
+            if _CHANGE_RUNNING.change(connection, change):
+                add_calls(connection, calls)
 
         await self._database.write(work)
 
@@ -112,10 +121,13 @@ class SqlTurnStore:
         """Store the end of a turn and free the conversation; False when it had ended already."""
 
         def work(connection: Connection) -> bool:
-            if not _end_response(connection, turn.response):
+            is_deleted = _end_response(connection, turn.response)
+            if is_deleted is None:
                 return False
             _free_conversation(connection, turn)
             write_rows(connection, turn.response.conversation_id, turn.entries, turn.items)
+            if not is_deleted:
+                write_calls(connection, turn.calls)
             return True
 
         return await self._database.write(work)
@@ -125,13 +137,21 @@ class SqlTurnStore:
         row = await self._database.find(_FIND, {"where_response_id": response_id})
         return to_response(row) if row is not None else None
 
+    async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
+        """Return the calls of a turn that are kept, in order."""
+
+        def work(connection: Connection) -> tuple[ModelCall, ...]:
+            return read_calls(connection, response_id)
+
+        return await self._database.read(work)
+
     async def delete(self, response_id: str) -> None:
         """Make a response unretrievable; a running one goes on and leaves no response behind."""
 
         def work(connection: Connection) -> None:
             named = {"where_response_id": response_id}
             if not _CHANGE_RUNNING.change(connection, {**named, "is_deleted": True}):
-                _DELETE.change(connection, named)
+                _delete_response(connection, response_id)
 
         await self._database.write(work)
 
@@ -172,15 +192,23 @@ def _take_conversation(connection: Connection, turn: NewTurn) -> None:
         raise refusal(connection, turn.conversation.id)
 
 
-def _end_response(connection: Connection, response: StoredResponse) -> bool:
-    """Write the end; False when the response had ended. One that was deleted meanwhile goes for good."""
-    named = {"where_response_id": response.id}
-    ended = _END_RUNNING.first(connection, {**named, **finish_parameters(response)})
+def _end_response(connection: Connection, response: StoredResponse) -> bool | None:
+    """Write the end; None when the response had ended. One that was deleted meanwhile goes for good: that is True."""
+    ended = _END_RUNNING.first(connection, {"where_response_id": response.id, **finish_parameters(response)})
     if ended is None:
-        return False
+        return None
     if ended["is_deleted"]:
-        _DELETE.change(connection, named)
-    return True
+        _delete_response(connection, response.id)
+    return bool(ended["is_deleted"])
+
+
+def _delete_response(connection: Connection, response_id: str) -> None:
+    _DELETE.change(connection, {"where_response_id": response_id})
+    delete_calls(connection, response_id)
+
+
+def _sent_prompt(calls: CallsMade) -> Parameters:
+    return {"sent_prompt": calls.sent.model_dump_json()} if calls.sent is not None else {}
 
 
 def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
@@ -188,6 +216,7 @@ def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
         "where_id": turn.response.conversation_id,
         "where_response_id": turn.response.id,
         "running_response_id": None,
+        **_sent_prompt(turn.calls),
     }
     if turn.entries:
         position = turn.entries[0].position

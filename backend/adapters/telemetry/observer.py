@@ -15,6 +15,10 @@ SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 TURNS = Counter("ballast_turns_total", "Turns by how they ended", ["outcome"])
 STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
 EPOCHS = Counter("ballast_epochs_total", "Epochs by the reason that started them", ["reason"])
+PROMPT_TOKENS = Counter(
+    "ballast_prompt_tokens_total", "Estimated tokens sent to models, by whether the call before had sent them", ["part"]
+)
+PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
 FIRST_DELTA = Histogram(
     "ballast_ttft_seconds", "From the request to the first piece of the answer", buckets=SECONDS_BUCKETS
 )
@@ -34,6 +38,22 @@ class LoggingTurnObserver:
         """Log and count it."""
         EPOCHS.labels(reason).inc()
         log.info(LogEvent.EPOCH_STARTED, conversation_id=conversation_id, epoch=epoch, reason=reason)
+
+    def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
+        """Count what was sent."""
+        PROMPT_TOKENS.labels("reused").inc(reused_tokens)
+        PROMPT_TOKENS.labels("new").inc(new_tokens)
+
+    def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
+        """Log and count it; the path names a place and holds no text."""
+        PROMPT_DRIFT.inc()
+        log.warning(
+            LogEvent.PROMPT_DRIFT,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            call=call,
+            first_difference=path,
+        )
 
     def first_delta(self, seconds: float) -> None:
         """Count the wait for the first piece."""

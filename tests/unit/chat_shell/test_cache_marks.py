@@ -1,5 +1,7 @@
 """Cache marks: few, in order, where the next request will look."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,5 +117,5 @@ def test_no_stride_of_a_turn_is_longer_than_it_may_be(sizes: list[int]):
 
     places = cache_marks(messages, 1, has_tools=True).messages
 
-    for earlier, later in zip(places, places[1:], strict=False):
+    for earlier, later in pairwise(places):
         assert sum(map(block_count, messages[earlier + 1 : later + 1])) <= STRIDE_BLOCKS

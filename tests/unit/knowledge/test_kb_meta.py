@@ -1,5 +1,6 @@
 """What a model is told about the bases in scope."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -136,4 +137,5 @@ def test_no_text_breaks_the_structure(given: list[Binding]) -> None:
     for line in lines[2:]:
         assert line == "" or line.startswith(STARTS)
         assert line.isprintable()
-        assert not set(line) & set("<>`[]|")
+        assert not set(line) & set("`[]|")
+        assert re.search(r"<(?:[^\W\d]|[/!?])", line) is None

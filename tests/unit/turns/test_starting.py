@@ -255,7 +255,9 @@ async def test_bound_bases_bring_metadata_and_a_ticket() -> None:
         ticket = verify_ticket(sent.knowledge.ticket, SECRET, house.clock.now())
         assert (ticket.user_id, ticket.turn_id, ticket.base_ids) == ("ada", response.id, ("kb_1", "kb_2"))
         assert ticket.expires_at == sent.deadline
-        assert len(house.log_of(response.conversation_id)) == 2, "the context is sent and not logged"
+        context, current, answer = house.log_of(response.conversation_id)
+        assert context.message == UserMessage(content=sent.kb_meta_prompt), "it is logged as it is sent"
+        assert [entry.kind for entry in (context, current, answer)] == ["dynamic_context", "user", "assistant"]
 
 
 async def test_one_restricted_base_restricts_the_turn() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backend.domain.conversation_log import history, pending_calls
 from backend.domain.input_items import MAX_ITEMS, InputItem, parse_items
 from backend.domain.item_bodies import input_bodies
-from backend.domain.turn_entries import TurnStamp, given_entries
+from backend.domain.turn_entries import TurnStamp, given_entries, placed
 from backend.domain.turn_input import TurnInput, read_given_history, read_items, read_text
 from backend.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest
@@ -91,7 +91,7 @@ def test_thousands_of_calls_are_one_message_and_their_results_stand_in_its_order
     assert isinstance(said, AssistantMessage)
     assert [made.call_id for made in said.tool_calls] == names
     stamp = TurnStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
-    sent = history(given_entries(found, 0, stamp))
+    sent = history(placed(given_entries(found, stamp), 0, None))
     assert [result.call_id for result in sent if isinstance(result, ToolMessage)] == names
 
 

@@ -1,0 +1,21 @@
+"""Prompts: what exactly a turn's model calls sent."""
+
+from typing import Any
+
+from backend.adapters.http.caller import CallerDep
+from backend.adapters.http.json_body import new_router
+from backend.adapters.http.prompt_shapes import PromptList
+from backend.adapters.http.services import ServicesDep
+
+router = new_router("Responses")
+
+
+@router.get(
+    "/v1/responses/{response_id}/prompts",
+    summary="List what was sent to the model",
+    response_model=PromptList,
+    response_model_exclude_unset=True,
+)
+async def list_prompts(response_id: str, services: ServicesDep, caller: CallerDep) -> dict[str, Any]:
+    """Return, for each model call of the turn, what was sent and what of it the call before had sent already."""
+    return {"object": "list", "data": await services.responses.prompts(caller, response_id)}

@@ -1,0 +1,97 @@
+"""The words in which a model learns what is in scope, all of it or what has changed.
+
+Every sentence is declarative and fixed: an order in a message that the user did not write reads like an attack.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from shared.models.values import Value
+from shared.tokens import estimate_tokens
+
+DELTA_BUDGET_TOKENS = 400
+"""For the descriptions in one prompt delta."""
+
+FULL_SET_BUDGET_TOKENS = 16_000
+"""For the descriptions in a full set: an eighth of a window of 128,000 tokens."""
+
+BASES_ARE_NOW = "Knowledge bases in scope are now:"
+BASES_ARE_NOW_INSTEAD = "Knowledge bases in scope are now, replacing all that earlier messages said of them:"
+BASES_HAVE_CHANGED = "Knowledge bases in scope are now changed; this replaces what earlier messages said of these:"
+BASES_ARE_NONE = "Knowledge bases in scope are now: none. This replaces what earlier messages said of them."
+TRUNCATED = "Truncated, in scope with the description left out:"
+SUPERSEDED = "Superseded, no longer in scope:"
+
+
+class BaseText(Value):
+    """A base as a model reads it; `name` is one line, and `text` the whole description with name and id."""
+
+    id: str
+    name: str
+    text: str
+
+
+def in_order(bases: Iterable[BaseText]) -> tuple[BaseText, ...]:
+    """Sort by name and id, whatever the order of arrival."""
+    return tuple(sorted(bases, key=lambda base: (base.name, base.id)))
+
+
+def full_set(
+    bases: Iterable[BaseText], opening: str = BASES_ARE_NOW, budget_tokens: int = FULL_SET_BUDGET_TOKENS
+) -> str:
+    """Describe all bases; "" when there are none.
+
+    It has a budget of its own, and a wide one: a delta's would leave a model that meets the bases for the first
+    time without the descriptions by which it chooses one, yet without any, one call could fill the window.
+    """
+    described, listed = _within(in_order(bases), budget_tokens)
+    if not described and not listed:
+        return ""
+    return _paragraphs(opening, *(base.text for base in described), _listing(TRUNCATED, listed))
+
+
+def delta(changed: Iterable[BaseText], removed: Iterable[BaseText], budget_tokens: int) -> str:
+    """Describe what is new or different, and name what is gone.
+
+    The budget is for descriptions; the sentences around them and a line for each base that is named come on top,
+    so that no change is ever dropped.
+    """
+    described, listed = _within(in_order(changed), budget_tokens)
+    return _paragraphs(
+        BASES_HAVE_CHANGED,
+        *(base.text for base in described),
+        _listing(TRUNCATED, listed),
+        _listing(SUPERSEDED, in_order(removed)),
+    )
+
+
+def block_replaced(name: str, text: str) -> str:
+    """Give a block's new text, under the line that it replaces the earlier one."""
+    return _paragraphs(f'The following replaces the earlier text "{name}":', text)
+
+
+def block_gone(name: str) -> str:
+    """Say that a block is no longer there."""
+    return f'The earlier text "{name}" no longer applies.'
+
+
+def _within(bases: Sequence[BaseText], budget_tokens: int) -> tuple[list[BaseText], list[BaseText]]:
+    """Part those that fit, taken in the order given, from those that are only listed."""
+    described: list[BaseText] = []
+    listed: list[BaseText] = []
+    left = budget_tokens
+    for base in bases:
+        cost = estimate_tokens(base.text)
+        if cost <= left:
+            left -= cost
+            described.append(base)
+        else:
+            listed.append(base)
+    return described, listed
+
+
+def _listing(heading: str, bases: Sequence[BaseText]) -> str:
+    return "\n".join([heading, *(f"- id: {base.id}; name: {base.name}" for base in bases)]) if bases else ""
+
+
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)

@@ -1,0 +1,263 @@
+"""Playing a conversation in a layout: which requests a provider gets to see.
+
+Log, epochs, compaction and context are the backend's own code, and the messages that chat_shell's own code makes of
+its requests are what layouts arrange. Providers, stores and processes are left out; a process that dies leaves what
+the log holds by then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+
+from backend.domain.access import strictest_mode
+from backend.domain.compaction import Load
+from backend.domain.conversation_log import Entry
+from backend.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
+from backend.domain.identity import Caller, KeyRole
+from backend.domain.kb_meta import rendered_bases
+from backend.domain.turn_input import TurnInput
+from backend.domain.turn_log import TurnLog
+from backend.domain.turn_origin import TurnOrigin, blank_origin
+from backend.domain.turn_request import TurnRequest
+from backend.domain.turn_settings import TurnSettings
+from backend.domain.withheld import withheld_turns
+from backend.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
+from backend.services.turn_scope import TurnScope
+from chat_shell.domain.cache_marks import block_count, cache_marks
+from shared.models.canonical import canonical_parts
+from shared.models.events import MessagesAdded, ModelCard
+from shared.models.execution import AccessMode, ExecutionRequest, KnowledgeBaseRef, ToolDefinition
+from shared.models.messages import AddedMessage, Message, SystemMessage
+from shared.prompts.knowledge_tools import offered_tools
+from tests.bench.cache.conversations import Conversation, Ending, Turn
+from tests.bench.cache.layouts import Layout
+from tests.bench.cache.simulators import Sent
+
+_CALLER = Caller(user_id="user_1", tenant="default", role=KeyRole.USER)
+_REQUEST = TurnRequest(input="-")
+_MAX_OUTPUT_SHARE = 10
+
+
+@dataclass(frozen=True)
+class Call:
+    """A model call. `before` is the newest earlier one that lies wholly in the log behind which this one stands."""
+
+    turn_id: str
+    model: str
+    epoch: int
+    messages: tuple[Message, ...]
+    sent: Sent
+    before: int | None
+
+
+@dataclass(frozen=True)
+class Played:
+    """The model calls of a conversation, in the order in which they are sent."""
+
+    calls: tuple[Call, ...]
+    has_reset: bool
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Behind a turn: what is stored, the newest call that lies in it, and the newest request that was made."""
+
+    origin: TurnOrigin
+    call: int | None
+    request: ExecutionRequest | None
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A turn whose first entries are stored."""
+
+    request: ExecutionRequest
+    origin: TurnOrigin
+    tools: tuple[ToolDefinition, ...]
+    messages: tuple[Message, ...]
+
+
+def play(conversation: Conversation, layout: Layout) -> Played:
+    """Play a conversation from its beginning to its end."""
+    return _Stage(conversation, layout).played()
+
+
+class _Stage:
+    """A conversation under way."""
+
+    def __init__(self, conversation: Conversation, layout: Layout):
+        self._conversation = conversation
+        self._layout = layout
+        self._assembly = _assembly(keeps_context=layout.keeps_context)
+        self._calls: list[Call] = []
+        self._places: dict[str, _Place] = {}
+        self._has_reset = False
+
+    def played(self) -> Played:
+        """Play all turns."""
+        for turn in self._conversation.turns:
+            self._places[turn.id] = self._play(turn)
+        return Played(tuple(self._calls), self._has_reset)
+
+    def _play(self, turn: Turn) -> _Place:
+        place = self._start(turn)
+        begun = self._begin(turn, place)
+        if turn.ending is Ending.UNSENT:
+            return _Place(_ended(begun, turn, ()), place.call, begun.request)
+        call = place.call
+        for _ in range(turn.attempts):
+            call = self._send(turn, begun, (), call)
+        if turn.ending is Ending.LOST:
+            return _Place(_ended(begun, turn, ()), place.call, begun.request)
+        return self._go_on(turn, begun, place.call, call)
+
+    def _go_on(self, turn: Turn, begun: _Begun, stored_call: int | None, first_call: int | None) -> _Place:
+        """Run the tool loop; a turn that is cut loses its last round, and the call which carried that."""
+        added: list[AddedMessage] = []
+        calls = [first_call]
+        for step in turn.steps[:-1]:
+            added.extend(step.messages)
+            calls.append(self._send(turn, begun, added, calls[-1]))
+        if turn.ending is not Ending.CUT:
+            return _Place(_ended(begun, turn, (*added, *turn.steps[-1].messages)), calls[-1], begun.request)
+        rounds = turn.steps[:-1][:-1]
+        kept = [message for step in rounds for message in step.messages]
+        newest = calls[len(rounds)] if kept else stored_call
+        return _Place(_ended(begun, turn, kept), newest, begun.request)
+
+    def _start(self, turn: Turn) -> _Place:
+        if turn.after is None:
+            return _Place(blank_origin(_CALLER, "conv_1", "key_1", turn.sent_at), None, None)
+        place = self._places[turn.after]
+        if not turn.is_reloaded:
+            return place
+        reloaded = TurnOrigin.model_validate_json(place.origin.model_dump_json())
+        return _Place(reloaded, place.call, place.request)
+
+    def _begin(self, turn: Turn, place: _Place) -> _Begun:
+        draft = self._draft(turn, place.origin)
+        scope = _scope(turn)
+        running, new_turn = self._assembly.assemble(draft, scope)
+        log = new_turn.entries if place.origin.is_new else (*place.origin.log, *new_turn.entries)
+        return _Begun(
+            request=running.request,
+            origin=place.origin.model_copy(update={"conversation": new_turn.conversation, "log": log}),
+            tools=offered_tools(running.request.tools, scope.access_mode),
+            messages=self._layout.arrange(running.request, place.request),
+        )
+
+    def _draft(self, turn: Turn, origin: TurnOrigin) -> TurnDraft:
+        settings = TurnSettings(
+            model=turn.settings.model,
+            instructions=turn.settings.instructions,
+            functions=turn.settings.functions,
+            knowledge_base_ids=tuple(sorted(binding.base.id for binding in turn.bindings)),
+        )
+        return TurnDraft(
+            caller=_CALLER,
+            request=_REQUEST,
+            request_id=turn.id,
+            response_id=turn.id,
+            now=turn.sent_at,
+            origin=origin,
+            read=TurnInput(instructions=(), history=(), current=turn.user),
+            settings=settings,
+            bindings=turn.bindings,
+            epoch=self._epoch(turn, origin, settings),
+        )
+
+    def _epoch(self, turn: Turn, origin: TurnOrigin, settings: TurnSettings) -> Epoch:
+        readable = frozenset[str]() if turn.settings.is_restricted else _labels(origin.log)
+        withheld = tuple(sorted(withheld_turns(origin.log, readable)))
+        access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld)
+        epoch = plan_epoch(origin.conversation, origin.log, settings, access)
+        load = Load(
+            system_prompt=settings.system_prompt(epoch.reset.template_version), current=turn.user, needs_calls=False
+        )
+        window_tokens = self._conversation.window_tokens
+        card = ModelCard(
+            name=settings.model,
+            context_window_tokens=window_tokens,
+            max_output_tokens=window_tokens // _MAX_OUTPUT_SHARE,
+        )
+        compacted = compact(epoch, origin.log, load, card)
+        self._has_reset = self._has_reset or (compacted.starts and bool(origin.log))
+        return compacted
+
+    def _send(self, turn: Turn, begun: _Begun, added: Sequence[Message], before: int | None) -> int:
+        messages = (*begun.messages, *added)
+        header = 1 if isinstance(messages[0], SystemMessage) else 0
+        stored = header + len(begun.request.history)
+        call = Call(
+            turn_id=turn.id,
+            model=turn.settings.model,
+            epoch=begun.request.epoch,
+            messages=messages,
+            sent=_sent(begun.tools, messages, stored),
+            before=before,
+        )
+        self._calls.append(call)
+        return len(self._calls) - 1
+
+
+def _assembly(*, keeps_context: bool) -> TurnAssembly:
+    return TurnAssembly(
+        TurnPolicy(
+            time_zone="Europe/Berlin",
+            timeout=timedelta(minutes=10),
+            max_knowledge_calls=8,
+            replica="replica_1",
+            secret="secret",
+            keeps_context=keeps_context,
+        )
+    )
+
+
+def _scope(turn: Turn) -> TurnScope:
+    return TurnScope(
+        bases=tuple(
+            KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
+            for binding in turn.bindings
+        ),
+        access_mode=strictest_mode(turn.bindings),
+        base_texts=rendered_bases(turn.bindings),
+        dynamic_blocks=turn.blocks,
+    )
+
+
+def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> TurnOrigin:
+    """Store what the turn has added; one that added nothing is void."""
+    log = TurnLog(turn.id, begun.request.epoch, len(begun.origin.log))
+    if added:
+        log.feed(MessagesAdded(messages=tuple(added)))
+    entries = log.end(turn.sent_at, is_success=bool(added))
+    conversation = begun.origin.conversation
+    length = len(begun.origin.log) + len(entries)
+    return begun.origin.model_copy(
+        update={
+            "conversation": conversation.model_copy(update={"log_length": length, "running_response_id": None}),
+            "is_new": False,
+            "log": (*begun.origin.log, *entries),
+        }
+    )
+
+
+def _labels(log: Sequence[Entry]) -> frozenset[str]:
+    return frozenset(base_id for entry in log for base_id in entry.label)
+
+
+def _sent(tools: tuple[ToolDefinition, ...], messages: Sequence[Message], stored: int) -> Sent:
+    marks = cache_marks(messages, stored, has_tools=bool(tools))
+    header = int(isinstance(messages[0], SystemMessage)) if marks.on_header else 0
+    on_header = (header,) if marks.on_header else ()
+    return Sent(
+        parts=(canonical_parts(tools, ())[0], *map(_part, messages)),
+        blocks=(len(tools), *map(block_count, messages)),
+        marks=(*on_header, *(place + 1 for place in marks.messages)),
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _part(message: Message) -> bytes:
+    return canonical_parts((), (message,))[1]
