@@ -87,6 +87,11 @@ class Scorer:
         return round(total, SCORE_DECIMALS)
 
 
+def shown_score(score: float) -> float:
+    """Bring a score between 0 and 1, where callers expect it; the order stays."""
+    return round(score / (1 + score), SCORE_DECIMALS)
+
+
 def length_norm(mean_length: float) -> tuple[float, float]:
     """Return a and b of a + b * length: what joins a word's count in the saturation, more in longer chunks."""
     return K1 * (1 - B), K1 * B / mean_length

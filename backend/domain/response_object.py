@@ -216,6 +216,9 @@ def _tools(request: TurnRequest, facts: ResponseFacts) -> list[dict[str, Any]]:
 
 def _file_search(request: TurnRequest, base_ids: Sequence[str]) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": "file_search", "vector_store_ids": list(base_ids)}
-    if request.max_results is not None:
-        shown["max_num_results"] = request.max_results
+    search = request.search
+    if search.max_results is not None:
+        shown["max_num_results"] = search.max_results
+    if search.min_score is not None:
+        shown["ranking_options"] = {"ranker": "auto", "score_threshold": search.min_score}
     return shown

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from pydantic import AwareDatetime, ValidationError
 
+from backend.domain.search_options import SearchOptions
 from shared.errors import Unauthenticated
 from shared.models.values import Value
 
@@ -18,9 +19,7 @@ _PURPOSE = b"ballast knowledge ticket 1\0"
 class Ticket(Value):
     """A turn's claim to knowledge bases. It names them; what its user may do there is looked up at each use.
 
-    `conversation_id` and `turn_id` are for the log.
-
-    `max_results` is how many passages the caller wants of a search, None where he leaves it to us.
+    `search` bounds what each search may bring; `conversation_id` and `turn_id` are for the log.
     """
 
     user_id: str
@@ -28,7 +27,7 @@ class Ticket(Value):
     conversation_id: str
     turn_id: str
     base_ids: tuple[str, ...]
-    max_results: int | None
+    search: SearchOptions
     expires_at: AwareDatetime
 
 

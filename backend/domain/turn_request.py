@@ -6,6 +6,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError
 
 from backend.domain.field_errors import decode_object, field_error
 from backend.domain.input_items import FunctionName, Given, InputItems
+from backend.domain.search_options import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
@@ -37,6 +38,14 @@ class FunctionTool(Given):
     strict: bool | None = None
 
 
+class RankingOptions(Given):
+    """How results are ranked; there is one ranker, and it knows words only."""
+
+    ranker: Literal["auto", "default-2024-11-15"] | None = None
+    score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    hybrid_search: None = None
+
+
 class FileSearchTool(Given):
     """Knowledge bases to search, by id."""
 
@@ -44,7 +53,12 @@ class FileSearchTool(Given):
     vector_store_ids: list[Annotated[str, Field(min_length=1, max_length=128)]] = Field(min_length=1, max_length=100)
     max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
     filters: None = None
-    ranking_options: dict[str, Any] | None = None
+    ranking_options: RankingOptions | None = None
+
+    @property
+    def min_score(self) -> float | None:
+        """Below which score a passage is left out."""
+        return self.ranking_options.score_threshold if self.ranking_options is not None else None
 
 
 class FunctionChoice(Given):
@@ -194,10 +208,19 @@ class TurnRequest(Given):
         return FILE_SEARCH_RESULTS in (self.include or ())
 
     @property
-    def max_results(self) -> int | None:
-        """How many passages a search may bring, the smallest number given; None where none is."""
-        tools = (tool for tool in self.tools or () if isinstance(tool, FileSearchTool))
-        return min((tool.max_num_results for tool in tools if tool.max_num_results is not None), default=None)
+    def file_searches(self) -> tuple[FileSearchTool, ...]:
+        """The bindings of bases, as given."""
+        return tuple(tool for tool in self.tools or () if isinstance(tool, FileSearchTool))
+
+    @property
+    def search(self) -> SearchOptions:
+        """What a search may bring: one search reads all bases, so the strictest bounds given hold."""
+        counts = (tool.max_num_results for tool in self.file_searches)
+        scores = (tool.min_score for tool in self.file_searches)
+        return SearchOptions(
+            max_results=min((count for count in counts if count is not None), default=None),
+            min_score=max((score for score in scores if score is not None), default=None),
+        )
 
     @property
     def functions(self) -> tuple[FunctionTool, ...]:

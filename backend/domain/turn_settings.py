@@ -106,8 +106,7 @@ def _functions(request: TurnRequest) -> tuple[ToolDefinition, ...]:
 
 
 def _base_ids(request: TurnRequest) -> tuple[str, ...]:
-    tools = [tool for tool in request.tools or () if isinstance(tool, FileSearchTool)]
-    return tuple(sorted({base_id for tool in tools for base_id in tool.vector_store_ids}))
+    return tuple(sorted({base_id for tool in request.file_searches for base_id in tool.vector_store_ids}))
 
 
 def _tool_choice(request: TurnRequest) -> ToolChoice:

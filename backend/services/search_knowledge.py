@@ -1,6 +1,7 @@
 """A member's own search of one base."""
 
 from backend.domain.access import require_read
+from backend.domain.bm25 import shown_score
 from backend.domain.identity import Caller
 from backend.domain.knowledge import Hit
 from backend.ports.knowledge import KnowledgeStore, Retrieval
@@ -22,4 +23,9 @@ class SearchKnowledge:
             PermissionDenied: he is restricted.
         """
         require_read(await find_binding(self._store, caller, base_id))
-        return await self._retrieval.search([base_id], query, limit)
+        return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit)))
+
+
+def as_shown(hit: Hit) -> Hit:
+    """Return a hit with the score that results show."""
+    return hit.model_copy(update={"score": shown_score(hit.score)})

@@ -12,6 +12,7 @@ from backend.domain.knowledge import Binding, Document, Hit
 from backend.domain.tickets import Ticket, verify_ticket
 from backend.ports.identity import Clock
 from backend.ports.knowledge import KnowledgeStore, Retrieval
+from backend.services.search_knowledge import as_shown
 from shared.errors import NotFound, PermissionDenied
 from shared.models.execution import AccessMode
 from shared.telemetry import bind_turn
@@ -65,19 +66,19 @@ class TicketedKnowledge:
     async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
         """Search; one restricted base among the searched restricts the answer, which then holds nothing.
 
-        A ticket that limits the results gets the best ones, never a whole base.
+        A ticket that bounds the results gets the best ones, never a whole base.
         """
         ticket = self._verified(ticket_text)
         bindings = await self._bindings(ticket, wanted.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             return Brought(AccessMode.RESTRICTED, whole=False, hits=())
         base_ids = [binding.base.id for binding in bindings]
-        if wanted.whole_below_tokens > 0 and ticket.max_results is None:
+        if wanted.whole_below_tokens > 0 and not ticket.search.is_bounded:
             everything = await self._retrieval.everything(base_ids, wanted.whole_below_tokens)
             if everything is not None:
                 return Brought(AccessMode.FULL, whole=True, hits=everything)
-        limit = min(wanted.limit, ticket.max_results or wanted.limit)
-        hits = await self._retrieval.search(base_ids, wanted.query, limit)
+        found = await self._retrieval.search(base_ids, wanted.query, ticket.search.max_results or wanted.limit)
+        hits = tuple(hit for hit in map(as_shown, found) if hit.score >= (ticket.search.min_score or 0))
         return Brought(AccessMode.FULL, whole=False, hits=hits)
 
     async def documents(self, ticket_text: str, base_ids: Sequence[str]) -> tuple[Document, ...]:

@@ -214,7 +214,7 @@ class TurnAssembly:
             conversation_id=draft.origin.conversation.id,
             turn_id=draft.response_id,
             base_ids=tuple(base.id for base in scope.bases),
-            max_results=draft.request.max_results,
+            search=draft.request.search,
             expires_at=expires_at,
         )
         return Knowledge(

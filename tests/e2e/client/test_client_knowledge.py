@@ -315,3 +315,20 @@ async def test_the_caller_says_how_many_results_he_wants(
     [best] = wire.newest.json["output"][0]["results"]
     assert best["filename"] == "lockers.md"
     assert list(numbered(tool_texts((await model.requests())[1])[0])) == ["lockers.md"]
+
+
+async def test_the_caller_says_how_good_results_must_be(
+    ann: AsyncOpenAI, wire: Wire, model: FakeModelControl, handbook: Base
+) -> None:
+    async def scores(threshold: float) -> list[float]:
+        await model.script(searches("locker code pager"), Reply(text=("Nine.",)))
+        tool: FileSearchToolParam = {**handbook.tool, "ranking_options": {"score_threshold": threshold}}
+        await ann.responses.create(input="b", tools=[tool], include=RESULTS)
+        assert wire.newest.json["tools"][0]["ranking_options"]["score_threshold"] == threshold
+        return [result["score"] for result in wire.newest.json["output"][0]["results"]]
+
+    all_scores = await scores(0.000_001)
+    assert len(all_scores) > 1
+    assert all(0 < score < 1 for score in all_scores)
+    assert await scores(all_scores[0]) == all_scores[:1]
+    assert await scores(1.0) == []

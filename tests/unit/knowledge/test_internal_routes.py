@@ -5,11 +5,13 @@ from datetime import timedelta
 import httpx2
 import pytest
 
+from backend.domain.search_options import SearchOptions
 from backend.domain.tickets import Ticket, sign_ticket
 from tests.fakes.http_door import SECRET
 from tests.unit.knowledge.conftest import BASES, MANUAL, Members
 
 INTERNAL = "/internal/v1/knowledge"
+UNBOUNDED = SearchOptions()
 
 
 def ticket_for(
@@ -18,7 +20,7 @@ def ticket_for(
     *more: str,
     seconds: float = 60,
     secret: str = SECRET,
-    max_results: int | None = None,
+    search: SearchOptions = UNBOUNDED,
 ) -> str:
     ticket = Ticket(
         user_id=user_id,
@@ -26,7 +28,7 @@ def ticket_for(
         conversation_id="conv_1",
         turn_id="resp_1",
         base_ids=(members.base_id, *more),
-        max_results=max_results,
+        search=search,
         expires_at=members.house.clock.now() + timedelta(seconds=seconds),
     )
     return sign_ticket(ticket, secret)
@@ -65,9 +67,32 @@ async def test_a_ticket_may_limit_the_results(members: Members) -> None:
     await members.put("a.md", MANUAL)
     await members.put("b.txt", "Hotels again.", "text/plain")
     for limit, brought in ((1, 1), (9, 2)):
-        ticket = ticket_for(members, max_results=limit)
+        ticket = ticket_for(members, search=SearchOptions(max_results=limit))
         found = (await ask(members, "search", ticket, query="hotels", whole_below_tokens=1000)).json()
         assert (found["whole"], len(found["data"])) == (False, brought)
+
+
+async def test_a_ticket_may_ask_for_more_results_than_are_usual(members: Members) -> None:
+    for number in range(12):
+        await members.put(f"{number}.txt", f"Hotel {number}.", "text/plain")
+    for search, brought in ((SearchOptions(), 10), (SearchOptions(max_results=11), 11)):
+        found = (await ask(members, "search", ticket_for(members, search=search), query="hotel")).json()
+        assert len(found["data"]) == brought
+
+
+async def test_a_ticket_may_ask_for_a_score(members: Members) -> None:
+    await members.put("a.txt", "Hotels, hotels, hotels.", "text/plain")
+    await members.put("b.txt", "One of many hotels, far away and dear.", "text/plain")
+    usual = (await ask(members, "search", ticket_for(members), query="hotels")).json()["data"]
+    best, second = (hit["score"] for hit in usual)
+    assert 0 < second < best < 1
+    for min_score, brought in ((0.0, 2), (second, 2), (best, 1), (1.0, 0)):
+        ticket = ticket_for(members, search=SearchOptions(min_score=min_score))
+        found = (await ask(members, "search", ticket, query="hotels")).json()["data"]
+        assert found == usual[:brought]
+    ticket = ticket_for(members, search=SearchOptions(min_score=best))
+    found = (await ask(members, "search", ticket, query="hotels", whole_below_tokens=1000)).json()
+    assert (found["whole"], len(found["data"])) == (False, 1)
 
 
 async def test_a_restricted_member_gets_no_text_in_any_way(members: Members) -> None:

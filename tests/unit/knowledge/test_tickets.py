@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.domain.search_options import SearchOptions
 from backend.domain.tickets import Ticket, sign_ticket, verify_ticket
 from shared.errors import Unauthenticated
 
@@ -16,7 +17,7 @@ TICKET = Ticket(
     conversation_id="conv_1",
     turn_id="resp_1",
     base_ids=("kb_b", "kb_a"),
-    max_results=3,
+    search=SearchOptions(max_results=3, min_score=0.25),
     expires_at=NOW + timedelta(minutes=10),
 )
 SIGNED = sign_ticket(TICKET, "secret")

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from backend.domain.response_object import ResponseFacts, new_body
+from backend.domain.search_options import SearchOptions
 from backend.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.fakes.openai_types import check_response
@@ -15,6 +16,7 @@ from tests.unit.turns.samples import facts, request
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 DEEP = b'{"input":"x","tools":[{"type":"function","name":"f","parameters":' + b'{"a":' * 900 + b"1" + b"}" * 901 + b"]}"
+RANKED = {"type": "file_search", "vector_store_ids": ["a"]}
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"input": 5}, "input"),
@@ -70,6 +72,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"tools": [{"type": "file_search", "vector_store_ids": ["a"], "max_num_results": 51}]},
         "tools[0].max_num_results",
     ),
+    (
+        {"tools": [{**RANKED, "ranking_options": {"score_threshold": 1.5}}]},
+        "tools[0].ranking_options.score_threshold",
+    ),
+    ({"tools": [{**RANKED, "ranking_options": {"ranker": "best"}}]}, "tools[0].ranking_options.ranker"),
+    ({"tools": [{**RANKED, "ranking_options": {"rank": 1}}]}, "tools[0].ranking_options.rank"),
 ]
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0].type"),
@@ -84,6 +92,14 @@ UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
     ({"prompt": {"id": "pmpt_1"}}, "prompt"),
     ({"top_logprobs": 1}, "top_logprobs"),
+    (
+        {
+            "tools": [
+                {**RANKED, "ranking_options": {"hybrid_search": {"embedding_weight": 1, "text_weight": 1}}},
+            ]
+        },
+        "tools[0].ranking_options.hybrid_search",
+    ),
 ]
 
 
@@ -231,6 +247,21 @@ def test_a_schema_is_echoed_as_openai_does() -> None:
     check_response(body, open_responses=False)
     assert body["text"]["format"] == shape
     assert body["tools"] == [{"type": "file_search", "vector_store_ids": ["kb_1"]}]
+
+
+def test_of_several_searches_the_strictest_bounds_hold_and_are_told_back() -> None:
+    given = request(
+        tools=[
+            {**RANKED, "max_num_results": 9, "ranking_options": {"ranker": "auto", "score_threshold": 0.5}},
+            {**RANKED, "max_num_results": 3, "ranking_options": {"score_threshold": 0.25}},
+            RANKED,
+        ]
+    )
+    assert given.search == SearchOptions(max_results=3, min_score=0.5)
+    body = new_body(given, bound())
+    check_response(body, open_responses=False)
+    (shown,) = body["tools"]
+    assert (shown["max_num_results"], shown["ranking_options"]["score_threshold"]) == (3, 0.5)
 
 
 def bound() -> ResponseFacts:
