@@ -10,6 +10,7 @@ from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
+SUMMARY = "How trips are planned, booked, paid for and accounted for, at home and abroad, by whom and when."
 
 
 def binding(base_id: str = "kb_1", role: MemberRole = MemberRole.READER, **changes: object) -> Binding:
@@ -18,7 +19,7 @@ def binding(base_id: str = "kb_1", role: MemberRole = MemberRole.READER, **chang
         "id": base_id,
         "tenant": "acme",
         "name": f"Manual {base_id}",
-        "summary": "How trips are planned, booked, paid for and accounted for, at home and abroad, by whom and when.",
+        "summary": SUMMARY,
         "topics": ("trains", "flights"),
         "routing_hint": "Ask about trips",
         "routing_keywords": ("visa", "hotel"),
@@ -33,9 +34,9 @@ def bases(*bindings: Binding) -> tuple[BaseText, ...]:
     return rendered_bases(bindings)
 
 
-def numbered(count: int, **changes: str) -> tuple[BaseText, ...]:
+def numbered(count: int, summary: str = SUMMARY) -> tuple[BaseText, ...]:
     """Render so many bases, kb_0 first."""
-    return bases(*(binding(f"kb_{number}", **changes) for number in range(count)))
+    return bases(*(binding(f"kb_{number}", summary=summary) for number in range(count)))
 
 
 def block(name: str, text: str) -> DynamicBlock:
