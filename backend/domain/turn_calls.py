@@ -78,18 +78,23 @@ class TurnCalls:
 
     def unkept(self) -> CallsMade:
         """Return what the next write has to keep."""
-        calls = tuple(call for number, call in self._calls.items() if self._kept.get(number) != call)
-        request = self._start.request
-        return CallsMade(
-            conversation_id=request.conversation_id,
-            response_id=request.turn_id,
-            calls=calls,
-            sent=self._last if self._calls else None,
-        )
+        return self._made(tuple(call for number, call in self._calls.items() if self._kept.get(number) != call))
+
+    def unknown(self) -> CallsMade:
+        """Return the calls of which nothing is kept."""
+        return self._made(tuple(call for number, call in self._calls.items() if number not in self._kept))
 
     def keep(self, made: CallsMade) -> None:
         """Note that a write has kept these."""
         self._kept.update((call.call, call) for call in made.calls)
+
+    def _made(self, calls: tuple[ModelCall, ...]) -> CallsMade:
+        return CallsMade(
+            conversation_id=self._start.request.conversation_id,
+            response_id=self._start.request.turn_id,
+            calls=calls,
+            sent=self._last if self._calls else None,
+        )
 
     def _begin(self, number: int) -> SentCall:
         if self._tools is None:

@@ -73,7 +73,7 @@ class TurnWriter:
 
         Nothing new, nothing written.
         """
-        calls = self._calls.unkept()
+        calls = self._calls.unknown()
         is_new = self._kept_number != self._checkpointed_number or calls.calls
         if not self._turn.is_stored or not is_new:
             return 0
@@ -83,6 +83,7 @@ class TurnWriter:
         except Unavailable:
             return 0
         self._checkpointed_number = number
+        self._calls.keep(calls)
         return characters_in(output)
 
     async def finish(self, ending: Ending) -> StoredResponse:

@@ -22,6 +22,7 @@ from backend.services.admission import Admission
 from backend.services.cancel_turn import CancelTurn
 from backend.services.follow_turn import FollowTurn
 from backend.services.model_catalogue import ModelCatalogue
+from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.run_turn import RunTurn
 from backend.services.start_turn import StartTurn, TurnSources
@@ -130,13 +131,15 @@ class TurnHouse:
             models=ModelCatalogue(self.chat_shell, self.clock),
         )
         cancel = CancelTurn(self.ports)
+        withheld = WithheldTurns(self.conversations, self.knowledge)
         return ResponseServices(
             start=StartTurn(self.ports, sources, policy, self.admission, self.registry),
             follow=FollowTurn(self.turns, self.events),
             cancel=cancel,
             read=ReadResponses(self.turns, cancel),
+            prompts=ReadPrompts(self.turns, self.conversations, withheld),
             registry=self.registry,
-            withheld=WithheldTurns(self.conversations, self.knowledge),
+            withheld=withheld,
         )
 
     @property

@@ -11,6 +11,7 @@ import pytest
 
 from backend.adapters.memory.event_log import MemoryEventLog
 from backend.domain.conversation_log import Entry, EntryKind, history
+from backend.domain.model_calls import NO_CALLS, CallsMade
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import ItemBody, StoredResponse
 from backend.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
@@ -313,8 +314,10 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
 
 async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:
     class Counting(FakeTurnStore):
-        async def checkpoint(self, response_id: str, output: Sequence[ItemBody], last_event: int) -> None:
-            await super().checkpoint(response_id, output, last_event)
+        async def checkpoint(
+            self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
+        ) -> None:
+            await super().checkpoint(response_id, output, last_event, calls)
             written[response_id] += 1
 
     written: Counter[str] = Counter()
