@@ -20,6 +20,7 @@ from backend.adapters.sql import schema
 from backend.adapters.sql.database import Database, open_database
 from backend.adapters.sql.migrate import migrate, newest_revision
 from backend.adapters.sql.upgrade import SCRIPTS
+from shared.models.messages import UserMessage
 from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores
 from tests.servers.postgres import PostgresServer
 
@@ -75,14 +76,44 @@ async def test_a_database_that_holds_something_else_is_upgraded(url: str) -> Non
 
 async def test_migrating_again_keeps_what_is_there(url: str) -> None:
     database = open_database(url)
-    await migrate(database, "0001")
+    await migrate(database)
     stores = sql_stores(database)
     await stores.turns.begin(make_turn())
-    await migrate(database)
     await migrate(database)
     assert await stores.turns.find("resp_a") == make_turn().response
     assert await stores.conversations.log("conv_a") == make_turn().entries
     await database.close()
+
+
+async def test_an_upgrade_keeps_the_log_of_a_conversation(url: str) -> None:
+    database = open_database(url)
+    await migrate(database, "0001")
+    await database.write(_insert_first_release)
+    await migrate(database)
+    stores = sql_stores(database)
+    found = await stores.conversations.find("conv_old")
+    assert found is not None
+    assert (found.model, found.sent) == ("model-a", None)
+    (entry,) = await stores.conversations.log("conv_old")
+    assert (entry.message, entry.reset, entry.context) == (UserMessage(content="Hi"), None, None)
+    await database.close()
+
+
+def _insert_first_release(connection: Connection) -> None:
+    connection.execute(
+        text(
+            "INSERT INTO conversation (id, tenant, user_id, created_at, metadata, log_length, epoch, turn_defaults,"
+            " cache_key) VALUES ('conv_old', 'acme', 'ann', '2026-11-22 09:30:00', '{}', 1, 0, :defaults, 'key')"
+        ),
+        {"defaults": '{"instructions":"","model":"model-a","functions":[],"knowledge_base_ids":[]}'},
+    )
+    connection.execute(
+        text(
+            "INSERT INTO log_entry (conversation_id, position, epoch, turn_id, kind, role, content, created_at)"
+            " VALUES ('conv_old', 0, 0, 'resp_old', 'user', 'user', :content, '2026-11-22 09:30:00')"
+        ),
+        {"content": '{"content":"Hi","role":"user"}'},
+    )
 
 
 async def test_many_may_migrate_at_once(url: str) -> None:

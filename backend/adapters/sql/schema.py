@@ -93,9 +93,9 @@ log_entry = Table(
     Column("role", Text),
     Column("label", Text),
     Column("content", Text),
+    required("created_at", Instant),
     Column("reset", Text),
     Column("context", Text),
-    required("created_at", Instant),
 )
 
 # A fork repeats the ids of the items it begins with, so an id is unique within its conversation only.

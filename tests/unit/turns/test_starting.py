@@ -326,7 +326,8 @@ async def test_outputs_alone_continue_with_no_message_and_no_context() -> None:
         )
         kinds = [entry.kind for entry in house.log_of(first.conversation_id)]
         results = [EntryKind.TOOL_RESULT] * 2
-        assert kinds == [EntryKind.USER, EntryKind.ASSISTANT, *results, EntryKind.ASSISTANT]
+        first_turn = [EntryKind.DYNAMIC_CONTEXT, EntryKind.USER, EntryKind.ASSISTANT]
+        assert kinds == [*first_turn, *results, EntryKind.ASSISTANT]
 
 
 @pytest.mark.parametrize(
@@ -404,7 +405,7 @@ class GivenBlock:
         self._text = text
 
     async def block(self, facts: TurnFacts) -> DynamicBlock | None:
-        return DynamicBlock(name="given", text=self._text) if self._text is not None else None
+        return DynamicBlock(name=f"given {self._text}", text=self._text) if self._text is not None else None
 
 
 class BrokenBlock:
