@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from backend.domain.item_bodies import without_results
 from backend.domain.responses import ItemBody, ResponseStatus
+from backend.domain.search_options import SearchOptions
 from backend.domain.turn_request import (
     FileSearchChoice,
     FunctionChoice,
@@ -35,6 +36,7 @@ class ResponseFacts(Value):
     instructions: str
     functions: tuple[ToolDefinition, ...]
     knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions
 
 
 class Ending(Value):
@@ -93,7 +95,7 @@ def new_body(request: TurnRequest, facts: ResponseFacts) -> ResponseBody:
         "temperature": DEFAULT_TEMPERATURE if request.temperature is None else float(request.temperature),
         "text": _text(request),
         "tool_choice": _tool_choice(request),
-        "tools": _tools(request, facts),
+        "tools": _tools(facts),
         "top_logprobs": request.top_logprobs or 0,
         "top_p": DEFAULT_TOP_P if request.top_p is None else float(request.top_p),
         "truncation": request.truncation or "disabled",
@@ -198,7 +200,7 @@ def _tool_choice(request: TurnRequest) -> Any:
             return mode or "auto"
 
 
-def _tools(request: TurnRequest, facts: ResponseFacts) -> list[dict[str, Any]]:
+def _tools(facts: ResponseFacts) -> list[dict[str, Any]]:
     tools: list[dict[str, Any]] = [
         {
             "type": "function",
@@ -210,13 +212,12 @@ def _tools(request: TurnRequest, facts: ResponseFacts) -> list[dict[str, Any]]:
         for function in facts.functions
     ]
     if facts.knowledge_base_ids:
-        tools.append(_file_search(request, facts.knowledge_base_ids))
+        tools.append(_file_search(facts.knowledge_base_ids, facts.search))
     return tools
 
 
-def _file_search(request: TurnRequest, base_ids: Sequence[str]) -> dict[str, Any]:
+def _file_search(base_ids: Sequence[str], search: SearchOptions) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": "file_search", "vector_store_ids": list(base_ids)}
-    search = request.search
     if search.max_results is not None:
         shown["max_num_results"] = search.max_results
     if search.min_score is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from backend.domain.conversation_log import Entry
 from backend.domain.model_calls import NO_CALLS, CallsMade
 from backend.domain.prompt_record import SentPrompt
+from backend.domain.search_options import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value
 
@@ -33,8 +34,8 @@ class ResponseStatus(StrEnum):
 class Conversation(Value):
     """A dialogue of one user.
 
-    `log_length` is the compare-and-set guard of every append. `instructions`, `model`, `functions` and
-    `knowledge_base_ids` are those of the newest turn, kept for turns that do not name them.
+    `log_length` is the compare-and-set guard of every append. `instructions`, `model`, `functions`,
+    `knowledge_base_ids` and `search` are those of the newest turn, kept for turns that do not name them.
     `running_response_id` is the turn that holds the conversation, `latest_response_id` the newest begun.
     `cache_key` goes to the provider and is shared with forks. `sent` is what the newest model call sent that no
     void turn made.
@@ -54,6 +55,7 @@ class Conversation(Value):
     cache_key: str
     running_response_id: str | None
     latest_response_id: str | None
+    search: SearchOptions = SearchOptions()
     sent: SentPrompt | None = None
 
 

@@ -8,6 +8,7 @@ from backend.domain.conversation_log import Entry
 from backend.domain.identity import Caller
 from backend.domain.model_calls import shared_prompt
 from backend.domain.responses import Conversation, Item, StoredResponse
+from backend.domain.search_options import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value
 
@@ -75,6 +76,7 @@ def forked(
             "instructions": body["instructions"] or "",
             "functions": _functions_in(body),
             "knowledge_base_ids": _base_ids_in(body),
+            "search": _search_in(body),
             "cache_key": conversation.cache_key,
             "sent": shared_prompt(conversation.sent, log),
         }
@@ -94,3 +96,12 @@ def _functions_in(body: dict[str, Any]) -> tuple[ToolDefinition, ...]:
 def _base_ids_in(body: dict[str, Any]) -> tuple[str, ...]:
     tools = cast("list[dict[str, Any]]", body["tools"])
     return tuple(base_id for tool in tools if tool["type"] == "file_search" for base_id in tool["vector_store_ids"])
+
+
+def _search_in(body: dict[str, Any]) -> SearchOptions:
+    tools = cast("list[dict[str, Any]]", body["tools"])
+    for tool in tools:
+        if tool["type"] == "file_search":
+            ranking = tool.get("ranking_options", {})
+            return SearchOptions(max_results=tool.get("max_num_results"), min_score=ranking.get("score_threshold"))
+    return SearchOptions()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from backend.domain.conversation_log import EpochReason
 from backend.domain.response_object import text_format
 from backend.domain.responses import Conversation
+from backend.domain.search_options import SearchOptions
 from backend.domain.turn_request import FileSearchChoice, FileSearchTool, FunctionChoice, TurnRequest
 from shared.errors import InvalidRequest
 from shared.models.execution import (
@@ -26,6 +27,7 @@ class TurnSettings(Value):
     instructions: str
     functions: tuple[ToolDefinition, ...]
     knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions
 
     def system_prompt(self, template_version: int) -> str:
         """Return the system message: the same text in every turn of an epoch."""
@@ -38,13 +40,14 @@ def turn_settings(
 ) -> TurnSettings:
     """Resolve what the request leaves to the conversation, and to the default before its first turn.
 
-    `tools`, when given, is the whole truth for functions and bases.
+    `tools`, when given, is the whole truth for functions, bases and what a search may bring.
     """
     settings = TurnSettings(
         model=request.model or conversation.model or default_model,
         instructions=_instructions(request, conversation, leading_instructions),
         functions=_functions(request) if request.tools is not None else conversation.functions,
         knowledge_base_ids=_base_ids(request) if request.tools is not None else conversation.knowledge_base_ids,
+        search=request.search if request.tools is not None else conversation.search,
     )
     _check_choice(request, settings)
     return settings

@@ -140,6 +140,7 @@ class TurnAssembly:
             instructions=draft.settings.instructions,
             functions=draft.settings.functions,
             knowledge_base_ids=draft.settings.knowledge_base_ids,
+            search=draft.settings.search,
         )
         return StoredResponse(
             id=draft.response_id,
@@ -166,6 +167,7 @@ class TurnAssembly:
         changes = {
             **draft.settings.model_dump(include={"model", "instructions", "knowledge_base_ids"}),
             "functions": draft.settings.functions,
+            "search": draft.settings.search,
             "epoch": draft.epoch.number,
             "log_length": draft.log_length + len(entries),
             "running_response_id": response.id,
@@ -214,7 +216,7 @@ class TurnAssembly:
             conversation_id=draft.origin.conversation.id,
             turn_id=draft.response_id,
             base_ids=tuple(base.id for base in scope.bases),
-            search=draft.request.search,
+            search=draft.settings.search,
             expires_at=expires_at,
         )
         return Knowledge(

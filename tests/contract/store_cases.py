@@ -15,6 +15,7 @@ from backend.adapters.sql.migrate import migrate
 from backend.adapters.sql.turns import SqlTurnStore
 from backend.domain.conversation_log import Entry, EntryKind
 from backend.domain.responses import Conversation, FinishedTurn, Item, NewTurn, ResponseStatus, StoredResponse
+from backend.domain.search_options import SearchOptions
 from backend.ports.conversations import ConversationStore, TurnStore
 from backend.ports.identity import ApiKeyStore
 from shared.models.execution import ToolDefinition
@@ -81,6 +82,7 @@ def make_conversation(conversation_id: str = "conv_a", **changes: Any) -> Conver
         cache_key="key",
         running_response_id=None,
         latest_response_id=None,
+        search=SearchOptions(max_results=3, min_score=0.25),
     )
     return conversation.model_copy(update=changes)
 

@@ -10,6 +10,7 @@ from backend.domain.context_policy import ContextState
 from backend.domain.conversation_log import Entry, Reset
 from backend.domain.prompt_record import SentPrompt
 from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
+from backend.domain.search_options import SearchOptions
 from shared.errors import CorruptRecord, InvalidRequest
 from shared.models.execution import ToolDefinition
 from shared.models.messages import HistoryMessage
@@ -22,12 +23,13 @@ _ENTRIES = TypeAdapter(tuple[Entry, ...])
 
 
 class _TurnDefaults(Value):
-    """What a conversation's next turn uses where it names nothing itself."""
+    """What a conversation's next turn uses where it names nothing itself; early rows have no `search`."""
 
     instructions: str
     model: str
     functions: tuple[ToolDefinition, ...]
     knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions = SearchOptions()
 
 
 Row = Mapping[str, Any]

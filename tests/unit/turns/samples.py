@@ -11,6 +11,7 @@ from backend.domain.item_bodies import NewId
 from backend.domain.response_events import LoggedEvent
 from backend.domain.response_object import ResponseFacts, new_body
 from backend.domain.response_projection import ResponseProjection
+from backend.domain.search_options import SearchOptions
 from backend.domain.turn_request import TurnRequest, parse_turn_request
 from shared.ids import IdPrefix
 from shared.models.events import Usage
@@ -44,6 +45,7 @@ def facts(**fields: Any) -> ResponseFacts:
         "instructions": "",
         "functions": (),
         "knowledge_base_ids": (),
+        "search": SearchOptions(),
     }
     return ResponseFacts(**{**plain, **fields})
 

@@ -7,6 +7,7 @@ import pytest
 
 from backend.domain.conversation_log import EntryKind
 from backend.domain.knowledge import KnowledgeBase, MemberRole
+from backend.domain.search_options import SearchOptions
 from backend.domain.tickets import verify_ticket
 from backend.ports.dynamic_blocks import TurnFacts
 from backend.services.admission import Admission
@@ -258,6 +259,26 @@ async def test_bound_bases_bring_metadata_and_a_ticket() -> None:
         context, current, answer = house.log_of(response.conversation_id)
         assert context.message == UserMessage(content=sent.kb_meta_prompt), "it is logged as it is sent"
         assert [entry.kind for entry in (context, current, answer)] == ["dynamic_context", "user", "assistant"]
+
+
+async def test_the_bounds_of_a_search_stay_as_long_as_the_binding() -> None:
+    bounds = {"max_num_results": 3, "ranking_options": {"ranker": "auto", "score_threshold": 0.5}}
+    async with open_house() as house:
+        await add_base(house, "kb_1", MemberRole.READER)
+        first = await house.ask(tools=[searching("kb_1") | bounds])
+        kept = await house.ask(previous_response_id=first.id)
+        changed = await house.ask(previous_response_id=kept.id, tools=[searching("kb_1")])
+        forked = await house.ask(previous_response_id=first.id)
+        for response, request, search in zip(
+            (first, kept, changed, forked),
+            house.sent,
+            (SearchOptions(max_results=3, min_score=0.5),) * 2
+            + (SearchOptions(), SearchOptions(max_results=3, min_score=0.5)),
+            strict=True,
+        ):
+            assert verify_ticket(request.knowledge.ticket, SECRET, house.clock.now()).search == search
+            (tool,) = response.body["tools"]
+            assert tool == searching("kb_1") | (bounds if search.is_bounded else {})
 
 
 async def test_one_restricted_base_restricts_the_turn() -> None:

@@ -258,7 +258,7 @@ def test_of_several_searches_the_strictest_bounds_hold_and_are_told_back() -> No
         ]
     )
     assert given.search == SearchOptions(max_results=3, min_score=0.5)
-    body = new_body(given, bound())
+    body = new_body(given, facts(knowledge_base_ids=("kb_1",), search=given.search))
     check_response(body, open_responses=False)
     (shown,) = body["tools"]
     assert (shown["max_num_results"], shown["ranking_options"]["score_threshold"]) == (3, 0.5)
