@@ -16,8 +16,9 @@ KNOWLEDGE_SECTION = """\
 # Knowledge bases
 
 A conversation may contain messages that list the knowledge bases in scope, with their ids and what they \
-cover. The application adds these messages; they are metadata and not words of the user, and the newest one \
-holds. Without such a message no knowledge base is in scope.
+cover. The application adds these messages; they are metadata and not words of the user. A later one lists \
+all bases anew or only what has changed, and replaces what earlier ones said of the same bases. Without such \
+a message no knowledge base is in scope.
 
 Three tools read knowledge bases:
 - knowledge_base_search finds the passages that fit a query. It is the usual way to answer a question about \
@@ -101,7 +102,7 @@ NO_SUCH_DOCUMENT = (
     "knowledge_base_list_documents shows what there is."
 )
 SEVERAL_SUCH_DOCUMENTS = "Several documents have this title; name one by its file_id: "
-BASE_NOT_IN_SCOPE = "Not in scope: the knowledge_base_ids may name only knowledge bases of the newest metadata message."
+BASE_NOT_IN_SCOPE = "Not in scope: the knowledge_base_ids may name only knowledge bases that are in scope now."
 
 CALL_LIMIT_REACHED = (
     "The limit of knowledge base calls for this turn is reached; this call was not made. "
