@@ -8,13 +8,16 @@ from backend.domain.prompt_record import Shortfall
 
 
 class PromptMessage(BaseModel):
-    """A message as the provider got it: `tool_calls` stands on calls of the model, `tool_call_id` on results."""
+    """A message as the provider got it, and in its order: without our own four fields these are the bytes sent.
+
+    `tool_calls` stands on calls of the model, `tool_call_id` on results.
+    """
 
     kind: str = Field(description="system, user, dynamic_context, assistant, tool_result or notice.")
     role: Literal["system", "user", "assistant", "tool"]
+    tool_call_id: str | None = None
     content: str | list[dict[str, Any]] | None
     tool_calls: list[dict[str, Any]] | None = None
-    tool_call_id: str | None = None
     position: int | None = Field(description="The place in the conversation's log; null for what is not kept there.")
     tokens: int = Field(description="Estimated.")
     reused: bool = Field(description="Whether the model call before had sent it at this place already.")

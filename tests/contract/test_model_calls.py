@@ -1,0 +1,108 @@
+"""What every `TurnStore` keeps of model calls."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
+from backend.domain.prompt_record import Reuse, SentPrompt, Shortfall
+from shared.models.events import Usage
+from tests.contract.store_cases import KINDS, Stores, make_conversation, make_end, make_entry, make_turn, open_stores
+
+HEADER = PromptHeader(tools='[{"type":"function"}]', system_prompt="Be brief. 河")
+SENT = SentPrompt(epoch=0, tools="ab", messages=("s01", "u02"), fixed=2)
+
+
+@pytest.fixture(params=KINDS)
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stores]:
+    async with open_stores(request.param, request, tmp_path) as opened:
+        yield opened
+
+
+def make_call(number: int, **changes: Any) -> ModelCall:
+    call = ModelCall(call=number, epoch=0, epoch_reason=None, log_end=number, header=HEADER)
+    return call.model_copy(update=changes)
+
+
+def made(*calls: ModelCall, sent: SentPrompt | None = None) -> CallsMade:
+    return CallsMade(conversation_id="conv_a", response_id="resp_a", calls=calls, sent=sent)
+
+
+FULL = make_call(
+    1,
+    epoch_reason="new_conversation",
+    tail=(TailMessage(index=1, text="In scope: nothing."),),
+    reuse=Reuse(messages=2, size_bytes=300, tokens=70, first_difference="messages[2].content"),
+    shortfall=Shortfall.OURS,
+    usage=Usage(input_tokens=90, cached_tokens=0),
+)
+
+
+async def sent_by(stores: Stores) -> SentPrompt | None:
+    conversation = await stores.conversations.find("conv_a")
+    assert conversation is not None
+    return conversation.sent
+
+
+async def test_calls_are_kept_with_entries_and_with_the_end(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    assert await stores.turns.model_calls("resp_a") == ()
+    await stores.turns.append("conv_a", 1, (make_entry(1),), made(FULL, sent=SENT))
+    assert await sent_by(stores) == SENT
+    later = SENT.model_copy(update={"messages": ("s01", "u02", "a03"), "fixed": 3})
+    second = make_call(2, header=HEADER.model_copy(update={"tools": ""}))
+    await stores.turns.finish(make_end(2).model_copy(update={"calls": made(second, sent=later)}))
+    assert await stores.turns.model_calls("resp_a") == (FULL, second)
+    assert await sent_by(stores) == later
+
+
+async def test_what_was_sent_stays_until_something_else_is(stores: Stores) -> None:
+    await stores.conversations.create(make_conversation(sent=SENT), (), ())
+    turn = make_turn(0)
+    await stores.turns.begin(turn.model_copy(update={"conversation": turn.conversation}))
+    assert await sent_by(stores) == SENT
+    await stores.turns.finish(make_end(1).model_copy(update={"calls": made(make_call(1))}))
+    assert await sent_by(stores) == SENT
+
+
+async def test_a_branch_begins_with_what_it_shares(stores: Stores) -> None:
+    turn = make_turn()
+    branch = turn.conversation.model_copy(update={"sent": SENT})
+    await stores.turns.begin(turn.model_copy(update={"conversation": branch}))
+    assert await sent_by(stores) == SENT
+
+
+async def test_a_checkpoint_adds_calls_and_changes_none(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    await stores.turns.checkpoint("resp_a", (), 2, made(make_call(1), sent=SENT))
+    assert await stores.turns.model_calls("resp_a") == (make_call(1),)
+    assert await sent_by(stores) is None
+    ended = make_call(1, usage=Usage(cached_tokens=64), shortfall=Shortfall.PROVIDER_MISS)
+    await stores.turns.append("conv_a", 1, (make_entry(1),), made(ended, make_call(2)))
+    await stores.turns.checkpoint("resp_a", (), 2, made(make_call(1), make_call(2), make_call(3)))
+    assert await stores.turns.model_calls("resp_a") == (ended, make_call(2), make_call(3))
+
+
+async def test_calls_go_with_their_response(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    await stores.turns.finish(make_end(1).model_copy(update={"calls": made(FULL)}))
+    await stores.turns.delete("resp_a")
+    assert await stores.turns.model_calls("resp_a") == ()
+
+
+async def test_a_response_that_is_deleted_while_it_runs_leaves_no_calls(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    await stores.turns.append("conv_a", 1, (make_entry(1),), made(FULL))
+    await stores.turns.delete("resp_a")
+    await stores.turns.finish(make_end(2).model_copy(update={"calls": made(make_call(2))}))
+    await stores.turns.checkpoint("resp_a", (), 2, made(make_call(3)))
+    assert await stores.turns.model_calls("resp_a") == ()
+
+
+async def test_calls_go_with_their_conversation(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    await stores.turns.finish(make_end(1).model_copy(update={"calls": made(FULL)}))
+    await stores.conversations.delete("conv_a")
+    assert await stores.turns.model_calls("resp_a") == ()
