@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from hashlib import blake2b
+from hashlib import sha1
 from typing import NamedTuple
+from zlib import crc32
 
 import orjson
 
@@ -15,11 +16,9 @@ from shared.models.values import Value
 from shared.tokens import estimate_tokens, message_tokens
 
 _SYSTEM_ROLE = "s"
-_WHOLE_BYTES = 6
-_CONTENT_BYTES = 3
 _ROLE_END = 1
-_WHOLE_END = _ROLE_END + 2 * _WHOLE_BYTES
-"""A message's digest: the first letter of its role, the digest of all its bytes, and one of its content alone."""
+_WHOLE_END = _ROLE_END + 12
+"""A message's digest: the first letter of its role, a digest of all its bytes, and a checksum of its content alone."""
 
 CACHED_FROM_TOKENS = 1_024
 CACHED_STEP_TOKENS = 128
@@ -73,15 +72,16 @@ NO_REUSE = Reuse()
 def measured_tools(tools: Sequence[ToolDefinition]) -> Measure:
     """Measure the array of tools; without any it is empty."""
     content = orjson.dumps(tools_json(tools)) if tools else b""
-    return Measure(_digest(content, _WHOLE_BYTES), len(content), estimate_tokens(content.decode()))
+    return Measure(_digest(content), len(content), estimate_tokens(content.decode()))
 
 
 def measured(message: Message) -> Measure:
     """Measure a message in its canonical bytes."""
     form = message_json(message)
     whole = orjson.dumps(form)
-    content = _digest(orjson.dumps(form["content"]), _CONTENT_BYTES)
-    return Measure(message.role[0] + _digest(whole, _WHOLE_BYTES) + content, len(whole), message_tokens(message))
+    content = form["content"]
+    checksum = crc32(content.encode() if isinstance(content, str) else orjson.dumps(content))
+    return Measure(f"{message.role[0]}{_digest(whole)}{checksum:08x}", len(whole), message_tokens(message))
 
 
 def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure]) -> Reuse:
@@ -90,7 +90,7 @@ def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure
         return NO_REUSE
     if tools.digest != last.tools:
         return Reuse(first_difference="tools")
-    count = _common(last.messages, messages)
+    count = _same_count(last.messages, messages)
     same = (tools, *messages[:count])
     return Reuse(
         messages=count,
@@ -123,7 +123,7 @@ def inherited(last: SentPrompt, entry_count: int) -> SentPrompt:
     return SentPrompt(epoch=last.epoch, tools=last.tools, messages=messages, fixed=min(last.fixed, len(messages)))
 
 
-def _common(last: Sequence[str], messages: Sequence[Measure]) -> int:
+def _same_count(last: Sequence[str], messages: Sequence[Measure]) -> int:
     pairs = enumerate(zip(last, messages, strict=False))
     shorter = min(len(last), len(messages))
     return next((place for place, (before, now) in pairs if before != now.digest), shorter)
@@ -141,5 +141,5 @@ def _difference(last: SentPrompt, messages: Sequence[Measure], count: int) -> st
     return f"{path}.content" if before[_WHOLE_END:] != now[_WHOLE_END:] else path
 
 
-def _digest(content: bytes, size_bytes: int) -> str:
-    return blake2b(content, digest_size=size_bytes).hexdigest()
+def _digest(content: bytes) -> str:
+    return sha1(content, usedforsecurity=False).hexdigest()[: _WHOLE_END - _ROLE_END]

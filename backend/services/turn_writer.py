@@ -44,6 +44,7 @@ class TurnWriter:
         self._kept_number = -1
         self._checkpointed_number = -1
         self._newest_delta_at: datetime | None = None
+        self._not_measured: list[ExecutionEvent] = []
         self.ending: Ending | None = None
 
     async def open(self) -> None:
@@ -63,7 +64,9 @@ class TurnWriter:
         await self._keep(logged)
         now = self._ports.clock.now()
         self._observe(batch, now)
-        self._note_calls(batch)
+        self._not_measured.extend(batch)
+        if self._newest_delta_at is not None:
+            self._measure_calls()
         entries = self._log.complete_exchange(now)
         if entries and self._turn.is_stored:
             await self._append(entries)
@@ -73,6 +76,7 @@ class TurnWriter:
 
         Nothing new, nothing written.
         """
+        self._measure_calls()
         calls = self._calls.unknown()
         is_new = self._kept_number != self._checkpointed_number or calls.calls
         if not self._turn.is_stored or not is_new:
@@ -137,6 +141,7 @@ class TurnWriter:
 
     def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
         """Return what the end keeps of calls; what a void turn sent is nothing that a later request begins with."""
+        self._measure_calls()
         made = self._calls.unkept()
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
         return made.model_copy(update={"sent": None}) if is_void else made
@@ -161,12 +166,15 @@ class TurnWriter:
             self._kept_number = events[-1].sequence_number
 
     async def _append(self, entries: Sequence[Entry]) -> None:
+        self._measure_calls()
         length, calls = self._log.length - len(entries), self._calls.unkept()
         await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
         self._calls.keep(calls)
 
-    def _note_calls(self, batch: Sequence[ExecutionEvent]) -> None:
-        for event in batch:
+    def _measure_calls(self) -> None:
+        """Measure what calls sent. That takes milliseconds of a long log, so it waits for the first delta."""
+        events, self._not_measured = self._not_measured, []
+        for event in events:
             begun = self._calls.feed(event)
             if begun is not None:
                 self._tell_call(begun)
