@@ -21,7 +21,8 @@ MARGIN_PERCENT = 5
 """Of the window, because tokens are estimated before a provider has counted them."""
 
 MAX_CONTEXT_BYTES = 65_536
-"""Of context messages in one epoch; beyond it the context is said anew, in an epoch that holds it once."""
+"""Of the context messages in one epoch behind its first; beyond it the context is said anew, in an epoch that holds
+it once. The first does not count: where it is long by itself, to say it again would make nothing shorter."""
 
 TOOLS_TOKENS = 600
 """About what the schemas of our own tools take."""
@@ -81,17 +82,18 @@ def _cuts(sent: Sequence[Entry], sizes: Sequence[int]) -> list[tuple[int, int]]:
     for _, group in groupby(zip(sent, sizes, strict=True), lambda pair: pair[0].turn_id):
         turn = list(group)
         first = next((entry for entry, _ in turn if entry.kind is not EntryKind.DYNAMIC_CONTEXT), turn[0][0])
-        if first.kind is EntryKind.USER and before:
+        if first.kind in (EntryKind.USER, EntryKind.NOTICE) and before:
             cuts.append((turn[0][0].position, before))
         before += sum(size for _, size in turn)
     return cuts
 
 
 def _context_bytes(sent: Sequence[Entry]) -> int:
-    return sum(
+    said = [
         len(entry.message.content.encode())
         for entry in sent
         if entry.kind is EntryKind.DYNAMIC_CONTEXT
         and isinstance(entry.message, UserMessage)
         and isinstance(entry.message.content, str)
-    )
+    ]
+    return sum(said[1:])
