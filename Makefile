@@ -17,7 +17,7 @@ PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --my
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
 
-.PHONY: help run test check bench eval-retrieval setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test check bench bench-cache eval-retrieval setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -34,6 +34,9 @@ check: setup lint types floors house protos-check manifests ## what CI runs: lin
 
 bench: setup ## measure the pair; prints a table, writes var/bench/*.json
 	@$(BIN)/python -m tests.bench
+
+bench-cache: setup ## measure how much of each prompt a provider's cache would serve; writes var/bench/cache.*
+	@$(BIN)/python -m tests.bench.cache
 
 eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 	@$(BIN)/python -m tests.bench.eval_retrieval

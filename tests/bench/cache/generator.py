@@ -15,7 +15,7 @@ _START = datetime(2026, 11, 20, 7, 30, tzinfo=UTC)
 _WORDS = (
     "anchor ballast cargo draught ebb flood gale hull inlet jetty keel lee mast north oar pier quay reef sail tide "
     "upwind vessel wake yaw zenith Größe Höhe 港 船 océan"
-).split()
+)
 _TEXT_CHARACTERS = 120_000
 _LARGE_WINDOW_TOKENS = 10_000_000
 _MODELS = ("model-a", "model-b")
@@ -41,8 +41,16 @@ class Scale:
 
 FULL = Scale()
 SMALL = Scale(
-    turns=7, steps=3, side_by_side=3, instructions=200, words=60, result=120, summary=80, file=200, bases=4,
-    small_window_tokens=4_000,
+    turns=5,
+    steps=3,
+    side_by_side=3,
+    instructions=200,
+    words=60,
+    result=120,
+    summary=80,
+    file=200,
+    bases=4,
+    small_window_tokens=2_500,
 )
 
 
@@ -179,10 +187,10 @@ class _Author:
         return KnowledgeBase(
             id=self._name("kb"),
             tenant="default",
-            name=self._text(30),
+            name=self._text(20),
             summary=self._text(self._scale.summary),
-            topics=tuple(self._text(20) for _ in range(self._rng.randint(0, 4))),
-            routing_hint=self._text(120),
+            topics=tuple(self._text(12) for _ in range(self._rng.randint(0, 3))),
+            routing_hint=self._text(self._scale.summary // 4),
             routing_keywords=tuple(self._text(15) for _ in range(self._rng.randint(0, 3))),
             version=1,
             created_at=_START,
@@ -219,13 +227,12 @@ class _Author:
 @cache
 def _long_text() -> str:
     rng = random.Random(0)
-    return " ".join(rng.choices(_WORDS, k=_TEXT_CHARACTERS // 3))[:_TEXT_CHARACTERS]
+    return " ".join(rng.choices(_WORDS.split(), k=_TEXT_CHARACTERS // 3))[:_TEXT_CHARACTERS]
 
 
 @cache
 def _functions() -> tuple[ToolDefinition, ...]:
     schema = {"type": "object", "properties": {"when": {"type": "string"}}}
     return tuple(
-        ToolDefinition(name=name, description=f"Ask the {name}.", parameters=schema, strict=None)
-        for name in _FUNCTIONS
+        ToolDefinition(name=name, description=f"Ask the {name}.", parameters=schema, strict=None) for name in _FUNCTIONS
     )

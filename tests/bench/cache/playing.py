@@ -12,22 +12,24 @@ from functools import lru_cache
 
 from backend.domain.access import strictest_mode
 from backend.domain.compaction import Load
-from backend.domain.conversation_log import Entry
+from backend.domain.context_policy import BaseText
+from backend.domain.conversation_log import Entry, EpochReason
 from backend.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
 from backend.domain.identity import Caller, KeyRole
 from backend.domain.kb_meta import rendered_bases
+from backend.domain.knowledge import Binding
 from backend.domain.turn_input import TurnInput
 from backend.domain.turn_log import TurnLog
 from backend.domain.turn_origin import TurnOrigin, blank_origin
 from backend.domain.turn_request import TurnRequest
-from backend.domain.turn_settings import TurnSettings
+from backend.domain.turn_settings import TurnSettings, turn_settings
 from backend.domain.withheld import withheld_turns
 from backend.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
 from backend.services.turn_scope import TurnScope
 from chat_shell.domain.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
-from shared.models.execution import AccessMode, ExecutionRequest, KnowledgeBaseRef, ToolDefinition
+from shared.models.execution import ExecutionRequest, KnowledgeBaseRef, ToolDefinition
 from shared.models.messages import AddedMessage, Message, SystemMessage
 from shared.prompts.knowledge_tools import offered_tools
 from tests.bench.cache.conversations import Conversation, Ending, Turn
@@ -35,7 +37,6 @@ from tests.bench.cache.layouts import Layout
 from tests.bench.cache.simulators import Sent
 
 _CALLER = Caller(user_id="user_1", tenant="default", role=KeyRole.USER)
-_REQUEST = TurnRequest(input="-")
 _MAX_OUTPUT_SHARE = 10
 
 
@@ -56,7 +57,7 @@ class Played:
     """The model calls of a conversation, in the order in which they are sent."""
 
     calls: tuple[Call, ...]
-    has_reset: bool
+    resets: tuple[EpochReason, ...]
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class _Begun:
     request: ExecutionRequest
     origin: TurnOrigin
     tools: tuple[ToolDefinition, ...]
+    head: bytes
     messages: tuple[Message, ...]
 
 
@@ -92,13 +94,13 @@ class _Stage:
         self._assembly = _assembly(keeps_context=layout.keeps_context)
         self._calls: list[Call] = []
         self._places: dict[str, _Place] = {}
-        self._has_reset = False
+        self._resets: list[EpochReason] = []
 
     def played(self) -> Played:
         """Play all turns."""
         for turn in self._conversation.turns:
             self._places[turn.id] = self._play(turn)
-        return Played(tuple(self._calls), self._has_reset)
+        return Played(tuple(self._calls), tuple(self._resets))
 
     def _play(self, turn: Turn) -> _Place:
         place = self._start(turn)
@@ -140,23 +142,21 @@ class _Stage:
         scope = _scope(turn)
         running, new_turn = self._assembly.assemble(draft, scope)
         log = new_turn.entries if place.origin.is_new else (*place.origin.log, *new_turn.entries)
+        tools = offered_tools(running.request.tools, scope.access_mode)
         return _Begun(
             request=running.request,
             origin=place.origin.model_copy(update={"conversation": new_turn.conversation, "log": log}),
-            tools=offered_tools(running.request.tools, scope.access_mode),
+            tools=tools,
+            head=canonical_parts(tools, ())[0],
             messages=self._layout.arrange(running.request, place.request),
         )
 
     def _draft(self, turn: Turn, origin: TurnOrigin) -> TurnDraft:
-        settings = TurnSettings(
-            model=turn.settings.model,
-            instructions=turn.settings.instructions,
-            functions=turn.settings.functions,
-            knowledge_base_ids=tuple(sorted(binding.base.id for binding in turn.bindings)),
-        )
+        request = _request(turn)
+        settings = turn_settings(request, origin.conversation, (), "")
         return TurnDraft(
             caller=_CALLER,
-            request=_REQUEST,
+            request=request,
             request_id=turn.id,
             response_id=turn.id,
             now=turn.sent_at,
@@ -182,7 +182,8 @@ class _Stage:
             max_output_tokens=window_tokens // _MAX_OUTPUT_SHARE,
         )
         compacted = compact(epoch, origin.log, load, card)
-        self._has_reset = self._has_reset or (compacted.starts and bool(origin.log))
+        if compacted.starts and origin.log:
+            self._resets.append(compacted.reset.reason)
         return compacted
 
     def _send(self, turn: Turn, begun: _Begun, added: Sequence[Message], before: int | None) -> int:
@@ -194,7 +195,7 @@ class _Stage:
             model=turn.settings.model,
             epoch=begun.request.epoch,
             messages=messages,
-            sent=_sent(begun.tools, messages, stored),
+            sent=_sent(begun, messages, stored),
             before=before,
         )
         self._calls.append(call)
@@ -214,6 +215,19 @@ def _assembly(*, keeps_context: bool) -> TurnAssembly:
     )
 
 
+def _request(turn: Turn) -> TurnRequest:
+    functions = [{"type": "function", **function.model_dump()} for function in turn.settings.functions]
+    base_ids = [binding.base.id for binding in turn.bindings]
+    search = [{"type": "file_search", "vector_store_ids": base_ids}] if base_ids else []
+    body = {
+        "input": turn.user,
+        "model": turn.settings.model,
+        "instructions": turn.settings.instructions,
+        "tools": [*search, *functions],
+    }
+    return TurnRequest.model_validate(body)
+
+
 def _scope(turn: Turn) -> TurnScope:
     return TurnScope(
         bases=tuple(
@@ -221,7 +235,7 @@ def _scope(turn: Turn) -> TurnScope:
             for binding in turn.bindings
         ),
         access_mode=strictest_mode(turn.bindings),
-        base_texts=rendered_bases(turn.bindings),
+        base_texts=_rendered(turn.bindings),
         dynamic_blocks=turn.blocks,
     )
 
@@ -247,17 +261,23 @@ def _labels(log: Sequence[Entry]) -> frozenset[str]:
     return frozenset(base_id for entry in log for base_id in entry.label)
 
 
-def _sent(tools: tuple[ToolDefinition, ...], messages: Sequence[Message], stored: int) -> Sent:
-    marks = cache_marks(messages, stored, has_tools=bool(tools))
+def _sent(begun: _Begun, messages: Sequence[Message], stored: int) -> Sent:
+    marks = cache_marks(messages, stored, has_tools=bool(begun.tools))
     header = int(isinstance(messages[0], SystemMessage)) if marks.on_header else 0
     on_header = (header,) if marks.on_header else ()
     return Sent(
-        parts=(canonical_parts(tools, ())[0], *map(_part, messages)),
-        blocks=(len(tools), *map(block_count, messages)),
+        parts=(begun.head, *(_part((message,)) for message in messages)),
+        blocks=(len(begun.tools), *map(block_count, messages)),
         marks=(*on_header, *(place + 1 for place in marks.messages)),
     )
 
 
+# Layouts play the same turns: what they have in common is made once.
+@lru_cache(maxsize=256)
+def _rendered(bindings: tuple[Binding, ...]) -> tuple[BaseText, ...]:
+    return rendered_bases(bindings)
+
+
 @lru_cache(maxsize=4_096)
-def _part(message: Message) -> bytes:
-    return canonical_parts((), (message,))[1]
+def _part(message: tuple[Message]) -> bytes:
+    return canonical_parts((), message)[1]

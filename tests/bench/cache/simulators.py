@@ -72,14 +72,14 @@ class _Prefixes:
             nodes.append(nodes[-1].longer.setdefault(part, _Node(nodes[-1].end_bytes + len(part))))
         return nodes
 
-    def common_tokens(self, parts: Sequence[bytes]) -> int:
+    def shared_tokens(self, parts: Sequence[bytes]) -> int:
         """Return how long the longest beginning is that a request shares with one before it."""
         nodes = self.walk(parts)
-        common = nodes[-1].end_bytes
+        shared = nodes[-1].end_bytes
         if len(nodes) <= len(parts):
             differing = parts[len(nodes) - 1]
-            common += max((_common_bytes(differing, other) for other in nodes[-1].longer), default=0)
-        return common // BYTES_A_TOKEN
+            shared += max((_shared_bytes(differing, other) for other in nodes[-1].longer), default=0)
+        return shared // BYTES_A_TOKEN
 
 
 class TokenStep:
@@ -90,9 +90,9 @@ class TokenStep:
 
     def cached_tokens(self, sent: Sent) -> int:
         """Step down from the longest common beginning."""
-        common = self._prefixes.common_tokens(sent.parts)
+        shared = self._prefixes.shared_tokens(sent.parts)
         self._prefixes.add(sent.parts)
-        return self._steps(common)
+        return self._steps(shared)
 
     def whole_tokens(self, sent: Sent) -> int:
         """Step down from the whole."""
@@ -113,9 +113,9 @@ class Block:
 
     def cached_tokens(self, sent: Sent) -> int:
         """Round the longest common beginning down."""
-        common = self._prefixes.common_tokens(sent.parts)
+        shared = self._prefixes.shared_tokens(sent.parts)
         self._prefixes.add(sent.parts)
-        return common // BLOCK_TOKENS * BLOCK_TOKENS
+        return shared // BLOCK_TOKENS * BLOCK_TOKENS
 
     def whole_tokens(self, sent: Sent) -> int:
         """Round the whole down."""
@@ -184,7 +184,7 @@ def _found_bytes(known: Sequence[_Node], blocks: Sequence[int], mark: int) -> in
     return 0
 
 
-def _common_bytes(one: bytes, other: bytes) -> int:
+def _shared_bytes(one: bytes, other: bytes) -> int:
     """Return the length of the longest common beginning, by halving."""
     low, high = 0, min(len(one), len(other))
     while low < high:

@@ -30,26 +30,26 @@ def test_what_is_sent_twice_is_read_whole(simulator: type[Simulator]):
 
 
 @pytest.mark.parametrize(
-    ("common", "cached"), [(1_023, 0), (1_024, 1_024), (1_151, 1_024), (1_152, 1_152), (2_000, 1_920)]
+    ("shared", "cached"), [(1_023, 0), (1_024, 1_024), (1_151, 1_024), (1_152, 1_152), (2_000, 1_920)]
 )
-def test_token_steps(common: int, cached: int):
+def test_token_steps(shared: int, cached: int):
     provider = TokenStep()
-    provider.cached_tokens(sent(tokens("a", common), tokens("b", 900)))
+    provider.cached_tokens(sent(tokens("a", shared), tokens("b", 900)))
 
-    assert provider.cached_tokens(sent(tokens("a", common), tokens("c", 900))) == cached
-    assert provider.whole_tokens(sent(tokens("a", common))) == cached
+    assert provider.cached_tokens(sent(tokens("a", shared), tokens("c", 900))) == cached
+    assert provider.whole_tokens(sent(tokens("a", shared))) == cached
 
 
-@pytest.mark.parametrize(("common", "cached"), [(15, 0), (16, 16), (31, 16), (32, 32)])
-def test_blocks(common: int, cached: int):
+@pytest.mark.parametrize(("shared", "cached"), [(15, 0), (16, 16), (31, 16), (32, 32)])
+def test_blocks(shared: int, cached: int):
     provider = Block()
-    provider.cached_tokens(sent(tokens("a", common) + tokens("b", 40)))
+    provider.cached_tokens(sent(tokens("a", shared) + tokens("b", 40)))
 
-    assert provider.cached_tokens(sent(tokens("a", common) + tokens("c", 40))) == cached
-    assert provider.whole_tokens(sent(tokens("a", common))) == cached
+    assert provider.cached_tokens(sent(tokens("a", shared) + tokens("c", 40))) == cached
+    assert provider.whole_tokens(sent(tokens("a", shared))) == cached
 
 
-def test_a_common_beginning_ends_inside_of_a_part():
+def test_a_shared_beginning_ends_inside_of_a_part():
     provider = Block()
     provider.cached_tokens(sent(b"", tokens("a", 16), tokens("b", 20) + tokens("x", 20)))
     provider.cached_tokens(sent(b"", tokens("a", 16), tokens("b", 40) + tokens("x", 20)))

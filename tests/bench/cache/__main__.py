@@ -1,0 +1,70 @@
+"""How much of each prompt providers would read from their caches, by layout.
+
+    python -m tests.bench.cache [conversations [first seed]]
+
+Prints a table, a plot and the bars, and writes var/bench/cache.{txt,png,json}. Without a first seed it takes a new
+one and says which; the same numbers make the same conversations. Ends with 1 where a bar is missed.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.bench.cache.generator import conversation
+from tests.bench.cache.measuring import Measured, is_behind, measured, missed_bars, totals
+from tests.bench.cache.rendering import draw_bars, render_bars, render_table
+
+RESULTS = Path("var/bench")
+CONVERSATIONS = 200
+BARS_MET = "Bars met: durable >= 0.99 without a reset, never below a baseline within epochs, above each in total."
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, write."""
+    count = int(arguments[0]) if arguments else CONVERSATIONS
+    first_seed = int(arguments[1]) if len(arguments) > 1 else random.SystemRandom().randrange(10**6)
+    print(f"{count} conversations, seeds from {first_seed}", flush=True)
+    results = [measured(conversation(seed)) for seed in range(first_seed, first_seed + count)]
+    missed = missed_bars(results)
+    text = _report(results, missed, f"{count} conversations, seeds from {first_seed}")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "cache.txt").write_text(f"{text}\n", encoding="utf-8")
+    (RESULTS / "cache.json").write_text(json.dumps(_rows(results), indent=1), encoding="utf-8")
+    draw_bars(
+        totals(result.shares for result in results),
+        f"Read from the cache, of the most that could be: {count} conversations",
+        RESULTS / "cache.png",
+    )
+    print(text)
+    return 1 if missed else 0
+
+
+def _report(results: Sequence[Measured], missed: Sequence[str], title: str) -> str:
+    shares = totals(result.shares for result in results)
+    with_reset = sum(bool(result.resets) for result in results)
+    behind = sum(is_behind(result) for result in results)
+    resets = f"Of these the calls that begin an epoch, in {with_reset} conversations; with them counted, "
+    resets += f"a baseline is ahead of durable in {behind} of those:"
+    return "\n\n".join(
+        [
+            f"Tokens read from the cache, of the most that could be. {title}.",
+            render_table(shares),
+            resets,
+            render_table(totals(result.at_resets for result in results)),
+            render_bars(shares),
+            "\n".join(["MISSED", *missed]) if missed else BARS_MET,
+        ]
+    )
+
+
+def _rows(results: Sequence[Measured]) -> list[dict[str, object]]:
+    return [
+        {"simulator": simulator, "layout": layout, "share": share.value, "cached": share.cached, "most": share.maximum}
+        for (simulator, layout), share in totals(result.shares for result in results).items()
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
