@@ -1,6 +1,6 @@
 """Token counts before a provider has counted: an estimate that needs no vocabulary and no network."""
 
-from shared.models.messages import AssistantMessage, ImagePart, Message
+from shared.models.messages import ImagePart, Message
 
 ASCII_CHARACTERS_PER_TOKEN = 4
 """English prose in the vocabularies of current models, rounded down."""
@@ -21,8 +21,8 @@ def estimate_tokens(text: str) -> int:
 
 def message_tokens(message: Message) -> int:
     """Estimate the tokens of one message."""
-    if isinstance(message, AssistantMessage):
-        calls = sum(estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls)
+    if message.role == "assistant":
+        calls = sum([estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls])
         return estimate_tokens(message.text) + calls
     if isinstance(message.content, str):
         return estimate_tokens(message.content)

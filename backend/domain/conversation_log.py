@@ -95,11 +95,12 @@ def sent_entries(entries: Sequence[Entry], epoch: int, reset: Reset) -> tuple[En
     Void turns are left out, and the context messages of earlier epochs: an epoch says its context anew.
     """
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
+    begins_at = reset.begins_at
     sent = [
         _withheld(entry) if entry.turn_id in withheld else entry
         for entry in entries
         if entry.message is not None
-        and entry.position >= reset.begins_at
+        and entry.position >= begins_at
         and entry.turn_id not in void_turns
         and (entry.kind is not EntryKind.DYNAMIC_CONTEXT or entry.epoch == epoch)
     ]
@@ -119,7 +120,7 @@ def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
 
 
 def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
-    return frozenset(entry.turn_id for entry in entries if entry.kind is EntryKind.VOID)
+    return frozenset([entry.turn_id for entry in entries if entry.kind is EntryKind.VOID])
 
 
 def _withheld(entry: Entry) -> Entry:
@@ -129,27 +130,35 @@ def _withheld(entry: Entry) -> Entry:
 def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:
     """Order the results behind each assistant message as its calls stand, whenever they arrived."""
     ordered: list[Entry] = []
-    rank: dict[str, int] = {}
-    for _, run in groupby(entries, lambda entry: type(entry.message)):
-        ordered.extend(sorted(run, key=partial(_place, rank)))
-        last = ordered[-1].message
-        calls = last.tool_calls if isinstance(last, AssistantMessage) else ()
-        rank = {call.call_id: place for place, call in enumerate(calls)}
+    for is_result, group in groupby(entries, _is_result):
+        run = list(group)
+        if is_result and ordered and len(run) > 1:
+            run.sort(key=partial(_place, _call_places(ordered[-1].message)))
+        ordered += run
     return ordered
 
 
-def _place(rank: Mapping[str, int], entry: Entry) -> int:
-    """Return where a result goes; all else stays where it is, sorting being stable."""
+def _is_result(entry: Entry) -> bool:
+    return type(entry.message) is ToolMessage
+
+
+def _call_places(message: HistoryMessage | None) -> Mapping[str, int]:
+    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    return {call.call_id: place for place, call in enumerate(calls)}
+
+
+def _place(places: Mapping[str, int], entry: Entry) -> int:
+    """Return where a result goes: one that answers none of the calls behind them, sorting being stable."""
     message = entry.message
-    return rank.get(message.call_id, len(rank)) if isinstance(message, ToolMessage) else 0
+    return places.get(message.call_id, len(places)) if isinstance(message, ToolMessage) else 0
 
 
 def pending_calls(messages: Sequence[HistoryMessage]) -> tuple[str, ...]:
     """Return the ids of tool calls that no result has answered, in call order."""
     waiting: dict[str, None] = {}
     for message in messages:
-        if isinstance(message, AssistantMessage):
-            waiting.update(dict.fromkeys(call.call_id for call in message.tool_calls))
-        elif isinstance(message, ToolMessage):
+        if message.role == "assistant":
+            waiting.update({call.call_id: None for call in message.tool_calls})
+        elif message.role == "tool":
             waiting.pop(message.call_id, None)
     return tuple(waiting)

@@ -14,12 +14,13 @@ from backend.domain.responses import ItemBody
 
 def labels_in(log: Sequence[Entry]) -> frozenset[str]:
     """Return the bases that any turn of a log is labelled with."""
-    return frozenset(base_id for entry in log for base_id in entry.label)
+    return frozenset([base_id for entry in log for base_id in entry.label])
 
 
 def withheld_turns(log: Sequence[Entry], readable: Collection[str]) -> frozenset[str]:
     """Return the turns whose label names a base that is not among the readable ones."""
-    return frozenset(entry.turn_id for entry in log if not set(entry.label) <= set(readable))
+    known = frozenset(readable)
+    return frozenset([entry.turn_id for entry in log if entry.label and not known.issuperset(entry.label)])
 
 
 def emptied_item(body: ItemBody) -> ItemBody:

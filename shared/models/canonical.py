@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import orjson
 
 from shared.models.execution import ToolDefinition
-from shared.models.messages import AssistantMessage, Content, Message, Part, TextPart, ToolCall, ToolMessage
+from shared.models.messages import AssistantMessage, Content, Message, Part, TextPart, ToolCall
 
 Json = dict[str, Any]
 
@@ -50,9 +50,9 @@ def sorted_keys(value: Any) -> Any:
 
 def message_json(message: Message) -> Json:
     """Return a message as it is sent."""
-    if isinstance(message, AssistantMessage):
+    if message.role == "assistant":
         return _assistant_message(message)
-    if isinstance(message, ToolMessage):
+    if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": _content(message.content)}
     return {"role": message.role, "content": _content(message.content)}
 

@@ -27,7 +27,7 @@ from shared.models.events import (
 )
 from shared.models.messages import AddedMessage, UserMessage
 from shared.models.refusals import refusal_of
-from shared.wire.messages import message_to_proto, messages_from_proto
+from shared.wire.messages import messages_from_proto, write_messages
 from shared.wire.values import known, optional, refusal, require, unwritable
 
 REASON_TO_PROTO = {
@@ -117,8 +117,9 @@ def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
             )
             return pb.ExecutionEvent(model_call_finished=finished)
         case MessagesAdded():
-            added = pb.MessagesAdded(messages=[message_to_proto(message) for message in event.messages])
-            return pb.ExecutionEvent(messages_added=added)
+            added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
+            write_messages(event.messages, added.messages_added.messages.add)
+            return added
         case TurnFinished():
             ended = pb.TurnFinished(
                 finish_reason=REASON_TO_PROTO[event.finish_reason], usage=_usage_to_proto(event.usage)

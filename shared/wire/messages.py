@@ -1,19 +1,18 @@
 """Messages, parts and tool calls."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from protos.execution.v1 import messages_pb2 as pb
 from shared.models.messages import (
-    AssistantMessage,
     Content,
     HistoryMessage,
     ImageDetail,
     ImagePart,
     Part,
     TextPart,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
 )
 from shared.wire.values import known, refusal, require
 
@@ -24,6 +23,8 @@ DETAIL_TO_PROTO = {
     ImageDetail.ORIGINAL: pb.IMAGE_DETAIL_ORIGINAL,
 }
 DETAIL_FROM_PROTO = {number: detail for detail, number in DETAIL_TO_PROTO.items()}
+
+_MESSAGES = TypeAdapter(tuple[HistoryMessage, ...])
 
 
 def content_to_proto(content: Content) -> pb.Content:
@@ -60,43 +61,55 @@ def _part_from_proto(part: pb.Part, place: str) -> Part:
             raise refusal(place, "is neither text nor an image")
 
 
-def message_to_proto(message: HistoryMessage) -> pb.Message:
-    """Write one message."""
-    match message:
-        case UserMessage():
-            return pb.Message(user=pb.UserMessage(content=content_to_proto(message.content)))
-        case AssistantMessage():
-            calls = [
-                pb.ToolCall(call_id=call.call_id, name=call.name, arguments=call.arguments)
-                for call in message.tool_calls
-            ]
-            return pb.Message(assistant=pb.AssistantMessage(text=message.text, tool_calls=calls))
-        case ToolMessage():
-            content = content_to_proto(message.content)
-            return pb.Message(tool=pb.ToolMessage(call_id=message.call_id, content=content))
+def write_messages(messages: Iterable[HistoryMessage], added: Callable[[], pb.Message]) -> None:
+    """Write messages in their order, each into one that `added` appends: one made by itself would be copied there."""
+    for message in messages:
+        _write_message(message, added())
+
+
+def _write_message(message: HistoryMessage, target: pb.Message) -> None:
+    if message.role == "user":
+        _write_content(message.content, target.user.content)
+    elif message.role == "tool":
+        target.tool.call_id = message.call_id
+        _write_content(message.content, target.tool.content)
+    else:
+        target.assistant.SetInParent()
+        target.assistant.text = message.text
+        for call in message.tool_calls:
+            target.assistant.tool_calls.add(call_id=call.call_id, name=call.name, arguments=call.arguments)
+
+
+def _write_content(content: Content, target: pb.Content) -> None:
+    if isinstance(content, str):
+        target.text = content
+    else:
+        target.CopyFrom(content_to_proto(content))
 
 
 def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[HistoryMessage, ...]:
     """Read messages in their order."""
-    return tuple(_message_from_proto(message, f"{place}[{index}]") for index, message in enumerate(messages))
+    return _MESSAGES.validate_python([_fields_of(message, place, index) for index, message in enumerate(messages)])
 
 
-def _message_from_proto(message: pb.Message, place: str) -> HistoryMessage:
+def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, Any]:
     match message.WhichOneof("message"):
         case "user":
-            return UserMessage(content=_content_of(message.user, place))
+            return {"role": "user", "content": _content_of(message.user, place, index)}
         case "assistant":
-            calls = tuple(
-                ToolCall(call_id=call.call_id, name=call.name, arguments=call.arguments)
-                for call in message.assistant.tool_calls
-            )
-            return AssistantMessage(text=message.assistant.text, tool_calls=calls)
+            said = message.assistant
+            calls = [{"call_id": one.call_id, "name": one.name, "arguments": one.arguments} for one in said.tool_calls]
+            return {"role": "assistant", "text": said.text, "tool_calls": calls}
         case "tool":
-            return ToolMessage(call_id=message.tool.call_id, content=_content_of(message.tool, place))
+            answer = message.tool
+            return {"role": "tool", "call_id": answer.call_id, "content": _content_of(answer, place, index)}
         case _:
-            raise refusal(place, "is no message that is known here")
+            raise refusal(f"{place}[{index}]", "is no message that is known here")
 
 
-def _content_of(message: pb.UserMessage | pb.ToolMessage, place: str) -> Content:
-    require(message.HasField("content"), f"{place}.content")
-    return content_from_proto(message.content, f"{place}.content")
+def _content_of(message: pb.UserMessage | pb.ToolMessage, place: str, index: int) -> Content:
+    content = message.content
+    if content.WhichOneof("content") == "text":
+        return content.text
+    require(message.HasField("content"), f"{place}[{index}].content")
+    return content_from_proto(content, f"{place}[{index}].content")

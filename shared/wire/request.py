@@ -14,7 +14,7 @@ from shared.models.execution import (
     User,
 )
 from shared.models.refusals import refusal_of
-from shared.wire.messages import content_from_proto, content_to_proto, message_to_proto, messages_from_proto
+from shared.wire.messages import content_from_proto, content_to_proto, messages_from_proto, write_messages
 from shared.wire.parameters import parameters_from_proto, parameters_to_proto
 from shared.wire.values import (
     instant_from_proto,
@@ -46,7 +46,7 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
         InvalidRequest: a lone surrogate, or a JSON object that is none.
     """
     try:
-        return pb.ExecutionRequest(
+        written = pb.ExecutionRequest(
             request_id=request.request_id,
             conversation_id=request.conversation_id,
             turn_id=request.turn_id,
@@ -55,7 +55,6 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
             model=request.model,
             parameters=parameters_to_proto(request.parameters),
             system_prompt=request.system_prompt,
-            history=[message_to_proto(message) for message in request.history],
             kb_meta_prompt=request.kb_meta_prompt,
             dynamic_blocks=[pb.DynamicBlock(name=block.name, text=block.text) for block in request.dynamic_blocks],
             prompt=None if request.prompt is None else content_to_proto(request.prompt),
@@ -67,8 +66,10 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
             cache_key=request.cache_key,
             deadline=instant_to_proto(request.deadline),
         )
+        write_messages(request.history, written.history.add)
     except ValueError as error:
         raise unwritable(request) from error
+    return written
 
 
 def request_from_proto(request: pb.ExecutionRequest) -> ExecutionRequest:

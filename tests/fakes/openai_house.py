@@ -1,7 +1,7 @@
 """The services of turns over in-memory stores, ports and a scripted chat_shell."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -100,10 +100,11 @@ class TurnHouse:
     finish_pauses_seconds: Sequence[float] = (0.001,)
     drain_seconds: float = 5.0
     turns_class: type[FakeTurnStore] = FakeTurnStore
+    conversations_over: Callable[[StoreState], FakeConversationStore] = FakeConversationStore
 
     def __post_init__(self) -> None:
         self.turns = self.turns_class(self.state)
-        self.conversations = FakeConversationStore(self.state)
+        self.conversations = self.conversations_over(self.state)
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,
