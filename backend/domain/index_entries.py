@@ -1,17 +1,17 @@
 """A chunk as an index holds it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from backend.domain.knowledge import Chunk
 from backend.domain.tokenizing import tokenize
-from shared.models.values import Value
 
 
-class IndexEntry(Value):
-    """The index tokens of a chunk, in text order."""
+class IndexEntry(NamedTuple):
+    """The index tokens of a chunk, in text order. There are millions of them: nothing here is checked again."""
 
-    tokens: tuple[str, ...]
+    tokens: Sequence[str]
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -21,4 +21,4 @@ class IndexEntry(Value):
 
 def index_entry(chunk: Chunk) -> IndexEntry:
     """Index a chunk under its text and the headings above it."""
-    return IndexEntry(tokens=tuple(tokenize("\n".join((*chunk.heading_path, chunk.text)))))
+    return IndexEntry(tokenize("\n".join((*chunk.heading_path, chunk.text))))

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from operator import add
 
 _UNSPACED = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -12,7 +13,13 @@ _UNSPACED = (
     "\uac00-\ud7af"  # Hangul: spaced, but its particles are glued to the word
     "\U00020000-\U0003ffff"  # Han beyond the basic plane
 )
-_RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
+_RUN = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_FIRST_UNSPACED = "\u0e00"
+_WIDE_MARKS = "\uff0c\uff01\uff1f\uff1b\uff1a\uff08\uff09"
+_BLANK_UNLESS_WORD = {code: " " for code in range(128) if not chr(code).isalnum()}
+"""For `str.translate`, which on ASCII is ten times as fast as a regular expression."""
+
 MAX_TOKEN_CHARACTERS = 64
 """A longer run of letters is no word anybody searches for; its beginning is."""
 
@@ -23,17 +30,28 @@ def tokenize(text: str) -> list[str]:
     Spaced scripts give lower-case words; scripts without spaces give overlapping pairs of characters, a lone
     character itself. Tokens hold letters and digits only, never a blank or ASCII punctuation.
     """
+    plain = _compatible(text).lower()
+    if plain.isascii():
+        runs = plain.translate(_BLANK_UNLESS_WORD).split()
+        return runs if max(map(len, runs), default=0) <= MAX_TOKEN_CHARACTERS else [_short(run) for run in runs]
     tokens: list[str] = []
-    for match in _RUN.finditer(unicodedata.normalize("NFKC", text).lower()):
-        run = match.group()
-        if match.lastgroup is None:
-            tokens.append(run[:MAX_TOKEN_CHARACTERS])
+    for run in _RUN.findall(plain):
+        if run < _FIRST_UNSPACED or not _IS_UNSPACED.match(run):
+            tokens.append(_short(run))
+        elif len(run) == 1:
+            tokens.append(run)
         else:
-            tokens.extend(_pairs(run))
+            tokens.extend(map(add, run, run[1:]))
     return tokens
 
 
-def _pairs(run: str) -> list[str]:
-    if len(run) == 1:
-        return [run]
-    return [run[start : start + 2] for start in range(len(run) - 1)]
+def _compatible(text: str) -> str:
+    """Normalize to NFKC, which costs as much as all else once it finds anything to do, such as a wide comma."""
+    if not text.isascii():
+        for mark in _WIDE_MARKS:
+            text = text.replace(mark, " ")
+    return unicodedata.normalize("NFKC", text)
+
+
+def _short(run: str) -> str:
+    return run[:MAX_TOKEN_CHARACTERS]

@@ -15,6 +15,8 @@ from backend.domain.tokenizing import MAX_TOKEN_CHARACTERS, tokenize
         ("snake_case e-mail v2.0", ["snake", "case", "e", "mail", "v2", "0"]),
         ("差旅费报销", ["差旅", "旅费", "费报", "报销"]),
         ("茶", ["茶"]),
+        ("报销，发票！（单据）", ["报销", "发票", "单据"]),
+        ("café, 茶", ["café", "茶"]),
         ("使用Kubernetes部署", ["使用", "kubernetes", "部署"]),
         ("2010年", ["2010", "年"]),
         ("ＡＢＣ１２３", ["abc123"]),

@@ -10,8 +10,9 @@ from sqlalchemy import Connection, RowMapping, Select, collate, delete, insert, 
 from backend.adapters.sql.aside import compute_aside
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge import rows, tables
-from backend.adapters.sql.knowledge.indexes import search_index
-from backend.adapters.sql.knowledge.search_index import NumberedEntry
+from backend.adapters.sql.knowledge.indexes import IndexOf
+from backend.adapters.sql.knowledge.search_index import NumberedEntry, SearchIndex
+from backend.adapters.sql.prepared import Prepared
 from backend.domain.index_entries import IndexEntry, index_entry
 from backend.domain.knowledge import Chunk, Document
 from shared.errors import NotFound
@@ -23,6 +24,8 @@ _chunk = tables.chunk
 # By code point on both databases: SQLite compares bytes unless told otherwise, and "C" makes PostgreSQL do so.
 _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate(_document.c.name, "C")}
 
+_ADD_CHUNK = Prepared(insert(_chunk))
+
 _PUT_TIMEOUT_SECONDS = 300.0
 """The largest documents make a million index rows."""
 
@@ -32,35 +35,37 @@ class SqlDocumentStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._index = search_index(database)
+        self._index = IndexOf(database)
         self._name = _BY_NAME[database.dialect]
 
     async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
         """Store a document with its chunks and index entries, replacing its namesake."""
         base_id = document.knowledge_base_id
         entries = await asyncio.to_thread(_index_entries, chunks)
+        index = await self._index()
 
         def work(connection: Connection) -> None:
             first_number = hold_base(connection, base_id)
-            removed = self._take_out(connection, base_id, document.name) or []
+            removed = _take_out(connection, index, base_id, document.name) or []
             added = [NumberedEntry(number, entry) for number, entry in enumerate(entries, first_number)]
             connection.execute(insert(_document), {**document.model_dump(), "body": body})
             chunk_rows = [
                 rows.chunk_parameters(document, chunk, number) for chunk, (number, _) in zip(chunks, added, strict=True)
             ]
             if chunk_rows:
-                connection.execute(insert(_chunk), chunk_rows)
-            self._index.add(connection, base_id, added)
+                _ADD_CHUNK.change(connection, *chunk_rows)
+            index.add(connection, base_id, added)
             _count_change(connection, base_id, added, removed)
 
         await self._database.write(work, timeout_seconds=_PUT_TIMEOUT_SECONDS)
 
     async def delete_document(self, base_id: str, name: str) -> bool:
         """Delete a document with its chunks and index entries; False when there was none."""
+        index = await self._index()
 
         def work(connection: Connection) -> bool:
             hold_base(connection, base_id)
-            removed = self._take_out(connection, base_id, name)
+            removed = _take_out(connection, index, base_id, name)
             if removed is not None:
                 _count_change(connection, base_id, [], removed)
             return removed is not None
@@ -128,18 +133,6 @@ class SqlDocumentStore:
 
         return await self._database.read(work)
 
-    def _take_out(self, connection: Connection, base_id: str, name: str) -> list[NumberedEntry] | None:
-        """Delete a document; return the entries that left the index, or None when there was no document."""
-        document = _find(connection, base_id, name)
-        if document is None:
-            return None
-        query = select(*rows.CHUNK_COLUMNS, _chunk.c.number).where(_chunk.c.document_id == document.id)
-        found = connection.execute(query).mappings().all()
-        removed = compute_aside(connection, partial(_numbered_entries, found))
-        self._index.remove(connection, base_id, removed)
-        connection.execute(delete(_document).where(_document.c.id == document.id))
-        return removed
-
 
 def _index_entries(chunks: Sequence[Chunk]) -> list[IndexEntry]:
     return [index_entry(chunk) for chunk in chunks]
@@ -164,6 +157,19 @@ def hold_base(connection: Connection, base_id: str) -> int:
 
 def _documents() -> Select[Any]:
     return select(*rows.DOCUMENT_COLUMNS)
+
+
+def _take_out(connection: Connection, index: SearchIndex, base_id: str, name: str) -> list[NumberedEntry] | None:
+    """Delete a document; return the entries that left the index, or None when there was no document."""
+    document = _find(connection, base_id, name)
+    if document is None:
+        return None
+    query = select(*rows.CHUNK_COLUMNS, _chunk.c.number).where(_chunk.c.document_id == document.id)
+    found = connection.execute(query).mappings().all()
+    removed = compute_aside(connection, partial(_numbered_entries, found))
+    index.remove(connection, base_id, removed)
+    connection.execute(delete(_document).where(_document.c.id == document.id))
+    return removed
 
 
 def _find(connection: Connection, base_id: str, name: str) -> Document | None:

@@ -1,5 +1,7 @@
 """The choice of the search index by database."""
 
+import asyncio
+
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge.search_index import SearchIndex
 from shared.loading import load
@@ -10,7 +12,16 @@ _INDEXES = {
 }
 
 
-def search_index(database: Database) -> SearchIndex:
-    """Return the index that this database can hold."""
-    index: SearchIndex = load(_INDEXES[database.dialect])()
-    return index
+class IndexOf:
+    """The search index that a database can hold, loaded when it is first asked for: one of them takes NumPy along."""
+
+    def __init__(self, database: Database) -> None:
+        self._reference = _INDEXES[database.dialect]
+        self._index: SearchIndex | None = None
+
+    async def __call__(self) -> SearchIndex:
+        """Return it; the first time a thread loads what it needs."""
+        index = self._index
+        if index is None:
+            index = self._index = (await asyncio.to_thread(load, self._reference))()
+        return index

@@ -5,9 +5,10 @@ A row of `search_posting` holds one word's postings among 256 chunks of one base
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import accumulate, count, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -131,13 +132,24 @@ def _write_rows(connection: Connection, statement: TextClause, place: tuple[str,
 
 
 def _packed(entries: Sequence[NumberedEntry]) -> _Rows:
-    """Make the postings of each word."""
-    postings: dict[str, list[tuple[int, int, int]]] = {}
-    for number, entry in entries:
-        length = min(len(entry.tokens), _MOST)
-        for term, count in entry.counts.items():
-            postings.setdefault(term, []).append((number, min(count, _MOST), length))
-    return {term: np.array(of_term, _POSTING).tobytes() for term, of_term in postings.items()}
+    """Make the postings of each word.
+
+    A word in a chunk is the number of the word and the place of the chunk in one; sorted and counted they are the
+    postings of one word after another, in one piece.
+    """
+    lengths = np.array([len(entry.tokens) for _, entry in entries])
+    words = defaultdict[str, int](count().__next__)
+    of_tokens = [words[token] for _, entry in entries for token in entry.tokens]
+    pairs = np.array(of_tokens, np.int64) * len(entries) + np.repeat(np.arange(len(entries)), lengths)
+    distinct, counts = np.unique(pairs, return_counts=True)
+    word_places, chunk_places = np.divmod(distinct, max(len(entries), 1))
+    postings = np.empty(len(distinct), _POSTING)
+    postings["number"] = np.array([number for number, _ in entries], np.uint32)[chunk_places]
+    postings["count"] = np.minimum(counts, _MOST)
+    postings["length"] = np.minimum(lengths, _MOST)[chunk_places]
+    together = postings.tobytes()
+    cuts = (np.searchsorted(word_places, np.arange(len(words) + 1)) * _POSTING.itemsize).tolist()
+    return {word: together[start:end] for word, start, end in zip(words, cuts, cuts[1:], strict=False)}
 
 
 def _without(rows: Sequence[tuple[str, bytes]], gone: Sequence[int]) -> _Rows:

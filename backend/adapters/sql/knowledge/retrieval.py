@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
 
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge import rows, tables
-from backend.adapters.sql.knowledge.indexes import search_index
+from backend.adapters.sql.knowledge.indexes import IndexOf
+from backend.adapters.sql.knowledge.lists import is_among, list_parameter
 from backend.adapters.sql.knowledge.search_index import BaseSize, Found
+from backend.adapters.sql.prepared import Prepared
 from backend.domain.knowledge import Hit
 from backend.domain.tokenizing import tokenize
 
@@ -17,21 +19,38 @@ _document = tables.document
 _chunk = tables.chunk
 
 
+def _sizes_where(condition: ColumnElement[bool]) -> Select[Any]:
+    columns = [_base.c.id.label("base_id"), _base.c.chunk_count, _base.c.index_token_count, _base.c.next_chunk_number]
+    return select(*columns).where(condition, _base.c.chunk_count > 0).order_by(_base.c.id)
+
+
+def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
+    return (
+        select(*rows.HIT_COLUMNS).join_from(_chunk, _document, _chunk.c.document_id == _document.c.id).where(condition)
+    )
+
+
 class SqlRetrieval:
     """The `Retrieval` over a `Database`, with the search index of its dialect."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._index = search_index(database)
+        self._index = IndexOf(database)
+        self._find_sizes = Prepared(_sizes_where(is_among(_base.c.id, "base_ids", database.dialect)))
+        is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
+            _chunk.c.number, "numbers", database.dialect
+        )
+        self._find_hits = Prepared(_hits_where(is_found))
 
     async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""
         tokens = tokenize(query[:MAX_QUERY_CHARACTERS])
+        index = await self._index()
 
         def work(connection: Connection) -> list[Hit]:
-            sizes = _read_sizes(connection, base_ids)
-            found = self._index.search(connection, sizes, tokens, limit) if sizes and tokens and limit > 0 else []
-            return _read_hits(connection, _without_hopeless(found, limit))
+            sizes = self._read_sizes(connection, base_ids)
+            found = index.search(connection, sizes, tokens, limit) if sizes and tokens and limit > 0 else []
+            return self._read_hits(connection, _without_hopeless(found, limit))
 
         return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
 
@@ -48,15 +67,27 @@ class SqlRetrieval:
         hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
 
+    def _read_sizes(self, connection: Connection, base_ids: Sequence[str]) -> list[BaseSize]:
+        parameters = {"base_ids": list_parameter(base_ids, self._database.dialect)}
+        return [BaseSize(**row) for row in self._find_sizes.rows(connection, parameters)]
+
+    def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[Hit]:
+        scores = {(one.base_id, one.number): one.score for one in found}
+        numbers: dict[str, list[int]] = {}
+        for one in found:
+            numbers.setdefault(one.base_id, []).append(one.number)
+        # Base by base, because SQLite uses no index for a list of pairs.
+        return [
+            rows.to_hit(row, scores[base_id, row["number"]])
+            for base_id, of_base in numbers.items()
+            for row in self._find_hits.rows(
+                connection, {"base_id": base_id, "numbers": list_parameter(of_base, self._database.dialect)}
+            )
+        ]
+
 
 MAX_QUERY_CHARACTERS = 20_000
 """What stands beyond is not read; the words that count are far fewer."""
-
-
-def _read_sizes(connection: Connection, base_ids: Sequence[str]) -> list[BaseSize]:
-    query = select(_base.c.id, _base.c.chunk_count, _base.c.index_token_count, _base.c.next_chunk_number)
-    found = connection.execute(query.where(_base.c.id.in_(base_ids), _base.c.chunk_count > 0).order_by(_base.c.id))
-    return [BaseSize(*row) for row in found]
 
 
 def _without_hopeless(found: Sequence[Found], limit: int) -> list[Found]:
@@ -64,29 +95,6 @@ def _without_hopeless(found: Sequence[Found], limit: int) -> list[Found]:
     scores = sorted((one.score for one in found), reverse=True)
     lowest = scores[min(limit, len(scores)) - 1] if scores else 0.0
     return [one for one in found if one.score >= lowest]
-
-
-def _read_hits(connection: Connection, found: Sequence[Found]) -> list[Hit]:
-    if not found:
-        return []
-    scores = {(one.base_id, one.number): one.score for one in found}
-    numbers: dict[str, list[int]] = {}
-    for one in found:
-        numbers.setdefault(one.base_id, []).append(one.number)
-    # Base by base, because SQLite uses no index for a list of pairs.
-    is_found = or_(
-        *(and_(_chunk.c.knowledge_base_id == base, _chunk.c.number.in_(of_base)) for base, of_base in numbers.items())
-    )
-    return [
-        rows.to_hit(row, scores[row["knowledge_base_id"], row["number"]])
-        for row in connection.execute(_hits_where(is_found)).mappings()
-    ]
-
-
-def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
-    return (
-        select(*rows.HIT_COLUMNS).join_from(_chunk, _document, _chunk.c.document_id == _document.c.id).where(condition)
-    )
 
 
 def _rank(hit: Hit) -> tuple[object, ...]:

@@ -1,15 +1,16 @@
 """Knowledge values to rows and back."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from sqlalchemy import RowMapping
 
 from backend.adapters.sql.codec import to_json
 from backend.adapters.sql.knowledge import tables
 from backend.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
 
 Parameters = dict[str, Any]
+Row = Mapping[Any, Any]
 
 BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fields]
 DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
@@ -28,7 +29,7 @@ def base_parameters(base: KnowledgeBase) -> Parameters:
     return {**base.model_dump(), **lists}
 
 
-def to_binding(row: RowMapping) -> Binding:
+def to_binding(row: Row) -> Binding:
     """Read a base and the member's role in it."""
     columns = dict(row)
     role = MemberRole(columns.pop("role"))
@@ -36,7 +37,7 @@ def to_binding(row: RowMapping) -> Binding:
     return Binding(base=KnowledgeBase.model_validate({**columns, **lists}), role=role)
 
 
-def to_document(row: RowMapping) -> Document:
+def to_document(row: Row) -> Document:
     """Read a document without its body."""
     return Document.model_validate(dict(row))
 
@@ -44,7 +45,7 @@ def to_document(row: RowMapping) -> Document:
 def chunk_parameters(document: Document, chunk: Chunk, number: int) -> Parameters:
     """Make the row of a chunk."""
     return {
-        **chunk.model_dump(),
+        **dict(chunk),
         "document_id": document.id,
         "heading_path": to_json(chunk.heading_path),
         "knowledge_base_id": document.knowledge_base_id,
@@ -52,13 +53,13 @@ def chunk_parameters(document: Document, chunk: Chunk, number: int) -> Parameter
     }
 
 
-def to_chunk(row: RowMapping) -> Chunk:
+def to_chunk(row: Row) -> Chunk:
     """Read a chunk from a row that may hold more."""
     columns = {name: row[name] for name in Chunk.model_fields}
     return Chunk.model_validate({**columns, "heading_path": tuple(orjson.loads(row["heading_path"]))})
 
 
-def to_hit(row: RowMapping, score: float) -> Hit:
+def to_hit(row: Row, score: float) -> Hit:
     """Read a chunk with the names around it."""
     return Hit(
         knowledge_base_id=row["knowledge_base_id"],

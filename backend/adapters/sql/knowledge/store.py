@@ -1,16 +1,26 @@
 """Bases, members and documents in SQL."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 
 from backend.adapters.sql.knowledge import rows, tables
 from backend.adapters.sql.knowledge.documents import SqlDocumentStore, hold_base
+from backend.adapters.sql.prepared import Parameters, Prepared
 from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.errors import Conflict
 
 _base = tables.knowledge_base
 _member = tables.knowledge_member
+
+_BINDINGS = (
+    select(*rows.BASE_COLUMNS, _member.c.role)
+    .join_from(_base, _member, _base.c.id == _member.c.knowledge_base_id)
+    .where(_base.c.tenant == bindparam("tenant"), _member.c.user_id == bindparam("user_id"))
+)
+_BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
+_FIND_BINDING = Prepared(_BINDINGS.where(_base.c.id == bindparam("base_id")))
 
 
 class SqlKnowledgeStore(SqlDocumentStore):
@@ -19,28 +29,26 @@ class SqlKnowledgeStore(SqlDocumentStore):
     async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
         """Store a base and its first owner."""
         empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0}
+        index = await self._index()
 
         def work(connection: Connection) -> None:
             connection.execute(insert(_base), {**rows.base_parameters(base), **empty})
             _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
-            self._index.open_base(connection, base.id)
+            index.open_base(connection, base.id)
 
         await self._database.write(work)
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
         """Return the bases in which the user is a member, ordered by id."""
-        query = (
-            select(*rows.BASE_COLUMNS, _member.c.role)
-            .join_from(_base, _member, _base.c.id == _member.c.knowledge_base_id)
-            .where(_base.c.tenant == tenant, _member.c.user_id == user_id)
-        )
-        if base_ids is not None:
-            query = query.where(_base.c.id.in_(base_ids))
-
-        def work(connection: Connection) -> tuple[Binding, ...]:
-            return tuple(rows.to_binding(row) for row in connection.execute(query).mappings())
-
-        return tuple(sorted(await self._database.read(work), key=lambda binding: binding.base.id))
+        if base_ids is not None and len(base_ids) == 1:
+            row = await self._database.find(
+                _FIND_BINDING, {"tenant": tenant, "user_id": user_id, "base_id": base_ids[0]}
+            )
+            return (rows.to_binding(row),) if row is not None else ()
+        if base_ids is None:
+            return await self._bindings(_BINDINGS, {"tenant": tenant, "user_id": user_id})
+        among = {"tenant": tenant, "user_id": user_id, "base_ids": list(base_ids)}
+        return await self._bindings(_BINDINGS_AMONG, among)
 
     async def update_base(self, base: KnowledgeBase) -> None:
         """Replace the descriptive fields of a base."""
@@ -54,11 +62,12 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
     async def delete_base(self, base_id: str) -> None:
         """Delete a base with members, documents and chunks."""
+        index = await self._index()
 
         def work(connection: Connection) -> None:
             # Taking the row first makes writers to the base wait, then find it gone.
             if connection.execute(delete(_base).where(_base.c.id == base_id)).rowcount:
-                self._index.drop_base(connection, base_id)
+                index.drop_base(connection, base_id)
 
         await self._database.write(work)
 
@@ -94,6 +103,12 @@ class SqlKnowledgeStore(SqlDocumentStore):
             return was_member
 
         return await self._database.write(work)
+
+    async def _bindings(self, query: Select[Any], parameters: Parameters) -> tuple[Binding, ...]:
+        def work(connection: Connection) -> tuple[Binding, ...]:
+            return tuple(rows.to_binding(row) for row in connection.execute(query, parameters).mappings())
+
+        return tuple(sorted(await self._database.read(work), key=lambda binding: binding.base.id))
 
 
 def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRole]:
