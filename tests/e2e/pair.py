@@ -120,8 +120,9 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
     return pair
 
 
-def start_replica(launch: Launch, directory: Path, pair: Pair) -> Pair:
-    """Start a second backend on all that the pair's first one uses, and wait until it is ready."""
+def start_replica(launch: Launch, directory: Path, pair: Pair, **changes: str) -> Pair:
+    """Start a second backend on all that the pair's first one uses, but for changes, and wait until it is ready."""
+    directory.mkdir(parents=True, exist_ok=True)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     kept = {
@@ -129,7 +130,7 @@ def start_replica(launch: Launch, directory: Path, pair: Pair) -> Pair:
         for name, value in pair.backend.spec.environment.items()
         if name.startswith("BACKEND_") or name == "SERVICE_TOKEN"
     }
-    settings = {**kept, "BACKEND_PORT": str(port)}
+    settings = {**kept, **changes, "BACKEND_PORT": str(port)}
     backend = launch("backend", settings=settings, directory=directory, ready_url=f"{url}/readyz")
     backend.wait_ready()
     return replace(pair, backend=backend, backend_url=url)
