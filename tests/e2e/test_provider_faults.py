@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from backend.domain.notices import COMPACTED
 from chat_shell.domain.limits import MAX_ANSWER_CHARACTERS
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, streamed_turn, text_of, turn
@@ -119,7 +120,7 @@ async def test_an_answer_without_an_end_is_cut_and_its_connection_closed(
     assert len(text_of(cut)) == MAX_ANSWER_CHARACTERS
     assert text_of(answered) == "Fine."
     last_request = (await small_model.requests())[-1]
-    assert messages_in(last_request)[-2] == {"role": "assistant", "content": text_of(cut)}
+    assert messages_in(last_request)[-2] == {"role": "user", "content": COMPACTED}
 
 
 async def check(pair: Pair, provider: FakeModelControl, case: Case) -> None:

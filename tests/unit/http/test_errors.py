@@ -16,6 +16,7 @@ EXPECTED = {
     "InvalidRequest": 400,
     "UnsupportedValue": 400,
     "PayloadTooLarge": 413,
+    "ContextTooLong": 400,
     "Unauthenticated": 401,
     "PermissionDenied": 403,
     "NotFound": 404,
