@@ -13,7 +13,7 @@ _MESSAGES = b'"messages":'
 _OWN = re.compile(
     rb'(?<="prompt_cache_key":")[^"]+'  # of the conversation
     rb"|(?<=\\n\\n<time>)[^<]+"  # of the minute
-    rb"|\b(?:kb|file)_[0-9a-f]{32}"  # of the database
+    rb"|\b(?:kb|doc)_[0-9a-f]{32}"  # of the database
 )
 
 
