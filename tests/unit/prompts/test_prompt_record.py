@@ -94,12 +94,12 @@ def test_what_is_reused_is_the_longest_common_beginning(
 ) -> None:
     fixed = data.draw(st.integers(0, len(before)))
     found = reuse(sent(before, fixed=fixed), now)
-    common = next(
+    alike = next(
         (place for place, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]),
         min(len(before), len(now)),
     )
-    assert found.messages == common
-    assert found.size_bytes == sum(map(len, canonical_parts((), now[:common])))
+    assert found.messages == alike
+    assert found.size_bytes == sum(map(len, canonical_parts((), now[:alike])))
     assert (found.first_difference is None) == (now[:fixed] == before[:fixed])
 
 
