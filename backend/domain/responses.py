@@ -68,6 +68,14 @@ class Item(Value):
     body: ItemBody
 
 
+class OpenedConversation(Value):
+    """A conversation with its log, or without where that was not asked for; `next_sequence` is its next item's."""
+
+    conversation: Conversation
+    log: tuple[Entry, ...]
+    next_sequence: int
+
+
 class StoredResponse(Value):
     """A response as stored: `body` is the object a client retrieves, its output included.
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from backend.domain.conversation_log import Entry
 from backend.domain.identity import Caller
 from backend.domain.model_calls import shared_prompt
-from backend.domain.responses import Conversation, Item, StoredResponse
+from backend.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
 from backend.domain.search_options import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value
@@ -49,14 +49,14 @@ def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: date
     return TurnOrigin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0)
 
 
-def continued(conversation: Conversation, log: Sequence[Entry], newest_item: Item | None) -> TurnOrigin:
+def continued(opened: OpenedConversation) -> TurnOrigin:
     """Go on where a conversation ends."""
     return TurnOrigin(
-        conversation=conversation,
+        conversation=opened.conversation,
         is_new=False,
-        log=tuple(log),
+        log=opened.log,
         items=(),
-        next_sequence=newest_item.sequence + 1 if newest_item is not None else 0,
+        next_sequence=opened.next_sequence,
     )
 
 

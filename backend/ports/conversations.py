@@ -1,12 +1,20 @@
 """Storage of conversations, their logs, items and responses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from backend.domain.conversation_log import Entry
 from backend.domain.model_calls import NO_CALLS, CallsMade, ModelCall
-from backend.domain.responses import Conversation, FinishedTurn, Item, ItemBody, NewTurn, StoredResponse
+from backend.domain.responses import (
+    Conversation,
+    FinishedTurn,
+    Item,
+    ItemBody,
+    NewTurn,
+    OpenedConversation,
+    StoredResponse,
+)
 
 
 class ConversationStore(Protocol):
@@ -18,6 +26,16 @@ class ConversationStore(Protocol):
 
     async def find(self, conversation_id: str) -> Conversation | None:
         """Return the conversation, or None when there is none."""
+        ...
+
+    async def opened(
+        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
+    ) -> OpenedConversation | None:
+        """Return the conversation, in the same unit of work its log where `needs_log` says so; None when there is none.
+
+        Raises:
+            CorruptRecord: a row cannot be read; the message names conversation and position.
+        """
         ...
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:

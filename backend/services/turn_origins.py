@@ -1,8 +1,10 @@
 """Finding where a turn begins."""
 
+from collections.abc import Callable
+
 from backend.domain.cache_key import conversation_cache_key
 from backend.domain.identity import Caller
-from backend.domain.responses import Conversation, StoredResponse
+from backend.domain.responses import Conversation, OpenedConversation, StoredResponse
 from backend.domain.turn_origin import TurnOrigin, blank_origin, continued, forked
 from backend.domain.turn_request import TurnRequest
 from backend.ports.conversations import ConversationStore, TurnStore
@@ -28,8 +30,7 @@ class TurnOrigins:
             TurnRunning: a turn holds the conversation, or is that response.
         """
         if request.conversation_id is not None:
-            conversation = await self._conversation(caller, request.conversation_id, "conversation")
-            return await self._continued(conversation)
+            return continued(await self._opened(caller, request.conversation_id, "conversation", lambda _: True))
         if request.previous_response_id is not None:
             return await self._behind(caller, request.previous_response_id, is_stored=request.is_stored)
         return self._blank(caller)
@@ -40,25 +41,32 @@ class TurnOrigins:
             raise NotFound(f"There is no response '{response_id}'.", param="previous_response_id")
         if not response.status.is_terminal:
             raise TurnRunning("That response is still running.", param="previous_response_id")
-        conversation = await self._conversation(caller, response.conversation_id, "previous_response_id")
-        if is_stored and conversation.latest_response_id == response.id:
-            return await self._continued(conversation)
+
+        def is_latest(conversation: Conversation) -> bool:
+            return is_stored and conversation.latest_response_id == response.id
+
+        opened = await self._opened(caller, response.conversation_id, "previous_response_id", is_latest)
+        conversation = opened.conversation
+        if is_latest(conversation):
+            return continued(opened)
         log = await self._conversations.log(conversation.id, response.log_end)
         items = await self._conversations.all_items(conversation.id, response.items_end or 0)
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
-    async def _continued(self, conversation: Conversation) -> TurnOrigin:
-        if conversation.running_response_id is not None:
-            raise TurnRunning("A turn is running on this conversation.")
-        log = await self._conversations.log(conversation.id, conversation.log_length)
-        newest = await self._conversations.items(conversation.id, after=None, limit=1, descending=True)
-        return continued(conversation, log, newest[0] if newest else None)
+    async def _opened(
+        self, caller: Caller, conversation_id: str, param: str, is_continued: Callable[[Conversation], bool]
+    ) -> OpenedConversation:
+        """Read a conversation of the caller, with its log where the turn goes on at its end."""
 
-    async def _conversation(self, caller: Caller, conversation_id: str, param: str) -> Conversation:
-        found = await self._conversations.find(conversation_id)
-        if found is None or not _owns(caller, found):
+        def needs_log(found: Conversation) -> bool:
+            return _owns(caller, found) and found.running_response_id is None and is_continued(found)
+
+        opened = await self._conversations.opened(conversation_id, needs_log)
+        if opened is None or not _owns(caller, opened.conversation):
             raise NotFound(f"There is no conversation '{conversation_id}'.", param=param)
-        return found
+        if opened.conversation.running_response_id is not None and is_continued(opened.conversation):
+            raise TurnRunning("A turn is running on this conversation.")
+        return opened
 
     def _blank(self, caller: Caller) -> TurnOrigin:
         conversation_id = new_id(IdPrefix.CONVERSATION)

@@ -1,4 +1,4 @@
-"""Building a request over a long conversation: from the rows as read to the bytes that are sent, and what follows.
+"""Building a request over a long conversation: from the rows as read to the request, and what follows from there.
 
 Services, domain and codec are the real ones; what waits for somebody else (databases, chat_shell) is a fake.
 """
@@ -18,7 +18,7 @@ from backend.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
 from backend.domain.kb_meta import rendered_bases
 from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.domain.prompt_record import SentPrompt
-from backend.domain.responses import Conversation, FinishedTurn, Item, NewTurn
+from backend.domain.responses import Conversation, FinishedTurn, NewTurn, OpenedConversation
 from backend.domain.turn_calls import TurnCalls, TurnPrompt
 from chat_shell.adapters.models.encoder import encode_call
 from chat_shell.domain.prompt import prompt_of
@@ -75,14 +75,12 @@ class _Rows(FakeConversationStore):
     def __init__(self, rows: LongConversation) -> None:
         self._rows = rows
 
-    async def find(self, conversation_id: str) -> Conversation | None:
-        return to_conversation(self._rows.conversation)
-
-    async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
-        return to_entries(conversation_id, self._rows.log)
-
-    async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
-        return ()
+    async def opened(
+        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
+    ) -> OpenedConversation | None:
+        conversation = to_conversation(self._rows.conversation)
+        log = to_entries(conversation_id, self._rows.log) if needs_log(conversation) else ()
+        return OpenedConversation(conversation=conversation, log=log, next_sequence=0)
 
 
 class _ForgetfulTurns(FakeTurnStore):
@@ -96,14 +94,13 @@ class _ForgetfulTurns(FakeTurnStore):
 
 
 class _Receiver:
-    """A chat_shell that notes when a request has reached it, as bytes."""
+    """A chat_shell that notes when a request has reached it."""
 
     def __init__(self) -> None:
         self.requests: list[ExecutionRequest] = []
         self.arrived_at = 0.0
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
-        request_to_proto(request).SerializeToString()
         self.arrived_at = time.perf_counter()
         self.requests[:] = [request]
         yield tuple(answer("So it is.")[1:])
@@ -138,7 +135,7 @@ def _figure(name: str, seconds: Sequence[float], goal: float | None = None) -> F
 
 
 async def _building_seconds(rows: LongConversation, receiver: _Receiver) -> list[float]:
-    house = TurnHouse(chat_shell=receiver, turns_class=_ForgetfulTurns, conversations_over=lambda _state: _Rows(rows))
+    house = TurnHouse(chat_shell=receiver, turns_class=_ForgetfulTurns, conversations_class=lambda _state: _Rows(rows))
     await house.knowledge.create_base(BASE, "owner")
     await house.knowledge.set_member(BASE.id, ADA.user_id, MemberRole.OWNER)
     seconds: list[float] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.domain.conversation_log import Entry, EntryKind
-from backend.domain.responses import Item
+from backend.domain.responses import Conversation, Item, OpenedConversation
 from backend.ports.conversations import ConversationStore
 from shared.errors import NotFound, TurnRunning
 from shared.models.messages import (
@@ -87,6 +87,32 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
     assert await store.log("conv_a", 2) == entries[:2]
     assert await store.log("conv_a", 0) == ()
     assert await store.log("conv_b") == ()
+
+
+async def test_a_conversation_is_opened_with_its_log_and_the_place_of_its_next_item(store: ConversationStore) -> None:
+    entries = (make_entry(0), make_entry(1))
+    await store.create(make_conversation(log_length=2), entries, (make_item(0), make_item(1), make_item(2)))
+    await store.create(make_conversation("conv_b"), (), ())
+    asked: list[Conversation] = []
+
+    def needs_log(found: Conversation) -> bool:
+        asked.append(found)
+        return found.id != "conv_b"
+
+    assert await store.opened("conv_a", needs_log) == OpenedConversation(
+        conversation=make_conversation(log_length=2), log=entries, next_sequence=3
+    )
+    assert await store.opened("conv_b", needs_log) == OpenedConversation(
+        conversation=make_conversation("conv_b"), log=(), next_sequence=0
+    )
+    assert await store.opened("conv_c", needs_log) is None
+    assert [found.id for found in asked] == ["conv_a", "conv_b"]
+
+
+async def test_a_log_that_is_not_needed_is_not_read(store: ConversationStore) -> None:
+    await store.create(make_conversation(log_length=1), (make_entry(0),), ())
+    opened = await store.opened("conv_a", lambda _: False)
+    assert opened == OpenedConversation(conversation=make_conversation(log_length=1), log=(), next_sequence=0)
 
 
 async def test_metadata_is_replaced(store: ConversationStore) -> None:

@@ -17,6 +17,7 @@ from backend.domain.identity import Caller, KeyRole
 from backend.domain.responses import StoredResponse
 from backend.domain.turn_request import parse_turn_request
 from backend.ports.chat_shell import ChatShell
+from backend.ports.conversations import ConversationStore, TurnStore
 from backend.ports.dynamic_blocks import DynamicBlockSource
 from backend.services.admission import Admission
 from backend.services.cancel_turn import CancelTurn
@@ -99,12 +100,12 @@ class TurnHouse:
     checkpoint_seconds: float = 0.001
     finish_pauses_seconds: Sequence[float] = (0.001,)
     drain_seconds: float = 5.0
-    turns_class: type[FakeTurnStore] = FakeTurnStore
-    conversations_over: Callable[[StoreState], FakeConversationStore] = FakeConversationStore
+    turns_class: Callable[[StoreState], TurnStore] = FakeTurnStore
+    conversations_class: Callable[[StoreState], ConversationStore] = FakeConversationStore
 
     def __post_init__(self) -> None:
         self.turns = self.turns_class(self.state)
-        self.conversations = self.conversations_over(self.state)
+        self.conversations = self.conversations_class(self.state)
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,

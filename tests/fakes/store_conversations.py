@@ -1,9 +1,9 @@
 """An in-memory `ConversationStore`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from backend.domain.conversation_log import Entry
-from backend.domain.responses import Conversation, Item
+from backend.domain.responses import Conversation, Item, OpenedConversation
 from shared.errors import NotFound, TurnRunning
 from tests.fakes.store_state import StoreState
 
@@ -23,6 +23,17 @@ class FakeConversationStore:
     async def find(self, conversation_id: str) -> Conversation | None:
         """Return the conversation, or None."""
         return self._state.conversations.get(conversation_id)
+
+    async def opened(
+        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
+    ) -> OpenedConversation | None:
+        """Return the conversation, with its log where it is needed."""
+        found = await self.find(conversation_id)
+        if found is None:
+            return None
+        log = await self.log(conversation_id, found.log_length) if needs_log(found) else ()
+        items = self._state.items.get(conversation_id, ())
+        return OpenedConversation(conversation=found, log=log, next_sequence=items[-1].sequence + 1 if items else 0)
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""

@@ -1,9 +1,9 @@
 """Conversations, their logs and their items in SQL."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Integer, Select, bindparam, delete, func, insert, select, update
 
 from backend.adapters.sql import schema
 from backend.adapters.sql.codec import (
@@ -19,7 +19,7 @@ from backend.adapters.sql.database import Database
 from backend.adapters.sql.prepared import Prepared
 from backend.adapters.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
 from backend.domain.conversation_log import Entry
-from backend.domain.responses import Conversation, Item
+from backend.domain.responses import Conversation, Item, OpenedConversation
 from shared.errors import NotFound, TurnRunning
 
 _conversation = schema.conversation
@@ -29,6 +29,8 @@ _sequence = _item.c.sequence
 
 _INSERT = Prepared(insert(_conversation))
 _FIND = Prepared(select(_conversation).where(IS_CONVERSATION))
+_newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
+_OPEN = Prepared(select(_conversation, _newest_sequence.label("newest_sequence")).where(IS_CONVERSATION))
 _SET = Prepared(update(_conversation).where(IS_CONVERSATION))
 _DELETE = Prepared(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
 _GROW = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
@@ -92,6 +94,25 @@ class SqlConversationStore:
         row = await self._database.find(_FIND, {"where_id": conversation_id})
         return to_conversation(row) if row is not None else None
 
+    async def opened(
+        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
+    ) -> OpenedConversation | None:
+        """Return the conversation, with its log where it is needed: two statements at most."""
+
+        def work(connection: Connection) -> OpenedConversation | None:
+            row = _OPEN.first(connection, {"where_id": conversation_id})
+            if row is None:
+                return None
+            columns = dict(row)
+            newest: int | None = columns.pop("newest_sequence")
+            found = to_conversation(columns)
+            log = _read_log(connection, conversation_id, found.log_length) if needs_log(found) else ()
+            return OpenedConversation(
+                conversation=found, log=log, next_sequence=newest + 1 if newest is not None else 0
+            )
+
+        return await self._database.read(work)
+
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""
 
@@ -131,13 +152,9 @@ class SqlConversationStore:
 
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end`, in order."""
-        query = _LOG if end is None else _LOG_BELOW
-        parameters: Parameters = {"where_id": conversation_id}
-        if end is not None:
-            parameters["where_end"] = end
 
         def work(connection: Connection) -> tuple[Entry, ...]:
-            return to_entries(conversation_id, query.rows(connection, parameters))
+            return _read_log(connection, conversation_id, end)
 
         return await self._database.read(work)
 
@@ -177,6 +194,14 @@ class SqlConversationStore:
             return _find_item(connection, conversation_id, item_id)
 
         return await self._database.read(work)
+
+
+def _read_log(connection: Connection, conversation_id: str, end: int | None) -> tuple[Entry, ...]:
+    query = _LOG if end is None else _LOG_BELOW
+    parameters: Parameters = {"where_id": conversation_id}
+    if end is not None:
+        parameters["where_end"] = end
+    return to_entries(conversation_id, query.rows(connection, parameters))
 
 
 def _read_items(connection: Connection, query: Prepared, parameters: Parameters) -> tuple[Item, ...]:

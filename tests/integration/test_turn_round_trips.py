@@ -1,0 +1,97 @@
+"""How often a turn asks the database before its first request is sent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import pytest
+from sqlalchemy import Connection
+
+from backend.adapters.sql.conversations import SqlConversationStore
+from backend.adapters.sql.database import Database
+from backend.adapters.sql.prepared import Parameters, Prepared, Row
+from backend.adapters.sql.turns import SqlTurnStore
+from backend.domain.responses import StoredResponse
+from tests.contract.store_cases import database_url, migrated
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import ADA, open_house
+from tests.fakes.store_state import StoreState
+
+Result = TypeVar("Result")
+Behind = Callable[[StoredResponse], dict[str, str]]
+
+
+class CountingDatabase:
+    """Hands everything on, and writes down which verbs it was asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.verbs: list[str] = []
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        return self._database.dialect
+
+    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+        self.verbs.append("find")
+        return await self._database.find(query, parameters)
+
+    async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        self.verbs.append("read")
+        return await self._database.read(work, timeout_seconds=timeout_seconds)
+
+    async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        self.verbs.append("snapshot")
+        return await self._database.snapshot(work, timeout_seconds=timeout_seconds)
+
+    async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        self.verbs.append("write")
+        return await self._database.write(work, timeout_seconds=timeout_seconds)
+
+    async def ping(self) -> None:
+        await self._database.ping()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CountingDatabase]:
+    async with migrated(database_url(request.param, request, tmp_path)) as opened:
+        yield CountingDatabase(opened)
+
+
+async def verbs_until_sent(database: CountingDatabase, behind: Behind) -> list[str]:
+    """Begin a turn behind another one; tell what the database was asked until the model could speak."""
+    gate = asyncio.Event()
+
+    def conversations(_: StoreState) -> SqlConversationStore:
+        return SqlConversationStore(database)
+
+    def turns(_: StoreState) -> SqlTurnStore:
+        return SqlTurnStore(database)
+
+    async with open_house(
+        answer("Hello."),
+        [gate, *answer("And again.")],
+        conversations_class=conversations,
+        turns_class=turns,
+        checkpoint_seconds=60.0,
+    ) as house:
+        first = await house.ask()
+        database.verbs.clear()
+        running = await house.start(ADA, **behind(first))
+        verbs = list(database.verbs)
+        gate.set()
+        assert (await running.ended()).status == "completed"
+        return verbs
+
+
+async def test_the_log_costs_a_turn_one_read_and_one_write(database: CountingDatabase) -> None:
+    assert await verbs_until_sent(database, lambda first: {"conversation": first.conversation_id}) == ["read", "write"]
+
+
+async def test_behind_a_response_that_one_is_read_besides(database: CountingDatabase) -> None:
+    verbs = await verbs_until_sent(database, lambda first: {"previous_response_id": first.id})
+    assert verbs == ["find", "read", "write"]
