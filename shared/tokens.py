@@ -14,7 +14,9 @@ IMAGE_TOKENS = 1_000
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text; 0 only for the empty one."""
-    ascii_count = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    if text.isascii():
+        return -(-len(text) // ASCII_CHARACTERS_PER_TOKEN)
+    ascii_count = len(text.encode("ascii", "ignore"))
     other_count = len(text) - ascii_count
     return -(-ascii_count // ASCII_CHARACTERS_PER_TOKEN) + other_count // OTHER_CHARACTERS_PER_TOKEN
 

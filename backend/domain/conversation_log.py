@@ -84,9 +84,9 @@ def newest_reset(entries: Sequence[Entry]) -> Reset:
 
 def said_context(entries: Sequence[Entry], epoch: int) -> ContextState | None:
     """Return all that the context messages of an epoch have said; None when there are none."""
-    void_turns = _void_turns(entries)
-    said = (e.context for e in reversed(entries) if e.epoch == epoch and e.turn_id not in void_turns)
-    return next((context for context in said if context is not None), None)
+    said = [entry for entry in entries if entry.context is not None and entry.epoch == epoch]
+    void_turns = _void_turns(entries) if said else frozenset[str]()
+    return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
 
 
 def sent_entries(entries: Sequence[Entry], epoch: int, reset: Reset) -> tuple[Entry, ...]:
@@ -129,17 +129,15 @@ def _withheld(entry: Entry) -> Entry:
 
 def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:
     """Order the results behind each assistant message as its calls stand, whenever they arrived."""
-    ordered: list[Entry] = []
-    for is_result, group in groupby(entries, _is_result):
-        run = list(group)
-        if is_result and ordered and len(run) > 1:
-            run.sort(key=partial(_place, _call_places(ordered[-1].message)))
-        ordered += run
+    ordered = list(entries)
+    results = [place for place, entry in enumerate(entries) if type(entry.message) is ToolMessage]
+    # Of results that follow each other, place and count grow together.
+    for _, group in groupby(enumerate(results), lambda result: result[1] - result[0]):
+        run = [place for _, place in group]
+        if len(run) > 1 and run[0] > 0:
+            behind = _call_places(entries[run[0] - 1].message)
+            ordered[run[0] : run[-1] + 1] = sorted(entries[run[0] : run[-1] + 1], key=partial(_place, behind))
     return ordered
-
-
-def _is_result(entry: Entry) -> bool:
-    return type(entry.message) is ToolMessage
 
 
 def _call_places(message: HistoryMessage | None) -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 """The benchmark: `make bench`. Everything runs on this machine, each part a process, figures side by side.
 
-    python -m tests.bench [streaming] [search]
+    python -m tests.bench [streaming] [search] [building]
 
 Writes var/bench/<part>.json.
 """
@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.bench.building import building_figures
 from tests.bench.figures import Figure, render_table, write_json
 from tests.bench.pair import bench_pair
 from tests.bench.searching import search_figures
@@ -46,7 +47,11 @@ def measure_search(directory: Path) -> list[Figure]:
     return figures
 
 
-PARTS: dict[str, Callable[[Path], list[Figure]]] = {"streaming": measure_streaming, "search": measure_search}
+PARTS: dict[str, Callable[[Path], list[Figure]]] = {
+    "streaming": measure_streaming,
+    "search": measure_search,
+    "building": building_figures,
+}
 
 
 def main(chosen: list[str]) -> None:

@@ -180,7 +180,10 @@ async def test_text_that_json_cannot_hold_is_the_callers_fault(database: Databas
     "damage",
     [
         "UPDATE log_entry SET content = '{\"role\":' WHERE position = 1 AND conversation_id = 'conv_a'",
+        "UPDATE log_entry SET content = '[]' WHERE position = 1 AND conversation_id = 'conv_a'",
         "UPDATE log_entry SET kind = 'unheard' WHERE position = 1 AND conversation_id = 'conv_a'",
+        "UPDATE log_entry SET reset = '{' WHERE position = 1 AND conversation_id = 'conv_a'",
+        "UPDATE log_entry SET context = '{}' WHERE position = 1 AND conversation_id = 'conv_a'",
     ],
 )
 async def test_a_damaged_entry_is_named_and_others_stay_readable(database: Database, damage: str) -> None:
@@ -191,6 +194,8 @@ async def test_a_damaged_entry_is_named_and_others_stay_readable(database: Datab
     await database.write(lambda connection: connection.execute(text(damage)))
     with pytest.raises(CorruptRecord, match=r"position 1 of conversation conv_a"):
         await store.log("conv_a")
+    with pytest.raises(CorruptRecord, match=r"position 1 of conversation conv_a"):
+        await store.opened("conv_a", lambda _: True)
     assert await store.log("conv_a", 1) == entries[:1]
     assert await store.log("conv_b") == entries
 

@@ -6,19 +6,16 @@ from typing import Any, cast
 import orjson
 from pydantic import TypeAdapter
 
-from backend.domain.context_policy import ContextState
-from backend.domain.conversation_log import Entry, Reset
+from backend.domain.conversation_log import Entry
 from backend.domain.prompt_record import SentPrompt
 from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
 from backend.domain.search_options import SearchOptions
 from shared.errors import CorruptRecord, InvalidRequest
 from shared.models.execution import ToolDefinition
-from shared.models.messages import HistoryMessage
 from shared.models.values import Value
 
 Parameters = dict[str, Any]
 
-_MESSAGE = TypeAdapter[HistoryMessage](HistoryMessage)
 _ENTRIES = TypeAdapter(tuple[Entry, ...])
 
 
@@ -119,18 +116,22 @@ def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
 
 def _entry_fields(row: Row) -> Parameters:
     content: str | None = row["content"]
-    message = _MESSAGE.validate_json(content) if content is not None else None
-    return {
+    fields = {
         "position": row["position"],
         "epoch": row["epoch"],
         "turn_id": row["turn_id"],
         "kind": row["kind"],
-        "message": message,
+        "message": orjson.loads(content) if content is not None else None,
         "created_at": row["created_at"],
-        "label": to_label(row["label"]),
-        "reset": Reset.model_validate_json(row["reset"]) if row["reset"] else None,
-        "context": ContextState.model_validate_json(row["context"]) if row["context"] else None,
     }
+    # Most rows have none of these, and each field that is checked takes its time.
+    if row["label"]:
+        fields["label"] = to_label(row["label"])
+    if row["reset"]:
+        fields["reset"] = orjson.loads(row["reset"])
+    if row["context"]:
+        fields["context"] = orjson.loads(row["context"])
+    return fields
 
 
 def to_label(text: str | None) -> tuple[str, ...]:
