@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 from backend.domain.cache_key import conversation_cache_key
+from backend.domain.conversation_log import Entry
 from backend.domain.identity import Caller
 from backend.domain.responses import Conversation, OpenedConversation, StoredResponse
 from backend.domain.turn_origin import TurnOrigin, blank_origin, continued, forked
 from backend.domain.turn_request import TurnRequest
 from backend.ports.conversations import ConversationStore, TurnStore
 from backend.ports.identity import Clock
-from shared.errors import NotFound, TurnRunning
+from shared.errors import CorruptRecord, NotFound, TurnRunning
 from shared.ids import IdPrefix, new_id
 
 
@@ -27,6 +28,7 @@ class TurnOrigins:
 
         Raises:
             NotFound: the conversation or the response is not there, or somebody else's.
+            CorruptRecord: its log cannot be read, or a part of it is missing.
             TurnRunning: a turn holds the conversation, or is that response.
         """
         if request.conversation_id is not None:
@@ -49,7 +51,8 @@ class TurnOrigins:
         conversation = opened.conversation
         if is_latest(conversation):
             return continued(opened)
-        log = await self._conversations.log(conversation.id, response.log_end)
+        length = response.log_end or 0
+        log = _whole(conversation, await self._conversations.log(conversation.id, length), length)
         items = await self._conversations.all_items(conversation.id, response.items_end or 0)
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
@@ -66,12 +69,24 @@ class TurnOrigins:
             raise NotFound(f"There is no conversation '{conversation_id}'.", param=param)
         if opened.conversation.running_response_id is not None and is_continued(opened.conversation):
             raise TurnRunning("A turn is running on this conversation.")
+        _whole(opened.conversation, opened.log, opened.conversation.log_length)
         return opened
 
     def _blank(self, caller: Caller) -> TurnOrigin:
         conversation_id = new_id(IdPrefix.CONVERSATION)
         cache_key = conversation_cache_key(self._secret, caller.tenant, conversation_id)
         return blank_origin(caller, conversation_id, cache_key, self._clock.now())
+
+
+def _whole(conversation: Conversation, log: tuple[Entry, ...], length: int) -> tuple[Entry, ...]:
+    """Refuse a log with a gap: it would make another request, and nobody would know.
+
+    Where nothing at all is left, the conversation was deleted this moment: storing the turn will tell.
+    """
+    if log and len(log) != length:
+        missing = next((place for place, entry in enumerate(log) if entry.position != place), len(log))
+        raise CorruptRecord(f"The log entry at position {missing} of conversation {conversation.id} is missing.")
+    return log
 
 
 def _owns(caller: Caller, found: StoredResponse | Conversation) -> bool:
