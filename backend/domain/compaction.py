@@ -89,11 +89,10 @@ def _cuts(sent: Sequence[Entry], sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _context_bytes(sent: Sequence[Entry]) -> int:
+    context = EntryKind.DYNAMIC_CONTEXT
     said = [
         len(entry.message.content.encode())
         for entry in sent
-        if entry.kind is EntryKind.DYNAMIC_CONTEXT
-        and isinstance(entry.message, UserMessage)
-        and isinstance(entry.message.content, str)
+        if entry.kind is context and isinstance(entry.message, UserMessage) and isinstance(entry.message.content, str)
     ]
     return sum(said[1:])

@@ -16,7 +16,8 @@ from shared.models.values import Value
 
 Parameters = dict[str, Any]
 
-_ENTRIES = TypeAdapter(tuple[Entry, ...])
+_ENTRY = TypeAdapter(Entry).validator
+"""A history has many rows: what stands between them and the checks is left out."""
 
 
 class _TurnDefaults(Value):
@@ -105,12 +106,15 @@ def _canonical(value: Value) -> str:
 
 
 def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
-    """Read the rows of log entries, at once because a history is long."""
+    """Read the rows of log entries."""
+    return tuple([_to_entry(conversation_id, row) for row in rows])
+
+
+def _to_entry(conversation_id: str, row: Row) -> Entry:
     try:
-        return _ENTRIES.validate_python([_entry_fields(row) for row in rows])
+        return _ENTRY.validate_python(_entry_fields(row))
     except ValueError as error:
-        position = next(row["position"] for row in rows if not _is_readable(row))
-        place = f"position {position} of conversation {conversation_id}"
+        place = f"position {row['position']} of conversation {conversation_id}"
         raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
 
 
@@ -137,14 +141,6 @@ def _entry_fields(row: Row) -> Parameters:
 def to_label(text: str | None) -> tuple[str, ...]:
     """Read a label: ids with a space between them."""
     return tuple(text.split(" ")) if text else ()
-
-
-def _is_readable(row: Row) -> bool:
-    try:
-        Entry.model_validate(_entry_fields(row))
-    except ValueError:
-        return False
-    return True
 
 
 def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:
