@@ -9,19 +9,13 @@ from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge import rows, tables
 from backend.adapters.sql.knowledge.indexes import IndexOf
 from backend.adapters.sql.knowledge.lists import is_among, list_parameter
-from backend.adapters.sql.knowledge.search_index import BaseSize, Found
+from backend.adapters.sql.knowledge.search_index import Found
 from backend.adapters.sql.prepared import Prepared
 from backend.domain.knowledge import Hit
 from backend.domain.tokenizing import tokenize
 
-_base = tables.knowledge_base
 _document = tables.document
 _chunk = tables.chunk
-
-
-def _sizes_where(condition: ColumnElement[bool]) -> Select[Any]:
-    columns = [_base.c.id.label("base_id"), _base.c.chunk_count, _base.c.index_token_count, _base.c.next_chunk_number]
-    return select(*columns).where(condition, _base.c.chunk_count > 0).order_by(_base.c.id)
 
 
 def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
@@ -36,7 +30,6 @@ class SqlRetrieval:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = IndexOf(database)
-        self._find_sizes = Prepared(_sizes_where(is_among(_base.c.id, "base_ids", database.dialect)))
         is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
             _chunk.c.number, "numbers", database.dialect
         )
@@ -48,8 +41,7 @@ class SqlRetrieval:
         index = await self._index()
 
         def work(connection: Connection) -> list[Hit]:
-            sizes = self._read_sizes(connection, base_ids)
-            found = index.search(connection, sizes, tokens, limit) if sizes and tokens and limit > 0 else []
+            found = index.search(connection, base_ids, tokens, limit) if base_ids and tokens and limit > 0 else []
             return self._read_hits(connection, _without_hopeless(found, limit))
 
         return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
@@ -66,10 +58,6 @@ class SqlRetrieval:
 
         hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
-
-    def _read_sizes(self, connection: Connection, base_ids: Sequence[str]) -> list[BaseSize]:
-        parameters = {"base_ids": list_parameter(base_ids, self._database.dialect)}
-        return [BaseSize(**row) for row in self._find_sizes.rows(connection, parameters)]
 
     def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[Hit]:
         scores = {(one.base_id, one.number): one.score for one in found}

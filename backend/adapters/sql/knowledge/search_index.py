@@ -1,10 +1,11 @@
 """What both databases' indexes offer: writing beside the chunks, and finding the best ones."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
+from backend.domain.bm25 import Statistics
 from backend.domain.index_entries import IndexEntry
 
 
@@ -51,11 +52,15 @@ class SearchIndex(Protocol):
         """Take chunks out; the entries are those that were added."""
         ...
 
-    def search(
-        self, connection: Connection, sizes: Sequence[BaseSize], tokens: Sequence[str], limit: int
-    ) -> list[Found]:
+    def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
         """Find the best chunks in any order, at least `limit` and all that tie with the last, where there are."""
         ...
 
 
-Row = Mapping[str, Any]
+def statistics_of(sizes: Sequence[BaseSize], chunk_counts: Mapping[str, int]) -> Statistics:
+    """Count over all searched bases together; `chunk_counts` says in how many of their chunks a word stands."""
+    return Statistics(
+        chunk_count=sum(size.chunk_count for size in sizes),
+        token_count=sum(size.index_token_count for size in sizes),
+        chunk_counts=chunk_counts,
+    )

@@ -12,15 +12,19 @@ from itertools import chain
 import orjson
 from sqlalchemy import Connection
 
-from backend.adapters.sql.knowledge.search_index import BaseSize, Found, NumberedEntry
+from backend.adapters.sql.knowledge.search_index import BaseSize, Found, NumberedEntry, statistics_of
 from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX
 from backend.adapters.sql.prepared import driver_of
-from backend.domain.bm25 import Query, Scorer, Statistics, looked_up_terms, plan
+from backend.domain.bm25 import Query, Scorer, looked_up_terms, plan
 
 _CANDIDATES = 64
 _SPARE = 2
 """A search looks closely at 64 chunks of all bases together, but of each base at a few more than are asked for."""
 
+_FIND_SIZES = """
+    SELECT id, chunk_count, index_token_count, next_chunk_number FROM knowledge_base
+    WHERE id IN (SELECT value FROM json_each(?)) AND chunk_count > 0 ORDER BY id
+"""
 _COUNT_TERMS = """
     SELECT term, knowledge_base_id, chunk_count FROM search_term
     WHERE knowledge_base_id IN (SELECT value FROM json_each(?)) AND term IN (SELECT value FROM json_each(?))
@@ -79,17 +83,14 @@ class SqliteIndex:
             connection.exec_driver_sql(_TAKE_FROM_TERM, taken)
             connection.exec_driver_sql(_FORGET_TERM, [(base_id, term) for term in counts])
 
-    def search(
-        self, connection: Connection, sizes: Sequence[BaseSize], tokens: Sequence[str], limit: int
-    ) -> list[Found]:
+    def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
         """Score the candidates of every base."""
+        sizes = _read_sizes(connection, base_ids)
+        if not sizes:
+            return []
         terms = looked_up_terms(tokens)
         bases_by_term = _count_terms(connection, [size.base_id for size in sizes], terms)
-        statistics = Statistics(
-            chunk_count=sum(size.chunk_count for size in sizes),
-            token_count=sum(size.index_token_count for size in sizes),
-            chunk_counts={term: sum(bases.values()) for term, bases in bases_by_term.items()},
-        )
+        statistics = statistics_of(sizes, {term: sum(bases.values()) for term, bases in bases_by_term.items()})
         query = plan(terms, statistics)
         scorer, ranked = Scorer(query, statistics), frozenset(query.terms)
         per_base = max(limit + _SPARE, _CANDIDATES // len(sizes))
@@ -111,15 +112,23 @@ def _chunks_by_term(entries: Sequence[NumberedEntry]) -> Counter[str]:
     return Counter(chain.from_iterable(set(entry.tokens) for _, entry in entries))
 
 
+def _read_sizes(connection: Connection, base_ids: Sequence[str]) -> list[BaseSize]:
+    return [BaseSize(*row) for row in driver_of(connection).execute(_FIND_SIZES, (_json_list(base_ids),))]
+
+
 def _count_terms(
     connection: Connection, base_ids: Sequence[str], terms: Sequence[str]
 ) -> Mapping[str, Mapping[str, int]]:
     """Return for each word of the bases in how many chunks of which base it stands."""
     counts: dict[str, dict[str, int]] = {}
-    parameters = (orjson.dumps(base_ids).decode(), orjson.dumps(terms).decode())
+    parameters = (_json_list(base_ids), _json_list(terms))
     for term, base_id, count in driver_of(connection).execute(_COUNT_TERMS, parameters):
         counts.setdefault(term, {})[base_id] = count
     return counts
+
+
+def _json_list(values: Sequence[str]) -> str:
+    return orjson.dumps(values).decode()
 
 
 def _words_here(query: Query, bases_by_term: Mapping[str, Mapping[str, int]], size: BaseSize) -> list[str]:
