@@ -1,7 +1,7 @@
 """A chunk as an index holds it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from backend.domain.knowledge import Chunk
@@ -21,4 +21,14 @@ class IndexEntry(NamedTuple):
 
 def index_entry(chunk: Chunk) -> IndexEntry:
     """Index a chunk under its text and the headings above it."""
-    return IndexEntry(tokenize("\n".join((*chunk.heading_path, chunk.text))))
+    return IndexEntry(_tokens(chunk))
+
+
+def index_entries(chunks: Iterable[Chunk]) -> list[IndexEntry]:
+    """Index the chunks of a document; a word that it repeats is kept in memory once."""
+    words: dict[str, str] = {}
+    return [IndexEntry([words.setdefault(token, token) for token in _tokens(chunk)]) for chunk in chunks]
+
+
+def _tokens(chunk: Chunk) -> list[str]:
+    return tokenize("\n".join((*chunk.heading_path, chunk.text)))

@@ -13,7 +13,7 @@ from backend.adapters.sql.knowledge import rows, tables
 from backend.adapters.sql.knowledge.indexes import IndexOf
 from backend.adapters.sql.knowledge.search_index import NumberedEntry, SearchIndex
 from backend.adapters.sql.prepared import Prepared
-from backend.domain.index_entries import IndexEntry, index_entry
+from backend.domain.index_entries import index_entries
 from backend.domain.knowledge import Chunk, Document
 from shared.errors import NotFound
 
@@ -41,7 +41,7 @@ class SqlDocumentStore:
     async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
         """Store a document with its chunks and index entries, replacing its namesake."""
         base_id = document.knowledge_base_id
-        entries = await asyncio.to_thread(_index_entries, chunks)
+        entries = await asyncio.to_thread(index_entries, chunks)
         index = await self._index()
 
         def work(connection: Connection) -> None:
@@ -134,12 +134,9 @@ class SqlDocumentStore:
         return await self._database.read(work)
 
 
-def _index_entries(chunks: Sequence[Chunk]) -> list[IndexEntry]:
-    return [index_entry(chunk) for chunk in chunks]
-
-
 def _numbered_entries(found: Sequence[RowMapping]) -> list[NumberedEntry]:
-    return [NumberedEntry(row["number"], index_entry(rows.to_chunk(row))) for row in found]
+    entries = index_entries(rows.to_chunk(row) for row in found)
+    return [NumberedEntry(row["number"], entry) for row, entry in zip(found, entries, strict=True)]
 
 
 def hold_base(connection: Connection, base_id: str) -> int:
