@@ -86,7 +86,7 @@ async def test_a_killed_backend_leaves_nothing_in_progress_and_loses_nothing(
     assert document.text == "The wine is red."
     assert hits["data"][0]["document"] == "wine.md"
     one, two, three = await mortal_model.requests()
-    assert messages_in(three)[2]["content"] == "First."
+    assert messages_in(three)[3]["content"] == "First."
     for message in (messages_in(one)[-1], messages_in(two)[-1]):
         assert wire(message) in three.body
 

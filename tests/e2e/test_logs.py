@@ -18,8 +18,11 @@ IDS = ("request_id", "conversation_id", "turn_id", "trace_id")
 
 
 def lines_of(service: RunningService, **wanted: str) -> list[Body]:
-    """Return the log lines that carry a value under any of the names; a line still being written is not one yet."""
-    whole = service.log().rpartition("\n")[0].splitlines()
+    """Return the log lines that carry a value under any of the names; a line still being written is not one yet.
+
+    Only a line feed ends a line: other tests' words, with line separators of Unicode in them, stand in the same log.
+    """
+    *whole, _ = service.log().split("\n")
     lines: list[Body] = [orjson.loads(line) for line in whole if line.startswith("{")]
     return [line for line in lines if any(line.get(name) == value for name, value in wanted.items())]
 

@@ -10,7 +10,7 @@ from chat_shell.adapters.models.chat_completions import ChatCompletionsModel, En
 from chat_shell.adapters.models.session import ProviderSession
 from chat_shell.ports import ModelAnswerEnd, ModelCall, TextFragment
 from deploy.demo.model import MODEL_NAME, application
-from shared.errors import ModelRequestRejected
+from shared.errors import ModelUnknownToProvider
 from shared.models.events import FinishReason
 from shared.models.messages import UserMessage
 from tests.fakes.model_calls import FAR, StandingClock, asked, model_call, tool
@@ -66,7 +66,7 @@ async def test_a_limit_on_the_output(model: ChatCompletionsModel):
 
 
 async def test_another_model_is_not_served(model: ChatCompletionsModel):
-    with pytest.raises(ModelRequestRejected):
+    with pytest.raises(ModelUnknownToProvider):
         await answer(model, model_call(model="gpt-5"))
 
 
