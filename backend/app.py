@@ -4,9 +4,11 @@ import asyncio
 import secrets
 import signal
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import structlog
@@ -56,6 +58,7 @@ from backend.services.turn_scope import TurnScopes
 from backend.services.withheld_turns import WithheldTurns
 from backend.settings import ContextPolicy, Settings
 from shared.environment import WrongSetting
+from shared.errors import Unavailable
 from shared.loading import load
 
 log = structlog.get_logger("backend")
@@ -72,6 +75,7 @@ class Backend:
 
     services: Services
     recovery: RecoverTurns
+    sweep: Callable[[], Awaitable[None]]
 
 
 class EventStore(NamedTuple):
@@ -122,13 +126,22 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
         beat = group.create_task(backend.recovery.keep_alive())
+        sweeping = group.create_task(_sweep(backend))
         async with backend.services.responses.registry as registry:
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=registry.running_count)
             backend.services.admission.close()
         beat.cancel()
+        sweeping.cancel()
         server.should_exit = True
+
+
+async def _sweep(backend: Backend) -> None:
+    try:
+        await backend.sweep()
+    except Unavailable:
+        log.warning("What unfinished documents left behind is still there: the next start sweeps")
 
 
 async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
@@ -137,7 +150,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     admission, keys = Admission(event_store.presence), SqlApiKeyStore(database)
     ports = _turn_ports(settings, database, event_store, clock, stack)
     models = ModelCatalogue(ports.chat_shell, clock)
-    store = SqlKnowledgeStore(database)
+    store = SqlKnowledgeStore(database, clock)
     knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
     replica = secrets.token_hex(8)
     sources = TurnSources(
@@ -157,7 +170,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
             settings, ports, sources, admission, replica=replica, withheld=WithheldTurns(ports.conversations, store)
         ),
     )
-    return Backend(services, RecoverTurns(ports, replica, is_only_replica=not settings.redis_url))
+    recovery = RecoverTurns(ports, replica, is_only_replica=not settings.redis_url)
+    return Backend(services, recovery, partial(store.sweep, is_only_replica=not settings.redis_url))
 
 
 def _turn_ports(

@@ -16,6 +16,7 @@ class IdPrefix(StrEnum):
     REASONING = "rs"
     KNOWLEDGE_BASE = "kb"
     DOCUMENT = "doc"
+    EDITION = "ed"
     CHUNK = "chunk"
     API_KEY = "key"
     REQUEST = "req"

@@ -48,13 +48,16 @@ class KnowledgeStore(Protocol):
         """
         ...
 
-    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
-        """Store a document with its chunks and index entries in one transaction, replacing its namesake.
+    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
+        """Store a document with its chunks and index entries, in the place of its namesake where there is one.
 
-        The base's version grows. `document.chunk_count` is the number of `chunks`.
+        Return it as stored, and whether its name is new: the id of a namesake stays, even of one that somebody
+        else has put at the same time. Readers see all of it or nothing, and never two of one name. The base's
+        version grows. `document.chunk_count` is the number of `chunks`.
 
         Raises:
             NotFound: the base was deleted meanwhile.
+            Unavailable: storing was interrupted for so long that it was given up. Retryable.
         """
         ...
 

@@ -1,11 +1,13 @@
 """Putting a document into a base: read, cut, index."""
 
 import asyncio
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from backend.domain.access import require_write
+from backend.domain.blocks import Block
 from backend.domain.chunking import cut_into_pieces
 from backend.domain.identity import Caller
 from backend.domain.knowledge import Chunk, Document
@@ -60,20 +62,9 @@ class IngestDocument:
         earlier = await self._store.find_document(base_id, new.name)
         if earlier is not None and (earlier.sha256, earlier.media_type) == (digest, media_type):
             return earlier, False
-        document_id = earlier.id if earlier is not None else new_id(IdPrefix.DOCUMENT)
+        document_id = new_id(IdPrefix.DOCUMENT)
         blocks = await self._reader.read(new.body, media_type)
-        pieces = await asyncio.to_thread(cut_into_pieces, blocks)
-        chunks = [
-            Chunk(
-                id=new_id(IdPrefix.CHUNK),
-                document_id=document_id,
-                ordinal=ordinal,
-                heading_path=piece.heading_path,
-                text=piece.text,
-                tokens=estimate_tokens(piece.text),
-            )
-            for ordinal, piece in enumerate(pieces)
-        ]
+        chunks = await asyncio.to_thread(_chunks_of, document_id, blocks)
         document = Document(
             id=document_id,
             knowledge_base_id=base_id,
@@ -84,8 +75,21 @@ class IngestDocument:
             chunk_count=len(chunks),
             created_at=self._clock.now(),
         )
-        await self._store.put_document(document, new.body, chunks)
-        return document, earlier is None
+        return await self._store.put_document(document, new.body, chunks)
+
+
+def _chunks_of(document_id: str, blocks: Sequence[Block]) -> list[Chunk]:
+    return [
+        Chunk(
+            id=new_id(IdPrefix.CHUNK),
+            document_id=document_id,
+            ordinal=ordinal,
+            heading_path=piece.heading_path,
+            text=piece.text,
+            tokens=estimate_tokens(piece.text),
+        )
+        for ordinal, piece in enumerate(cut_into_pieces(blocks))
+    ]
 
 
 def _check_name(name: str) -> None:

@@ -96,7 +96,9 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[KnowledgeServices, Retr
     try:
         await migrate(database)
         retrieval = SqlRetrieval(database)
-        ports = KnowledgePorts(SqlKnowledgeStore(database), retrieval, LibraryDocumentReader(), FakeClock())
+        ports = KnowledgePorts(
+            SqlKnowledgeStore(database, FakeClock()), retrieval, LibraryDocumentReader(), FakeClock()
+        )
         yield build_knowledge(ports, "secret"), retrieval
     finally:
         await database.close()

@@ -21,6 +21,7 @@ from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.migrate import migrate
 from backend.domain.knowledge import Chunk, Document, KnowledgeBase
+from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
 CHUNKS = 30_000
@@ -78,7 +79,7 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[SqlKnowledgeStore, SqlR
     database = open_database(url)
     try:
         await migrate(database)
-        yield SqlKnowledgeStore(database), SqlRetrieval(database)
+        yield SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database)
     finally:
         await database.close()
 

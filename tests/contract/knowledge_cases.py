@@ -11,6 +11,7 @@ from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.migrate import migrate
 from backend.domain.knowledge import Chunk, Document, KnowledgeBase
 from backend.ports.knowledge import KnowledgeStore, Retrieval
+from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 
 T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -26,7 +27,7 @@ async def sql_knowledge(url: str) -> AsyncGenerator[Knowledge]:
     database = open_database(url)
     try:
         await migrate(database)
-        yield Knowledge(SqlKnowledgeStore(database), SqlRetrieval(database))
+        yield Knowledge(SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database))
     finally:
         await database.close()
 
@@ -82,5 +83,5 @@ async def put(
     store: KnowledgeStore, name: str, texts: Sequence[str], *, base_id: str = "kb_a", document_id: str = ""
 ) -> Document:
     document, body, chunks = make_document(name, texts, base_id=base_id, document_id=document_id)
-    await store.put_document(document, body, chunks)
-    return document
+    stored, _ = await store.put_document(document, body, chunks)
+    return stored

@@ -81,7 +81,7 @@ async def test_of_two_owners_who_leave_at_once_one_stays(store: KnowledgeStore) 
 async def test_a_document_comes_back_with_body_and_chunks(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     document, body, chunks = make_document("a/河.md", ["one", "two"])
-    await store.put_document(document, body, chunks)
+    assert await store.put_document(document, body, chunks) == (document, True)
     assert await store.find_document("kb_a", "a/河.md") == document
     assert await store.document(document.id) == document
     assert await store.document_body(document.id) == body
@@ -101,14 +101,30 @@ async def test_what_is_not_there_is_none(store: KnowledgeStore) -> None:
         await put(store, "a", ["one"], base_id="kb_x")
 
 
-async def test_a_namesake_is_replaced_whole(store: KnowledgeStore) -> None:
+async def test_a_namesake_is_replaced_whole_and_keeps_its_id(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     await put(store, "a", ["one", "two"])
-    newer = await put(store, "a", ["three"], document_id="doc_newer")
+    document, body, chunks = make_document("a", ["three"], document_id="doc_newer")
+    newer, is_new = await store.put_document(document, body, chunks)
+    assert (newer.model_copy(update={"id": "doc_newer"}), is_new) == (document, False)
     assert await store.all_documents(["kb_a"]) == (newer,)
-    assert await store.document("doc_kb_a_a") is None
-    assert await store.chunks("doc_kb_a_a") == ()
-    assert [chunk.text for chunk in await store.chunks("doc_newer")] == ["three"]
+    assert await store.document("doc_newer") is None
+    assert await store.document_body(newer.id) == body
+    assert await store.chunks(newer.id) == (chunks[0].model_copy(update={"document_id": "doc_kb_a_a"}),)
+
+
+async def test_one_new_name_put_at_once_is_one_document(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    puts = [
+        store.put_document(*make_document("a", [f"text {number}"] * number, document_id=f"doc_{number}"))
+        for number in range(8)
+    ]
+    stored = await asyncio.gather(*puts)
+    assert len({document.id for document, _ in stored}) == 1
+    assert [is_new for _, is_new in stored].count(True) == 1
+    (last,) = await store.all_documents(["kb_a"])
+    assert last in [document for document, _ in stored]
+    assert len(await store.chunks(last.id)) == last.chunk_count
 
 
 async def test_the_version_grows_with_every_change_of_documents(store: KnowledgeStore) -> None:

@@ -59,10 +59,15 @@ class FakeKnowledge:
         self._replace_members(base_id, {user: role for user, role in members.items() if user != user_id})
         return user_id in members
 
-    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
+    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
         stored = self._base(document.knowledge_base_id)
-        stored.documents[document.name] = _StoredDocument(document, body, tuple(chunks))
+        earlier = stored.documents.get(document.name)
+        if earlier is not None:
+            document = document.model_copy(update={"id": earlier.document.id})
+        own = tuple(chunk.model_copy(update={"document_id": document.id}) for chunk in chunks)
+        stored.documents[document.name] = _StoredDocument(document, body, own)
         self._grow_version(stored)
+        return document, earlier is None
 
     async def document(self, document_id: str) -> Document | None:
         found = self._by_id(document_id)

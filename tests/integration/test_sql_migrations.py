@@ -13,15 +13,19 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, bindparam, text
 
 from backend.adapters import sql
 from backend.adapters.sql import schema
 from backend.adapters.sql.database import Database, open_database
+from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
+from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.migrate import migrate, newest_revision
 from backend.adapters.sql.upgrade import SCRIPTS
 from shared.models.messages import UserMessage
+from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores
+from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
 SQLITE_SHAPE = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -114,6 +118,45 @@ def _insert_first_release(connection: Connection) -> None:
         ),
         {"content": '{"content":"Hi","role":"user"}'},
     )
+
+
+async def test_documents_from_before_editions_are_found_replaced_and_deleted(url: str) -> None:
+    def put_as_before(connection: Connection) -> None:
+        instant = bindparam("now", T0, schema.Instant)
+        blob = "bytea" if connection.dialect.name == "postgresql" else "BLOB"
+        for statement in OLD_DOCUMENT:
+            filled = text(statement.format(blob=blob))
+            connection.execute(filled.bindparams(instant) if ":now" in statement else filled)
+
+    async with closing_database(url) as database:
+        await migrate(database, "0004")
+        store = SqlKnowledgeStore(database, FakeClock())
+        await store.create_base(make_base(), "ann")
+        await database.write(put_as_before)
+        await migrate(database)
+        assert [chunk.text for chunk in await store.chunks("doc_old")] == ["one two", "three"]
+        assert await store.document_body("doc_old") == b"old"
+        everything = await SqlRetrieval(database).everything(["kb_a"], 100)
+        assert everything is not None
+        assert [hit.document_name for hit in everything] == ["old.md", "old.md"]
+        assert (await put(store, "old.md", ["four"])).id == "doc_old"
+        assert [hit.chunk.text for hit in await SqlRetrieval(database).search(["kb_a"], "four", 9)] == ["four"]
+        assert await store.delete_document("kb_a", "old.md")
+        assert await database.read(lambda c: c.execute(text("SELECT COUNT(*) FROM chunk")).scalar_one()) == 0
+
+
+OLD_DOCUMENT = (
+    "UPDATE knowledge_base SET chunk_count = 2, index_token_count = 7, next_chunk_number = 2",
+    """
+    INSERT INTO document (id, knowledge_base_id, name, media_type, sha256, size_bytes, chunk_count, created_at, body)
+    VALUES ('doc_old', 'kb_a', 'old.md', 'text/markdown', '', 3, 2, :now, CAST('old' AS {blob}))
+    """,
+    """
+    INSERT INTO chunk (document_id, ordinal, id, knowledge_base_id, number, tokens, heading_path, text)
+    VALUES ('doc_old', 0, 'chunk_0', 'kb_a', 0, 3, '[]', 'one two'),
+        ('doc_old', 1, 'chunk_1', 'kb_a', 1, 3, '["Top"]', 'three')
+    """,
+)
 
 
 async def test_many_may_migrate_at_once(url: str) -> None:

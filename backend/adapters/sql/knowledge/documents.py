@@ -1,76 +1,47 @@
-"""Documents and their chunks in SQL, the search index written in the same transaction."""
+"""Documents and their chunks in SQL."""
 
-import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, collate, delete, insert, select, update
+from sqlalchemy import Connection, Select, collate, select
 
-from backend.adapters.sql.aside import compute_aside
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge import rows, tables
+from backend.adapters.sql.knowledge.document_changes import DocumentChanges
 from backend.adapters.sql.knowledge.indexes import IndexOf
-from backend.adapters.sql.knowledge.search_index import NumberedEntry, SearchIndex
-from backend.adapters.sql.prepared import Prepared
-from backend.domain.index_entries import index_entries
+from backend.adapters.sql.knowledge.steps import SLICE_SECONDS
 from backend.domain.knowledge import Chunk, Document
+from backend.ports.identity import Clock
 from shared.errors import NotFound
 
-_base = tables.knowledge_base
 _document = tables.document
 _chunk = tables.chunk
 
 # By code point on both databases: SQLite compares bytes unless told otherwise, and "C" makes PostgreSQL do so.
 _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate(_document.c.name, "C")}
 
-_ADD_CHUNK = Prepared(insert(_chunk))
-
-_PUT_TIMEOUT_SECONDS = 300.0
-"""The largest documents make a million index rows."""
-
 
 class SqlDocumentStore:
     """The part of the `KnowledgeStore` that has to do with documents."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock, slice_seconds: float = SLICE_SECONDS) -> None:
         self._database = database
         self._index = IndexOf(database)
+        self._clock = clock
+        self._slice_seconds = slice_seconds
         self._name = _BY_NAME[database.dialect]
 
-    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> None:
-        """Store a document with its chunks and index entries, replacing its namesake."""
-        base_id = document.knowledge_base_id
-        entries = await asyncio.to_thread(index_entries, chunks)
-        index = await self._index()
-
-        def work(connection: Connection) -> None:
-            first_number = hold_base(connection, base_id)
-            removed = _take_out(connection, index, base_id, document.name) or []
-            added = [NumberedEntry(number, entry) for number, entry in enumerate(entries, first_number)]
-            connection.execute(insert(_document), {**document.model_dump(), "body": body})
-            chunk_rows = [
-                rows.chunk_parameters(document, chunk, number) for chunk, (number, _) in zip(chunks, added, strict=True)
-            ]
-            if chunk_rows:
-                _ADD_CHUNK.change(connection, *chunk_rows)
-            index.add(connection, base_id, added)
-            _count_change(connection, base_id, added, removed)
-
-        await self._database.write(work, timeout_seconds=_PUT_TIMEOUT_SECONDS)
+    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
+        """Store a document with its chunks and index entries, in the place of its namesake where there is one."""
+        return await (await self._changes()).put(document, body, chunks)
 
     async def delete_document(self, base_id: str, name: str) -> bool:
         """Delete a document with its chunks and index entries; False when there was none."""
-        index = await self._index()
+        return await (await self._changes()).delete(base_id, name)
 
-        def work(connection: Connection) -> bool:
-            hold_base(connection, base_id)
-            removed = _take_out(connection, index, base_id, name)
-            if removed is not None:
-                _count_change(connection, base_id, [], removed)
-            return removed is not None
-
-        return await self._database.write(work)
+    async def sweep(self, *, is_only_replica: bool) -> None:
+        """Remove what was left behind by processes that died while they put or deleted documents."""
+        await (await self._changes()).sweep(is_only_replica=is_only_replica)
 
     async def document(self, document_id: str) -> Document | None:
         """Return a document by its id, or None."""
@@ -126,47 +97,20 @@ class SqlDocumentStore:
 
     async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return the chunks of a document in document order."""
-        query = select(*rows.CHUNK_COLUMNS).where(_chunk.c.document_id == document_id).order_by(_chunk.c.ordinal)
+        query = select(*rows.CHUNK_COLUMNS).join_from(_document, _chunk, rows.IS_OF_DOCUMENT)
+        query = query.where(_document.c.id == document_id).order_by(_chunk.c.ordinal)
 
         def work(connection: Connection) -> tuple[Chunk, ...]:
-            return tuple(rows.to_chunk(row) for row in connection.execute(query).mappings())
+            return tuple(rows.to_chunk(row, document_id) for row in connection.execute(query).mappings())
 
         return await self._database.read(work)
 
-
-def _numbered_entries(found: Sequence[RowMapping]) -> list[NumberedEntry]:
-    entries = index_entries(rows.to_chunk(row) for row in found)
-    return [NumberedEntry(row["number"], entry) for row, entry in zip(found, entries, strict=True)]
-
-
-def hold_base(connection: Connection, base_id: str) -> int:
-    """Make others who write to the base wait; return the number of its next chunk.
-
-    Raises:
-        NotFound: there is no such base.
-    """
-    query = select(_base.c.next_chunk_number).where(_base.c.id == base_id).with_for_update()
-    row = connection.execute(query).first()
-    if row is None:
-        raise NotFound("There is no such knowledge base.")
-    return row[0]
+    async def _changes(self) -> DocumentChanges:
+        return DocumentChanges(self._database, await self._index(), self._clock, self._slice_seconds)
 
 
 def _documents() -> Select[Any]:
     return select(*rows.DOCUMENT_COLUMNS)
-
-
-def _take_out(connection: Connection, index: SearchIndex, base_id: str, name: str) -> list[NumberedEntry] | None:
-    """Delete a document; return the entries that left the index, or None when there was no document."""
-    document = _find(connection, base_id, name)
-    if document is None:
-        return None
-    query = select(*rows.CHUNK_COLUMNS, _chunk.c.number).where(_chunk.c.document_id == document.id)
-    found = connection.execute(query).mappings().all()
-    removed = compute_aside(connection, partial(_numbered_entries, found))
-    index.remove(connection, base_id, removed)
-    connection.execute(delete(_document).where(_document.c.id == document.id))
-    return removed
 
 
 def _find(connection: Connection, base_id: str, name: str) -> Document | None:
@@ -181,19 +125,3 @@ def _name_in_base(connection: Connection, base_id: str, document_id: str) -> str
     if name is None:
         raise NotFound("There is no such document.", param="after")
     return name
-
-
-def _count_change(
-    connection: Connection, base_id: str, added: Sequence[NumberedEntry], removed: Sequence[NumberedEntry]
-) -> None:
-    grown_tokens = sum(len(entry.tokens) for _, entry in added) - sum(len(entry.tokens) for _, entry in removed)
-    connection.execute(
-        update(_base)
-        .where(_base.c.id == base_id)
-        .values(
-            version=_base.c.version + 1,
-            chunk_count=_base.c.chunk_count + len(added) - len(removed),
-            index_token_count=_base.c.index_token_count + grown_tokens,
-            next_chunk_number=_base.c.next_chunk_number + len(added),
-        )
-    )

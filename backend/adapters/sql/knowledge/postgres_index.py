@@ -23,9 +23,18 @@ from backend.adapters.sql.knowledge.postings import (
     sum_scores,
     unpacked,
     without,
+    without_unseen,
 )
-from backend.adapters.sql.knowledge.search_index import BaseSize, Found, NumberedEntry, statistics_of
+from backend.adapters.sql.knowledge.search_index import (
+    BaseSize,
+    Found,
+    NumberedEntry,
+    WordCounts,
+    base_size,
+    statistics_of,
+)
 from backend.domain.bm25 import MAX_RANKED_TERMS, Statistics, looked_up_terms, plan
+from backend.domain.index_entries import IndexEntry
 
 _CHUNKS_PER_ROW = 256
 
@@ -34,7 +43,10 @@ _COUNT_TERMS = text("""
     WHERE knowledge_base_id = ANY(CAST(:base_ids AS text[])) AND term = ANY(CAST(:terms AS text[])) GROUP BY term
 """)
 _READ = text("""
-    SELECT base.id, base.chunk_count, base.index_token_count, base.next_chunk_number, found.term, found.postings
+    SELECT base.id, base.chunk_count, base.index_token_count, base.next_chunk_number, (
+        SELECT CAST(json_agg(json_build_array(first_number, end_number, counted_to)) AS text) FROM unseen_edition
+        WHERE knowledge_base_id = base.id
+    ), found.term, found.postings
     FROM knowledge_base AS base LEFT JOIN LATERAL (
         SELECT term, string_agg(postings, '') AS postings FROM search_posting
         WHERE knowledge_base_id = base.id AND term = ANY(CAST(:terms AS text[])) GROUP BY term
@@ -74,6 +86,8 @@ _FIRST_BY_TEXT = text("""
 class PostgresIndex:
     """The `SearchIndex` on packed postings; the scores of all chunks are summed here, with NumPy."""
 
+    chunks_per_step = _CHUNKS_PER_ROW
+
     def open_base(self, connection: Connection, base_id: str) -> None:
         """Need nothing: rows come with the chunks."""
 
@@ -98,20 +112,40 @@ class PostgresIndex:
             changed = {term: postings for term, postings in kept.items() if postings}
             _write_rows(connection, _REPLACE, (base_id, block), changed)
 
+    def word_counts(self, entries: Sequence[IndexEntry]) -> WordCounts:
+        """Need nothing: the length of a word's postings is their number."""
+        return ()
+
+    def count_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
+        """Need nothing."""
+
+    def discount_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
+        """Need nothing."""
+
     def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
         """Score every chunk that has a word of the query, and name the best."""
         terms = _ranked_terms(connection, base_ids, looked_up_terms(tokens))
         rows = connection.execute(_READ, {"base_ids": base_ids, "terms": list(terms)}).all()
-        sizes = list(dict.fromkeys(BaseSize(*row[:4]) for row in rows))
+        sizes = [base_size(row) for row in dict.fromkeys(row[:5] for row in rows)]
         starts = [0, *accumulate(size.next_chunk_number for size in sizes)]
         start_of = {size.base_id: start for size, start in zip(sizes, starts, strict=False)}
-        postings = unpacked((term, start_of[base_id], packed) for base_id, _, _, _, term, packed in rows if term)
+        found = ((term, start_of[base_id], packed) for base_id, *_, term, packed in rows if term)
+        postings = without_unseen(unpacked(found), _unseen_places(sizes, starts))
         statistics = statistics_of(sizes, postings.word_counts)
         query = plan(terms, statistics)
         if not query.terms:
             return []
         scores = sum_scores(postings, query, statistics, starts[-1])
         return _name_best(connection, scores, (list(start_of), starts), limit)
+
+
+def _unseen_places(sizes: Sequence[BaseSize], starts: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the unseen stretches of all bases, numbers counted through from base to base."""
+    return [
+        (start + stretch.first_number, start + stretch.end_number)
+        for size, start in zip(sizes, starts, strict=False)
+        for stretch in size.unseen
+    ]
 
 
 def _by_block(entries: Sequence[NumberedEntry]) -> Iterator[tuple[int, list[NumberedEntry]]]:

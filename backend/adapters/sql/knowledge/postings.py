@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, count
+from itertools import accumulate, count, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -80,6 +80,20 @@ def unpacked(found: Iterable[tuple[str, int, bytes]]) -> Postings:
         word_counts[word] += row_count
     starts = np.repeat(np.array([start for _, start, _ in rows], np.intp), row_counts)
     return Postings(word_counts, together["number"] + starts, together)
+
+
+def without_unseen(postings: Postings, unseen: Sequence[tuple[int, int]]) -> Postings:
+    """Leave out the postings of chunks in these stretches, each from its first number to before its end."""
+    if not unseen:
+        return postings
+    is_seen = np.ones(len(postings.numbers), bool)
+    for first, end in unseen:
+        is_seen &= (postings.numbers < first) | (postings.numbers >= end)
+    ends = list(accumulate(postings.word_counts.values(), initial=0))
+    seen_before = np.concatenate(([0], np.cumsum(is_seen)))[ends].tolist()
+    counts = [after - before for before, after in pairwise(seen_before)]
+    word_counts = dict(zip(postings.word_counts, counts, strict=True))
+    return Postings(word_counts, postings.numbers[is_seen], postings.rows[is_seen])
 
 
 def sum_scores(postings: Postings, query: Query, statistics: Statistics, size: int) -> Scores:

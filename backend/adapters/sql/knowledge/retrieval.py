@@ -19,9 +19,7 @@ _chunk = tables.chunk
 
 
 def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
-    return (
-        select(*rows.HIT_COLUMNS).join_from(_chunk, _document, _chunk.c.document_id == _document.c.id).where(condition)
-    )
+    return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
 
 
 class SqlRetrieval:
@@ -49,9 +47,11 @@ class SqlRetrieval:
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""
         in_bases = _chunk.c.knowledge_base_id.in_(base_ids)
+        is_seen = _chunk.c.edition_id.not_in(select(tables.unseen_edition.c.edition_id))
+        measure = select(func.coalesce(func.sum(_chunk.c.tokens), 0)).where(in_bases, is_seen)
 
         def work(connection: Connection) -> list[Hit] | None:
-            tokens = connection.execute(select(func.coalesce(func.sum(_chunk.c.tokens), 0)).where(in_bases)).scalar()
+            tokens = connection.execute(measure).scalar()
             if tokens is None or tokens > token_limit:
                 return None
             return [rows.to_hit(row, 1.0) for row in connection.execute(_hits_where(in_bases)).mappings()]

@@ -14,13 +14,12 @@ Row = Mapping[Any, Any]
 
 BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fields]
 DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
-CHUNK_COLUMNS = [tables.chunk.c[name] for name in Chunk.model_fields]
-HIT_COLUMNS = [
-    *CHUNK_COLUMNS,
-    tables.chunk.c.knowledge_base_id,
-    tables.chunk.c.number,
-    tables.document.c.name.label("document_name"),
-]
+STORED_CHUNK_COLUMNS = [tables.chunk.c[name] for name in ("number", "id", "ordinal", "heading_path", "text", "tokens")]
+CHUNK_COLUMNS = [*STORED_CHUNK_COLUMNS, tables.document.c.id.label("document_id")]
+HIT_COLUMNS = [*CHUNK_COLUMNS, tables.chunk.c.knowledge_base_id, tables.document.c.name.label("document_name")]
+
+IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
+"""What joins chunks to documents, and leaves out the chunks of editions on their way."""
 
 
 def base_parameters(base: KnowledgeBase) -> Parameters:
@@ -38,25 +37,34 @@ def to_binding(row: Row) -> Binding:
 
 
 def to_document(row: Row) -> Document:
-    """Read a document without its body."""
-    return Document.model_validate(dict(row))
+    """Read a document without its body from a row that may hold more."""
+    return Document.model_validate({name: row[name] for name in Document.model_fields})
 
 
-def chunk_parameters(document: Document, chunk: Chunk, number: int) -> Parameters:
+def chunk_parameters(edition_id: str, base_id: str, chunk: Chunk, number: int) -> Parameters:
     """Make the row of a chunk."""
     return {
-        **dict(chunk),
-        "document_id": document.id,
-        "heading_path": to_json(chunk.heading_path),
-        "knowledge_base_id": document.knowledge_base_id,
+        "edition_id": edition_id,
+        "ordinal": chunk.ordinal,
+        "id": chunk.id,
+        "knowledge_base_id": base_id,
         "number": number,
+        "tokens": chunk.tokens,
+        "heading_path": to_json(chunk.heading_path),
+        "text": chunk.text,
     }
 
 
-def to_chunk(row: Row) -> Chunk:
-    """Read a chunk from a row that may hold more."""
-    columns = {name: row[name] for name in Chunk.model_fields}
-    return Chunk.model_validate({**columns, "heading_path": tuple(orjson.loads(row["heading_path"]))})
+def to_chunk(row: Row, document_id: str) -> Chunk:
+    """Read a chunk of this document from a row that may hold more."""
+    return Chunk(
+        id=row["id"],
+        document_id=document_id,
+        ordinal=row["ordinal"],
+        heading_path=tuple(orjson.loads(row["heading_path"])),
+        text=row["text"],
+        tokens=row["tokens"],
+    )
 
 
 def to_hit(row: Row, score: float) -> Hit:
@@ -65,6 +73,6 @@ def to_hit(row: Row, score: float) -> Hit:
         knowledge_base_id=row["knowledge_base_id"],
         document_id=row["document_id"],
         document_name=row["document_name"],
-        chunk=to_chunk(row),
+        chunk=to_chunk(row, row["document_id"]),
         score=score,
     )

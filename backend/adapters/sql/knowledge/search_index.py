@@ -1,8 +1,9 @@
 """What both databases' indexes offer: writing beside the chunks, and finding the best ones."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+import orjson
 from sqlalchemy import Connection
 
 from backend.domain.bm25 import Statistics
@@ -16,13 +17,29 @@ class NumberedEntry(NamedTuple):
     entry: IndexEntry
 
 
+class Stretch(NamedTuple):
+    """Numbers of chunks that no reader sees, though the index has them or some of them.
+
+    Of their words those up to `counted_to`, by code point, are in the index's counts.
+    """
+
+    first_number: int
+    end_number: int
+    counted_to: str
+
+
 class BaseSize(NamedTuple):
-    """What a base counts: chunks, index tokens, and numbers given so far."""
+    """What a base counts: chunks, index tokens, and numbers given so far; and what is in the index unseen."""
 
     base_id: str
     chunk_count: int
     index_token_count: int
     next_chunk_number: int
+    unseen: tuple[Stretch, ...]
+
+
+WordCounts = Sequence[tuple[str, int]]
+"""Words, ordered by code point, with the number of chunks that have them."""
 
 
 class Found(NamedTuple):
@@ -36,6 +53,11 @@ class Found(NamedTuple):
 class SearchIndex(Protocol):
     """An index in one database. All is done in the caller's transaction, which holds the base's row when writing."""
 
+    @property
+    def chunks_per_step(self) -> int:
+        """How many chunks are best written, or taken out, at one time."""
+        ...
+
     def open_base(self, connection: Connection, base_id: str) -> None:
         """Make what a new base needs."""
         ...
@@ -45,16 +67,38 @@ class SearchIndex(Protocol):
         ...
 
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
-        """Index chunks."""
+        """Index chunks; their words are counted apart."""
         ...
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
-        """Take chunks out; the entries are those that were added."""
+        """Take chunks out; the entries are those that were added. Taking out what is not there changes nothing."""
+        ...
+
+    def word_counts(self, entries: Sequence[IndexEntry]) -> WordCounts:
+        """Return what is to be counted of these chunks, nothing where the index counts by itself."""
+        ...
+
+    def count_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
+        """Count chunks that have these words."""
+        ...
+
+    def discount_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
+        """Count these chunks no more."""
         ...
 
     def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
-        """Find the best chunks in any order, at least `limit` and all that tie with the last, where there are."""
+        """Find the best chunks in any order, at least `limit` and all that tie with the last, where there are.
+
+        Unseen chunks are not found, and count nowhere.
+        """
         ...
+
+
+def base_size(row: Sequence[Any]) -> BaseSize:
+    """Read a base's size from a row that ends with its unseen stretches as JSON, or None."""
+    base_id, chunk_count, index_token_count, next_chunk_number, unseen = row
+    stretches = tuple(Stretch(*stretch) for stretch in orjson.loads(unseen or "[]"))
+    return BaseSize(base_id, chunk_count, index_token_count, next_chunk_number, stretches)
 
 
 def statistics_of(sizes: Sequence[BaseSize], chunk_counts: Mapping[str, int]) -> Statistics:

@@ -12,17 +12,29 @@ from itertools import chain
 import orjson
 from sqlalchemy import Connection
 
-from backend.adapters.sql.knowledge.search_index import BaseSize, Found, NumberedEntry, statistics_of
+from backend.adapters.sql.knowledge.search_index import (
+    BaseSize,
+    Found,
+    NumberedEntry,
+    Stretch,
+    WordCounts,
+    base_size,
+    statistics_of,
+)
 from backend.adapters.sql.knowledge.tables import SEARCH_PREFIX
 from backend.adapters.sql.prepared import driver_of
 from backend.domain.bm25 import Query, Scorer, looked_up_terms, plan
+from backend.domain.index_entries import IndexEntry
 
 _CANDIDATES = 64
 _SPARE = 2
 """A search looks closely at 64 chunks of all bases together, but of each base at a few more than are asked for."""
 
 _FIND_SIZES = """
-    SELECT id, chunk_count, index_token_count, next_chunk_number FROM knowledge_base
+    SELECT id, chunk_count, index_token_count, next_chunk_number, (
+        SELECT json_group_array(json_array(first_number, end_number, counted_to)) FROM unseen_edition
+        WHERE knowledge_base_id = knowledge_base.id
+    ) FROM knowledge_base
     WHERE id IN (SELECT value FROM json_each(?)) AND chunk_count > 0 ORDER BY id
 """
 _COUNT_TERMS = """
@@ -50,6 +62,8 @@ class SqliteIndex:
     what goes in is what is indexed.
     """
 
+    chunks_per_step = 32
+
     def open_base(self, connection: Connection, base_id: str) -> None:
         """Make the base's full-text table."""
         table = _table(base_id)
@@ -64,24 +78,33 @@ class SqliteIndex:
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Index chunks under their numbers."""
         rows = [(number, _BLANK.join(entry.tokens)) for number, entry in entries]
-        if not rows:
-            return
-        driver = driver_of(connection)
-        driver.executemany(f"INSERT INTO {_table(base_id)} (rowid, tokens) VALUES (?, ?)", rows)  # noqa: S608
-        counts = orjson.dumps(_chunks_by_term(entries), option=orjson.OPT_SORT_KEYS)
-        driver.execute(_ADD_TO_TERMS, (base_id, counts.decode()))
+        driver_of(connection).executemany(f"INSERT INTO {_table(base_id)} (rowid, tokens) VALUES (?, ?)", rows)  # noqa: S608
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Take chunks out."""
         numbers = [(number,) for number, _ in entries]
-        if not numbers:
-            return
-        connection.exec_driver_sql(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", numbers)  # noqa: S608
-        counts = _chunks_by_term(entries)
-        if counts:
-            taken = [(count, base_id, term) for term, count in counts.items()]
-            connection.exec_driver_sql(_TAKE_FROM_TERM, taken)
-            connection.exec_driver_sql(_FORGET_TERM, [(base_id, term) for term in counts])
+        driver_of(connection).executemany(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", numbers)  # noqa: S608
+
+    def word_counts(self, entries: Sequence[IndexEntry]) -> WordCounts:
+        """Count the chunks of each word.
+
+        Words are ordered in small heaps: ordering a hundred thousand at once would stop every other thread.
+        """
+        counts = Counter(chain.from_iterable(set(entry.tokens) for entry in entries))
+        heaps: dict[str, list[str]] = {}
+        for term in counts:
+            heaps.setdefault(term[0], []).append(term)
+        return [(term, counts[term]) for first in sorted(heaps) for term in sorted(heaps[first])]
+
+    def count_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
+        """Add to the counts of the base."""
+        driver_of(connection).execute(_ADD_TO_TERMS, (base_id, orjson.dumps(dict(counts)).decode()))
+
+    def discount_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
+        """Take from the counts of the base; a word that no chunk has any more is forgotten."""
+        driver = driver_of(connection)
+        driver.executemany(_TAKE_FROM_TERM, [(count, base_id, term) for term, count in counts])
+        driver.executemany(_FORGET_TERM, [(base_id, term) for term, _ in counts])
 
     def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
         """Score the candidates of every base."""
@@ -89,7 +112,7 @@ class SqliteIndex:
         if not sizes:
             return []
         terms = looked_up_terms(tokens)
-        bases_by_term = _count_terms(connection, [size.base_id for size in sizes], terms)
+        bases_by_term = _count_terms(connection, sizes, terms)
         statistics = statistics_of(sizes, {term: sum(bases.values()) for term, bases in bases_by_term.items()})
         query = plan(terms, statistics)
         scorer, ranked = Scorer(query, statistics), frozenset(query.terms)
@@ -98,7 +121,7 @@ class SqliteIndex:
             Found(size.base_id, number, _score(scorer, ranked, text))
             for size in sizes
             for number, text in _candidates(
-                connection, size.base_id, _words_here(query, bases_by_term, size), (limit, per_base)
+                connection, size, _words_here(query, bases_by_term, size), (limit, per_base)
             )
         ]
 
@@ -108,23 +131,32 @@ def _table(base_id: str) -> str:
     return '"' + (SEARCH_PREFIX + base_id).replace('"', '""') + '"'
 
 
-def _chunks_by_term(entries: Sequence[NumberedEntry]) -> Counter[str]:
-    return Counter(chain.from_iterable(set(entry.tokens) for _, entry in entries))
-
-
 def _read_sizes(connection: Connection, base_ids: Sequence[str]) -> list[BaseSize]:
-    return [BaseSize(*row) for row in driver_of(connection).execute(_FIND_SIZES, (_json_list(base_ids),))]
+    return [base_size(row) for row in driver_of(connection).execute(_FIND_SIZES, (_json_list(base_ids),))]
 
 
 def _count_terms(
-    connection: Connection, base_ids: Sequence[str], terms: Sequence[str]
+    connection: Connection, sizes: Sequence[BaseSize], terms: Sequence[str]
 ) -> Mapping[str, Mapping[str, int]]:
     """Return for each word of the bases in how many chunks of which base it stands."""
+    unseen = {size.base_id: size.unseen for size in sizes}
     counts: dict[str, dict[str, int]] = {}
-    parameters = (_json_list(base_ids), _json_list(terms))
+    parameters = (_json_list(list(unseen)), _json_list(terms))
     for term, base_id, count in driver_of(connection).execute(_COUNT_TERMS, parameters):
-        counts.setdefault(term, {})[base_id] = count
+        seen = count - sum(_count_in(connection, base_id, term, stretch) for stretch in unseen[base_id])
+        if seen:
+            counts.setdefault(term, {})[base_id] = seen
     return counts
+
+
+def _count_in(connection: Connection, base_id: str, term: str, stretch: Stretch) -> int:
+    """Return in how many chunks of a stretch a word was counted."""
+    if term > stretch.counted_to:
+        return 0
+    table = _table(base_id)
+    counting = f"SELECT COUNT(*) FROM {table} WHERE {table} MATCH ? AND rowid >= ? AND rowid < ?"  # noqa: S608
+    parameters = (f'"{term}"', stretch.first_number, stretch.end_number)
+    return driver_of(connection).execute(counting, parameters).fetchone()[0]
 
 
 def _json_list(values: Sequence[str]) -> str:
@@ -136,7 +168,7 @@ def _words_here(query: Query, bases_by_term: Mapping[str, Mapping[str, int]], si
 
 
 def _candidates(
-    connection: Connection, base_id: str, words: Sequence[str], least_and_most: tuple[int, int]
+    connection: Connection, size: BaseSize, words: Sequence[str], least_and_most: tuple[int, int]
 ) -> list[tuple[int, str]]:
     """Return numbers and tokens of the best chunks of a base.
 
@@ -146,22 +178,24 @@ def _candidates(
     if not words:
         return []
     match = " OR ".join(f'"{word}"' for word in words)
-    rows = _read_best(connection, base_id, match, "rowid", most + 1)
+    rows = _read_best(connection, size, match, "rowid", most + 1)
     if len(rows) > most:
         last = max(badness for badness, _, _ in rows)
         better = [row for row in rows if row[0] < last]
-        rows = better if len(better) >= least else _read_best(connection, base_id, match, _text_of(base_id), least)
+        by_text = _text_of(size.base_id)
+        rows = better if len(better) >= least else _read_best(connection, size, match, by_text, least)
     return [(number, tokens) for _, number, tokens in rows]
 
 
 def _read_best(
-    connection: Connection, base_id: str, match: str, second_order: str, limit: int
+    connection: Connection, size: BaseSize, match: str, second_order: str, limit: int
 ) -> list[tuple[float, int, str]]:
-    table = _table(base_id)
+    table = _table(size.base_id)
+    is_seen = "".join(f" AND rowid NOT BETWEEN {one.first_number} AND {one.end_number - 1}" for one in size.unseen)
     rows = driver_of(connection).execute(
         f"""
         WITH best AS MATERIALIZED (
-            SELECT rowid AS number, bm25({table}) AS badness FROM {table} WHERE {table} MATCH ?
+            SELECT rowid AS number, bm25({table}) AS badness FROM {table} WHERE {table} MATCH ?{is_seen}
             ORDER BY badness, {second_order} LIMIT ?
         )
         SELECT best.badness, best.number, content.tokens

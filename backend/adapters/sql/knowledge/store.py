@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 
 from backend.adapters.sql.knowledge import rows, tables
-from backend.adapters.sql.knowledge.documents import SqlDocumentStore, hold_base
+from backend.adapters.sql.knowledge.documents import SqlDocumentStore
+from backend.adapters.sql.knowledge.editions import hold_base
 from backend.adapters.sql.prepared import Parameters, Prepared
 from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.errors import Conflict

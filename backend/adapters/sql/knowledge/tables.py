@@ -4,11 +4,20 @@ What only one database has for its search (SQLite one full-text table a base and
 the postings) has a name beginning with `search_`, is made by plain SQL and left out of comparisons of schemas.
 """
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
 
 from backend.adapters.sql.schema import Instant, metadata, required
 
-__all__ = ["SEARCH_PREFIX", "SEARCH_TABLES", "chunk", "document", "knowledge_base", "knowledge_member", "metadata"]
+__all__ = [
+    "SEARCH_PREFIX",
+    "SEARCH_TABLES",
+    "chunk",
+    "document",
+    "knowledge_base",
+    "knowledge_member",
+    "metadata",
+    "unseen_edition",
+]
 
 SEARCH_PREFIX = "search_"
 
@@ -68,6 +77,7 @@ document = Table(
     Column("id", Text, primary_key=True),
     required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
     required("name", Text),
+    required("edition_id", Text, unique=True),
     required("media_type", Text),
     required("sha256", Text),
     required("size_bytes", Integer),
@@ -77,17 +87,33 @@ document = Table(
     Index(None, "knowledge_base_id", "name", unique=True),
 )
 
-# `number` names a chunk within its base, in order of arrival.
+# `number` names a chunk within its base, in order of arrival. A chunk belongs to the document that names its edition;
+# the rows of an edition that is on its way in or out belong to none.
 chunk = Table(
     "chunk",
     metadata,
-    Column("document_id", Text, ForeignKey("document.id", ondelete="CASCADE"), primary_key=True),
+    Column("edition_id", Text, primary_key=True),
     Column("ordinal", Integer, primary_key=True, autoincrement=False),
     required("id", Text),
-    required("knowledge_base_id", Text),
+    required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
     required("number", Integer),
     required("tokens", Integer),
     required("heading_path", Text),
     required("text", Text),
     Index(None, "knowledge_base_id", "number", unique=True),
+)
+
+# Editions that no document names, with the numbers of their chunks; few, and none for long. Of their words those up
+# to `counted_to` are in the counts of the search index.
+unseen_edition = Table(
+    "unseen_edition",
+    metadata,
+    Column("edition_id", Text, primary_key=True),
+    required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
+    required("first_number", Integer),
+    required("end_number", Integer),
+    required("counted_to", Text),
+    required("is_leaving", Boolean),
+    required("touched_at", Instant),
+    Index(None, "knowledge_base_id"),
 )

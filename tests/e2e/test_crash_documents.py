@@ -1,0 +1,45 @@
+"""A backend that is killed while it stores a document: none of it is there, and nothing of it stays."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.e2e.pair import lone_backend
+from tests.e2e.turns import bare_client, new_base
+from tests.servers.services import Launch
+
+
+async def test_a_backend_that_is_killed_while_it_stores_a_document_has_stored_none_of_it(
+    launch: Launch, tmp_path: Path
+) -> None:
+    pair, path = lone_backend(launch, tmp_path), tmp_path / "var" / "ballast.db"
+    large = "\n\n".join(f"Barrel {number} holds wine of the year {number % 97}." for number in range(30_000)).encode()
+    async with bare_client(pair, "survivor") as client:
+        base_id = await new_base(client, "Cellar", list="The wine is red.")
+        documents = f"/v1/knowledge_bases/{base_id}/documents"
+        putting = asyncio.create_task(client.put(f"{documents}/large.txt", content=large))
+        while not await asyncio.to_thread(count_rows, path, "unseen_edition"):
+            continue
+        pair.backend.kill()
+        with pytest.raises(httpx2.TransportError):
+            await putting
+        assert await asyncio.to_thread(count_rows, path, "chunk") > 1
+
+        pair.backend.start()
+        await asyncio.to_thread(pair.backend.wait_ready)
+        assert [document["name"] for document in (await client.get(documents)).json()["data"]] == ["list.md"]
+        found = await client.post(f"/v1/knowledge_bases/{base_id}/search", json={"query": "wine of the year"})
+        assert [hit["document"] for hit in found.json()["data"]] == ["list.md"]
+        while await asyncio.to_thread(count_rows, path, "unseen_edition"):
+            continue
+        assert await asyncio.to_thread(count_rows, path, "chunk") == 1
+        assert (await client.put(f"{documents}/large.txt", content=large)).status_code == 201
+
+
+def count_rows(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as database:
+        return int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
