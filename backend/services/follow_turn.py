@@ -1,5 +1,6 @@
 """A turn's events, from any point on: those that are kept, those that come, and what stands for lost ones."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import cast
@@ -15,13 +16,17 @@ from shared.errors import Unavailable
 EventBatch = tuple[LoggedEvent, ...]
 LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 
+END_SECONDS = 2.0
+"""For the next event of a turn whose end is stored, which is told right behind; where it is not, it got lost."""
+
 
 class FollowTurn:
     """Reads events; any number of readers, each at its own pace."""
 
-    def __init__(self, turns: TurnStore, events: EventLog) -> None:
+    def __init__(self, turns: TurnStore, events: EventLog, end_seconds: float = END_SECONDS) -> None:
         self._turns = turns
         self._events = events
+        self._end_seconds = end_seconds
 
     async def __call__(
         self, response: StoredResponse, after: int, *, with_results: bool
@@ -36,7 +41,7 @@ class FollowTurn:
         newest, is_over = after, False
         lost: Unavailable | None = None
         try:
-            async with aclosing(self._kept(response.id, after)) as batches:
+            async with aclosing(self._kept(response, after)) as batches:
                 async for batch in batches:
                     newest, is_over = batch[-1].sequence_number, batch[-1].type in LAST_EVENT_TYPES
                     yield batch
@@ -57,13 +62,23 @@ class FollowTurn:
         if rest:
             yield rest
 
-    async def _kept(self, response_id: str, after: int) -> AsyncGenerator[EventBatch, None]:
-        if not await self._events.exists(response_id):
+    async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
+        if not await self._events.exists(response.id):
             return
-        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response_id, after))
+        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
+        patience_seconds = self._end_seconds if response.status.is_terminal else None
         async with aclosing(stream) as batches:
-            async for batch in batches:
+            while batch := await _next_within(batches, patience_seconds):
                 yield batch
+
+
+async def _next_within(batches: AsyncGenerator[EventBatch, None], seconds: float | None) -> EventBatch | None:
+    """Return the next events, or None when there are none any more, or none in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await anext(batches, None)
+    except TimeoutError:
+        return None
 
 
 def _stand_ins(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:

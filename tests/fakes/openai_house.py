@@ -136,7 +136,7 @@ class TurnHouse:
         withheld = WithheldTurns(self.conversations, self.knowledge)
         return ResponseServices(
             start=StartTurn(self.ports, sources, policy, self.admission, self.registry),
-            follow=FollowTurn(self.turns, self.events),
+            follow=FollowTurn(self.turns, self.events, end_seconds=0.01),
             cancel=cancel,
             read=ReadResponses(self.turns, cancel),
             prompts=ReadPrompts(self.turns, self.conversations, withheld),

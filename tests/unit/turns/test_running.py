@@ -276,6 +276,18 @@ async def test_after_retention_a_replay_is_the_first_and_the_last_event() -> Non
         assert await house.all_events(response, response.last_event) == []
 
 
+async def test_a_replay_ends_where_the_end_of_the_events_got_lost() -> None:
+    class Endless(MemoryEventLog):
+        async def close(self, response_id: str) -> None:
+            raise Unavailable("The event store is not available.")
+
+    async with open_house([TextDelta(text="Half"), ChatShellUnavailable("Gone.")], events=Endless(600)) as house:
+        ended = await house.ask()
+        kept = await house.all_events(ended)
+        assert [event["sequence_number"] for event in kept] == list(range(ended.last_event + 1))
+        assert await house.all_events(ended, ended.last_event) == []
+
+
 async def test_events_out_of_reach_are_replaced_by_what_is_stored() -> None:
     class LostEvents(MemoryEventLog):
         is_lost = False
