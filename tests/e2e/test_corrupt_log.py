@@ -2,8 +2,8 @@
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import create_async_engine
 
+from backend.adapters.sql.database import open_database
 from tests.e2e.pair import Pair
 from tests.e2e.turns import bare_client, items_of, messages_in, turn
 from tests.fakes.model_server import FakeModelControl
@@ -21,11 +21,10 @@ CORRUPTIONS = [
 async def write(pair: Pair, statement: str, **values: object) -> None:
     """Run a statement past the backend."""
     default = f"sqlite+aiosqlite:///{pair.backend.spec.directory}/var/ballast.db"
-    engine = create_async_engine(pair.backend.spec.environment.get("BACKEND_DATABASE_URL", default))
-    async with engine.begin() as connection:
-        changed = await connection.execute(text(statement), values)
-    await engine.dispose()
-    assert changed.rowcount == 1
+    database = open_database(pair.backend.spec.environment.get("BACKEND_DATABASE_URL", default))
+    changed = await database.write(lambda connection: connection.execute(text(statement), values).rowcount)
+    await database.close()
+    assert changed == 1
 
 
 @pytest.mark.parametrize(("column", "written"), CORRUPTIONS)
