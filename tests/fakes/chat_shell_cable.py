@@ -1,8 +1,9 @@
 """A cable between client and server that can be cut."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 
@@ -12,25 +13,40 @@ class Cable:
     def __init__(self, host: str, port: int) -> None:
         self._end = (host, port)
         self._cut = asyncio.Event()
+        self.carrying: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
         """Drop all connections without a word."""
         self._cut.set()
 
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection."""
-        far_reader, far_writer = await asyncio.open_connection(*self._end)
+    def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection in a task of its own."""
+        self.carrying.add(asyncio.get_running_loop().create_task(self._carry(reader, writer)))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with _aborting(writer):
+            try:
+                far_reader, far_writer = await asyncio.open_connection(*self._end)
+            except ConnectionError:
+                return
+            with _aborting(far_writer):
+                await self._copy_until_cut((reader, far_writer), (far_reader, writer))
+
+    async def _copy_until_cut(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         async with asyncio.TaskGroup() as group:
-            copies = [
-                group.create_task(_copy(reader, far_writer)),
-                group.create_task(_copy(far_reader, writer)),
-            ]
-            cutting = group.create_task(self._cut.wait())
-            await asyncio.wait([*copies, cutting], return_when=asyncio.FIRST_COMPLETED)
-            for task in (*copies, cutting):
+            tasks: list[asyncio.Task[Any]] = [group.create_task(_copy(*way)) for way in ways]
+            tasks.append(group.create_task(self._cut.wait()))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
                 task.cancel()
-        for end in (writer, far_writer):
-            end.transport.abort()
+
+
+@contextmanager
+def _aborting(writer: asyncio.StreamWriter) -> Generator[None]:
+    try:
+        yield
+    finally:
+        writer.transport.abort()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -51,3 +67,5 @@ async def cable_to(address: str) -> AsyncGenerator[tuple[str, Cable]]:
         port = server.sockets[0].getsockname()[1]
         yield f"{target.scheme}://127.0.0.1:{port}", cable
         cable.cut()
+        await asyncio.gather(*cable.carrying)
+        await asyncio.sleep(0)  # aborted transports are closed in the loop's next round
