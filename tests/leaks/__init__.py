@@ -1,0 +1,1 @@
+"""The proof that restricted knowledge does not leak."""
