@@ -17,6 +17,7 @@ _PURE = "Domains are pure"
 _NEIGHBOURS = "No adapter of the backend imports another"
 _CHAT_SHELL_NEIGHBOURS = "No adapter of chat_shell imports another"
 _WIRE = "Protobuf stays on the wire"
+_SEALED = "Protected text stays in the sealed room"
 
 _PLANTS = [
     ("backend/services/planted.py", "import chat_shell.ports", _SEPARATE),
@@ -37,6 +38,8 @@ _PLANTS = [
     ("chat_shell/services/planted.py", "import aiohttp", "Services know ports, not what fills them"),
     ("chat_shell/adapters/models/planted.py", "from protos.execution.v1 import planted_pb2", _WIRE),
     ("shared/models/planted.py", "from protos.execution.v1 import planted_pb2", _WIRE),
+    ("chat_shell/adapters/tools/planted.py", "import chat_shell.sealed.protected", _SEALED),
+    ("chat_shell/services/planted.py", "from chat_shell.sealed.protected import ProtectedText", _SEALED),
     *(
         (f"{service}/domain/planted.py", f"import {module}", _PURE)
         for service, module in (
