@@ -9,7 +9,7 @@ from itertools import groupby
 from backend.domain.conversation_log import Entry, EntryKind, Reset
 from shared.errors import ContextTooLong
 from shared.models.events import ModelCard
-from shared.models.messages import Content, UserMessage
+from shared.models.messages import Content, HistoryMessage, UserMessage
 from shared.models.values import Value
 from shared.tokens import estimate_tokens, message_tokens
 
@@ -29,18 +29,26 @@ TOOLS_TOKENS = 600
 
 
 class Load(Value):
-    """What a request carries beside the log; `needs_calls` where its input answers calls at the log's end."""
+    """What a request carries beside the log; `needs_calls` where its input answers calls at the log's end.
+
+    `given` is history that the input brings. The dynamic context takes `context_tokens`, and `restated_tokens` behind
+    a cut, where all of it is said anew.
+    """
 
     system_prompt: str
     current: Content | None
     needs_calls: bool
+    given: tuple[HistoryMessage, ...] = ()
     tools_tokens: int = TOOLS_TOKENS
+    context_tokens: int = 0
+    restated_tokens: int = 0
 
     @property
     def tokens(self) -> int:
-        """Estimate all of it."""
+        """Estimate all of it but the context."""
         current = 0 if self.current is None else message_tokens(UserMessage(content=self.current))
-        return estimate_tokens(self.system_prompt) + current + self.tools_tokens
+        given = sum(map(message_tokens, self.given))
+        return estimate_tokens(self.system_prompt) + given + current + self.tools_tokens
 
 
 def input_budget_tokens(card: ModelCard) -> int:
@@ -58,33 +66,40 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
     Raises:
         ContextTooLong: not even the current message alone fits.
     """
-    budget = input_budget_tokens(card)
+    budget, fixed = input_budget_tokens(card), load.tokens
     sizes = [message_tokens(entry.message) for entry in sent if entry.message is not None]
-    needed = load.tokens + sum(sizes)
+    needed = fixed + load.context_tokens + sum(sizes)
     if needed * 100 <= budget * TRIGGER_PERCENT:
         return reset.begins_at if _context_bytes(sent) > MAX_CONTEXT_BYTES else None
     cuts = _cuts(sent, sizes)
     if sent and not load.needs_calls:
-        cuts.append((sent[-1].position + 1, sum(sizes)))
-    most = cuts[-1][1] if cuts else 0
-    if needed - most > budget:
+        cuts.append((sent[-1].position + 1, 0))
+    needs = [(at, fixed + load.restated_tokens + kept) for at, kept in cuts]
+    least = needs[-1][1] if needs else needed
+    if least > budget:
         raise ContextTooLong(
-            f"This turn needs about {needed - most} tokens; the model takes {budget} in a request.", param="input"
+            f"This turn needs about {least} tokens; the model takes {budget} in a request.", param="input"
         )
-    low_enough = (at for at, left_out in cuts if (needed - left_out) * 100 <= budget * TARGET_PERCENT)
+    low_enough = (at for at, need in needs if need * 100 <= budget * TARGET_PERCENT)
     return next(low_enough, cuts[-1][0] if cuts else None)
 
 
 def _cuts(sent: Sequence[Entry], sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the positions where a turn of the user begins, with the tokens before each."""
+    """Return the positions where a turn of the user begins, with the tokens of what is kept there.
+
+    Context messages are not kept: behind a cut all that they said is said anew.
+    """
     cuts: list[tuple[int, int]] = []
-    before = 0
+    kept = sum(size for entry, size in zip(sent, sizes, strict=True) if entry.kind is not EntryKind.DYNAMIC_CONTEXT)
+    has_before = False
     for _, group in groupby(zip(sent, sizes, strict=True), lambda pair: pair[0].turn_id):
         turn = list(group)
-        first = next((entry for entry, _ in turn if entry.kind is not EntryKind.DYNAMIC_CONTEXT), turn[0][0])
-        if first.kind in (EntryKind.USER, EntryKind.NOTICE) and before:
-            cuts.append((turn[0][0].position, before))
-        before += sum(size for _, size in turn)
+        said = [(entry, size) for entry, size in turn if entry.kind is not EntryKind.DYNAMIC_CONTEXT]
+        first = said[0][0] if said else turn[0][0]
+        if first.kind in (EntryKind.USER, EntryKind.NOTICE) and has_before:
+            cuts.append((turn[0][0].position, kept))
+        kept -= sum(size for _, size in said)
+        has_before = True
     return cuts
 
 

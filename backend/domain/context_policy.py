@@ -24,6 +24,7 @@ from backend.domain.kb_meta import one_line
 from shared.errors import InternalError
 from shared.models.execution import DynamicBlock
 from shared.models.values import Value
+from shared.prompts.blocks import join_blocks
 
 
 class ContextState(Value):
@@ -42,6 +43,11 @@ class ContextPlan(Value):
     kb_meta_prompt: str
     dynamic_blocks: tuple[DynamicBlock, ...]
     state: ContextState | None
+
+    @property
+    def text(self) -> str:
+        """The content of the message that carries it; "" where nothing is said."""
+        return join_blocks((self.kb_meta_prompt, *(block.text for block in self.dynamic_blocks)))
 
 
 def full_context(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> ContextPlan:

@@ -42,13 +42,15 @@ class EpochReason(StrEnum):
 class Reset(Value):
     """What an epoch begins with, all of it, whatever the epoch before had.
 
-    Entries below position `begins_at` are not sent any more. Of the turns in `withheld` the words of model and
-    tools are replaced by notices. `access_mode` is that of the bases in scope, `template_version` that of the fixed
-    texts; another mode, or another version, is another epoch.
+    Entries below position `begins_at` are not sent any more, nor context messages below `says_from`: what those said
+    is said anew. Of the turns in `withheld` the words of model and tools are replaced by notices. `access_mode` is
+    that of the bases in scope, `template_version` that of the fixed texts; another mode, or another version, is
+    another epoch.
     """
 
     reason: EpochReason
     begins_at: int = 0
+    says_from: int = 0
     withheld: tuple[str, ...] = ()
     access_mode: AccessMode = AccessMode.FULL
     template_version: int = TEMPLATE_VERSION
@@ -60,7 +62,7 @@ class Entry(Value):
     `message` is exactly what the model got or said (date suffix included); a void entry has none and
     says that the turn `turn_id` is skipped by later requests. `label` names the bases whose text the turn may
     hold; it stands on the entries that the turn began with. `reset` stands on the first entry of an epoch,
-    `context` on each entry of kind dynamic_context: all that its epoch has said by then.
+    `context` on each entry of kind dynamic_context: all that context messages have said by then.
     """
 
     position: int
@@ -82,36 +84,36 @@ def newest_reset(entries: Sequence[Entry]) -> Reset:
     return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
 
 
-def said_context(entries: Sequence[Entry], epoch: int) -> ContextState | None:
+def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
     """Return all that the context messages of an epoch have said; None when there are none."""
-    said = [entry for entry in entries if entry.context is not None and entry.epoch == epoch]
+    says_from = reset.says_from
+    said = [entry for entry in entries if entry.context is not None and entry.position >= says_from]
     void_turns = _void_turns(entries) if said else frozenset[str]()
     return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
 
 
-def sent_entries(entries: Sequence[Entry], epoch: int, reset: Reset) -> tuple[Entry, ...]:
+def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
     """Return what a request of an epoch carries of the log, in its order.
 
-    Void turns are left out, and the context messages of earlier epochs: an epoch says its context anew.
+    Void turns are left out, but for their notices: what these tell stays true.
     """
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
-    begins_at, context = reset.begins_at, EntryKind.DYNAMIC_CONTEXT
+    begins_at, says_from = reset.begins_at, reset.says_from
+    context, notice = EntryKind.DYNAMIC_CONTEXT, EntryKind.NOTICE
     sent = [
         _withheld(entry) if entry.turn_id in withheld else entry
         for entry in entries
         if entry.message is not None
         and entry.position >= begins_at
-        and entry.turn_id not in void_turns
-        and (entry.kind is not context or entry.epoch == epoch)
+        and (entry.turn_id not in void_turns or entry.kind is notice)
+        and (entry.position >= says_from or entry.kind is not context)
     ]
     return tuple(_in_call_order(sent))
 
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
     """Turn a log into the messages that a request of its newest epoch carries."""
-    if not entries:
-        return ()
-    return messages_of(sent_entries(entries, entries[-1].epoch, newest_reset(entries)))
+    return messages_of(sent_entries(entries, newest_reset(entries)))
 
 
 def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:

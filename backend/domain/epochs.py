@@ -11,6 +11,10 @@ from shared.models.execution import AccessMode
 from shared.models.values import Value
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION
 
+CONTEXT_STANDS = frozenset({EpochReason.MODEL_CHANGED, EpochReason.TOOLS_CHANGED, EpochReason.INSTRUCTIONS_CHANGED})
+"""Reasons that leave true what context messages have said. A conversation that returns to an earlier model then finds
+in that provider's cache what it left there."""
+
 
 class TurnAccess(Value):
     """What the caller may read today: the strictest mode of the bases in scope, and which turns he may not see."""
@@ -33,9 +37,11 @@ def plan_epoch(conversation: Conversation, log: Sequence[Entry], settings: TurnS
     reason = _reason(conversation, last, settings, access)
     if reason is None:
         return Epoch(number=conversation.epoch, reset=last, starts=False)
+    stands = reason in CONTEXT_STANDS and _is_current(last) and _access_of(last) == (access.mode, access.withheld)
     reset = Reset(
         reason=reason,
         begins_at=last.begins_at,
+        says_from=last.says_from if stands else _length(log),
         withheld=access.withheld,
         access_mode=access.mode,
         template_version=TEMPLATE_VERSION,
@@ -45,17 +51,18 @@ def plan_epoch(conversation: Conversation, log: Sequence[Entry], settings: TurnS
 
 
 def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> Epoch:
-    """Leave out the oldest turns where the conversation has outgrown the model's window.
+    """Leave out the oldest turns where the conversation has outgrown the model's window; say the context anew.
 
     Raises:
         ContextTooLong: what may not be left out does not fit.
     """
-    begins_at = compacted(sent_entries(log, epoch.number, epoch.reset), load, card, epoch.reset)
+    begins_at = compacted(sent_entries(log, epoch.reset), load, card, epoch.reset)
     if begins_at is None:
         return epoch
+    cut = {"begins_at": begins_at, "says_from": _length(log)}
     if epoch.starts:
-        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update={"begins_at": begins_at})})
-    changes = {"reason": EpochReason.COMPACTION, "begins_at": begins_at}
+        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update=cut)})
+    changes = {"reason": EpochReason.COMPACTION, **cut}
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changes), starts=True)
 
 
@@ -63,8 +70,20 @@ def _reason(conversation: Conversation, last: Reset, settings: TurnSettings, acc
     changed = changed_setting(conversation, settings)
     if changed is not None:
         return changed
-    if last.template_version not in KNOWLEDGE_SECTIONS:
+    if not _is_current(last):
         return EpochReason.TEMPLATE_VERSION
-    if (access.mode, access.withheld) != (last.access_mode, last.withheld):
+    if _access_of(last) != (access.mode, access.withheld):
         return EpochReason.ACCESS_CHANGED
     return None
+
+
+def _is_current(last: Reset) -> bool:
+    return last.template_version in KNOWLEDGE_SECTIONS
+
+
+def _access_of(last: Reset) -> tuple[AccessMode, tuple[str, ...]]:
+    return last.access_mode, last.withheld
+
+
+def _length(log: Sequence[Entry]) -> int:
+    return log[-1].position + 1 if log else 0

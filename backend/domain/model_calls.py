@@ -79,7 +79,7 @@ def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...
     parts = [PromptPart(SYSTEM, SystemMessage(content=system), None, None)] if system else []
     parts += [
         PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id)
-        for entry in sent_entries(held, call.epoch, newest_reset(held))
+        for entry in sent_entries(held, newest_reset(held))
         if entry.message is not None
     ]
     for tail in call.tail:
@@ -95,7 +95,7 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
     """
     if sent is None or not log or log[-1].epoch != sent.epoch:
         return None
-    entries = list(sent_entries(log, log[-1].epoch, newest_reset(log)))
+    entries = list(sent_entries(log, newest_reset(log)))
     while entries and isinstance(entries[-1].message, ToolMessage):
         entries.pop()
     return inherited(sent, len(entries))

@@ -9,7 +9,6 @@ from backend.domain.responses import Item, ItemBody
 from backend.domain.turn_input import TurnInput
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.models.values import Value
-from shared.prompts.blocks import join_blocks
 from shared.prompts.time_suffix import with_time_suffix
 
 
@@ -35,10 +34,9 @@ def notice_entry(text: str, stamp: TurnStamp) -> Entry:
 
 def context_entry(plan: ContextPlan, stamp: TurnStamp) -> tuple[Entry, ...]:
     """Make the entry of the dynamic context, exactly as it is sent; none where nothing is said, or nothing kept."""
-    text = join_blocks((plan.kb_meta_prompt, *(block.text for block in plan.dynamic_blocks)))
-    if plan.state is None or not text:
+    if plan.state is None or not plan.text:
         return ()
-    entry = _entry(EntryKind.DYNAMIC_CONTEXT, UserMessage(content=text), stamp)
+    entry = _entry(EntryKind.DYNAMIC_CONTEXT, UserMessage(content=plan.text), stamp)
     return (entry.model_copy(update={"context": plan.state}),)
 
 

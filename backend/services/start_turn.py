@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.domain.access import strictest_mode
-from backend.domain.compaction import Load
 from backend.domain.conversation_log import history, pending_calls
-from backend.domain.epochs import TurnAccess, compact, plan_epoch
+from backend.domain.epochs import TurnAccess, plan_epoch
 from backend.domain.identity import Caller
 from backend.domain.turn_input import read_items, read_text
 from backend.domain.turn_origin import TurnOrigin
@@ -66,7 +65,7 @@ class StartTurn:
     async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
         draft = await self._drafted(caller, request, request_id, self._ports.clock.now())
         scope = await self._sources.scopes.scope(draft.bindings, self._facts(draft))
-        turn, new_turn = self._assembly.assemble(draft, scope)
+        turn, new_turn = self._assembly.assemble(self._assembly.fitted(draft, scope), scope)
         if request.is_stored:
             await self._ports.turns.begin(new_turn)
         return self._registry.start(turn)
@@ -83,12 +82,6 @@ class StartTurn:
         bindings = await self._sources.scopes.bindings(caller, request, settings.knowledge_base_ids)
         withheld = await self._withheld(caller, origin)
         access = TurnAccess(mode=strictest_mode(bindings), withheld=tuple(sorted(withheld)))
-        epoch = plan_epoch(origin.conversation, origin.log, settings, access)
-        load = Load(
-            system_prompt=settings.system_prompt(epoch.reset.template_version),
-            current=read.current,
-            needs_calls=bool(waiting),
-        )
         return TurnDraft(
             caller=caller,
             request=request,
@@ -99,7 +92,9 @@ class StartTurn:
             read=read,
             settings=settings,
             bindings=bindings,
-            epoch=compact(epoch, origin.log, load, card),
+            epoch=plan_epoch(origin.conversation, origin.log, settings, access),
+            card=card,
+            needs_calls=bool(waiting),
         )
 
     async def _withheld(self, caller: Caller, origin: TurnOrigin) -> frozenset[str]:

@@ -1,12 +1,20 @@
 """Putting a turn together once everything is known: what is stored first, and what is sent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from backend.domain.compaction import TOOLS_TOKENS, Load
 from backend.domain.context_policy import ContextPlan, full_context, plan_context
-from backend.domain.conversation_log import Entry, EntryKind, messages_of, newest_reset, said_context, sent_entries
-from backend.domain.epochs import Epoch
+from backend.domain.conversation_log import (
+    Entry,
+    EntryKind,
+    messages_of,
+    newest_reset,
+    said_context,
+    sent_entries,
+)
+from backend.domain.epochs import Epoch, compact
 from backend.domain.identity import Caller
 from backend.domain.item_bodies import input_bodies, user_text_body
 from backend.domain.knowledge import Binding
@@ -31,8 +39,11 @@ from backend.domain.withheld import labels_in
 from backend.services.turn_ports import Turn
 from backend.services.turn_scope import TurnScope
 from shared.ids import new_id
+from shared.models.canonical import canonical_parts
+from shared.models.events import ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, TurnLimits, User
 from shared.models.messages import HistoryMessage
+from shared.tokens import estimate_tokens
 
 NOTHING_SAID = ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
 
@@ -58,7 +69,10 @@ class TurnPolicy:
 
 @dataclass(frozen=True)
 class TurnDraft:
-    """A turn being prepared: its ids, its origin, what its input means and what it runs with."""
+    """A turn being prepared: its ids, its origin, what its input means and what it runs with.
+
+    `needs_calls`: its input answers calls at the log's end.
+    """
 
     caller: Caller
     request: TurnRequest
@@ -70,6 +84,8 @@ class TurnDraft:
     settings: TurnSettings
     bindings: tuple[Binding, ...]
     epoch: Epoch
+    card: ModelCard
+    needs_calls: bool
 
     @property
     def log_length(self) -> int:
@@ -82,6 +98,26 @@ class TurnAssembly:
 
     def __init__(self, policy: TurnPolicy) -> None:
         self._policy = policy
+
+    def fitted(self, draft: TurnDraft, scope: TurnScope) -> TurnDraft:
+        """Leave out the oldest turns where the conversation has outgrown the model's window.
+
+        Raises:
+            ContextTooLong: what may not be left out does not fit.
+        """
+        log = draft.origin.log
+        plan = self._context(draft, scope)
+        functions = canonical_parts(draft.settings.functions, ())[0].decode()
+        load = Load(
+            system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
+            current=draft.read.current,
+            needs_calls=draft.needs_calls,
+            given=draft.read.history,
+            tools_tokens=TOOLS_TOKENS + estimate_tokens(functions),
+            context_tokens=estimate_tokens(plan.text),
+            restated_tokens=estimate_tokens(full_context(scope.base_texts, scope.dynamic_blocks).text),
+        )
+        return replace(draft, epoch=compact(draft.epoch, log, load, draft.card))
 
     def assemble(self, draft: TurnDraft, scope: TurnScope) -> tuple[Turn, NewTurn]:
         """Make what is to run and what is to be stored before."""
@@ -108,11 +144,12 @@ class TurnAssembly:
         return turn, new_turn
 
     def _context(self, draft: TurnDraft, scope: TurnScope) -> ContextPlan:
+        """Say what is new of this moment; nothing where no message of the user follows."""
         if draft.read.current is None:
             return NOTHING_SAID
         if not self._policy.keeps_context:
             return full_context(scope.base_texts, scope.dynamic_blocks)
-        said = said_context(draft.origin.log, draft.epoch.number)
+        said = said_context(draft.origin.log, draft.epoch.reset)
         return plan_context(said, scope.base_texts, scope.dynamic_blocks)
 
     def _entries(self, draft: TurnDraft, scope: TurnScope, plan: ContextPlan) -> tuple[Entry, ...]:
@@ -234,7 +271,7 @@ def _label(draft: TurnDraft, scope: TurnScope) -> tuple[str, ...]:
 def _history(draft: TurnDraft, entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
     """Make the messages before the context and the current message, which the request carries by themselves."""
     log = (*draft.origin.log, *entries)
-    sent = sent_entries(log, draft.epoch.number, draft.epoch.reset)
+    sent = sent_entries(log, draft.epoch.reset)
     if draft.read.current is None:
         return messages_of(sent)
     has_context = len(sent) > 1 and sent[-2].kind is EntryKind.DYNAMIC_CONTEXT and sent[-2].turn_id == draft.response_id

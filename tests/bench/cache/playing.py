@@ -11,10 +11,9 @@ from datetime import timedelta
 from functools import lru_cache
 
 from backend.domain.access import strictest_mode
-from backend.domain.compaction import Load
 from backend.domain.context_policy import BaseText
 from backend.domain.conversation_log import Entry, EpochReason
-from backend.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
+from backend.domain.epochs import Epoch, TurnAccess, plan_epoch
 from backend.domain.identity import Caller, KeyRole
 from backend.domain.kb_meta import rendered_bases
 from backend.domain.knowledge import Binding
@@ -138,8 +137,10 @@ class _Stage:
         return _Place(reloaded, place.call, place.request)
 
     def _begin(self, turn: Turn, place: _Place) -> _Begun:
-        draft = self._draft(turn, place.origin)
         scope = _scope(turn)
+        draft = self._assembly.fitted(self._draft(turn, place.origin), scope)
+        if draft.epoch.starts and place.origin.log:
+            self._resets.append(draft.epoch.reset.reason)
         running, new_turn = self._assembly.assemble(draft, scope)
         log = new_turn.entries if place.origin.is_new else (*place.origin.log, *new_turn.entries)
         tools = offered_tools(running.request.tools, scope.access_mode)
@@ -164,27 +165,16 @@ class _Stage:
             read=TurnInput(instructions=(), history=(), current=turn.user),
             settings=settings,
             bindings=turn.bindings,
-            epoch=self._epoch(turn, origin, settings),
+            epoch=_epoch(turn, origin, settings),
+            card=self._card(settings.model),
+            needs_calls=False,
         )
 
-    def _epoch(self, turn: Turn, origin: TurnOrigin, settings: TurnSettings) -> Epoch:
-        readable = frozenset[str]() if turn.settings.is_restricted else _labels(origin.log)
-        withheld = tuple(sorted(withheld_turns(origin.log, readable)))
-        access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld)
-        epoch = plan_epoch(origin.conversation, origin.log, settings, access)
-        load = Load(
-            system_prompt=settings.system_prompt(epoch.reset.template_version), current=turn.user, needs_calls=False
-        )
+    def _card(self, model: str) -> ModelCard:
         window_tokens = self._conversation.window_tokens
-        card = ModelCard(
-            name=settings.model,
-            context_window_tokens=window_tokens,
-            max_output_tokens=window_tokens // _MAX_OUTPUT_SHARE,
+        return ModelCard(
+            name=model, context_window_tokens=window_tokens, max_output_tokens=window_tokens // _MAX_OUTPUT_SHARE
         )
-        compacted = compact(epoch, origin.log, load, card)
-        if compacted.starts and origin.log:
-            self._resets.append(compacted.reset.reason)
-        return compacted
 
     def _send(self, turn: Turn, begun: _Begun, added: Sequence[Message], before: int | None) -> int:
         messages = (*begun.messages, *added)
@@ -255,6 +245,13 @@ def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> TurnOrig
             "log": (*begun.origin.log, *entries),
         }
     )
+
+
+def _epoch(turn: Turn, origin: TurnOrigin, settings: TurnSettings) -> Epoch:
+    readable = frozenset[str]() if turn.settings.is_restricted else _labels(origin.log)
+    withheld = tuple(sorted(withheld_turns(origin.log, readable)))
+    access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld)
+    return plan_epoch(origin.conversation, origin.log, settings, access)
 
 
 def _labels(log: Sequence[Entry]) -> frozenset[str]:

@@ -73,7 +73,7 @@ def tokens(messages: Sequence[HistoryMessage]) -> int:
 
 
 def sent_after(epoch: Epoch, log: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
-    return messages_of(sent_entries(log, epoch.number, epoch.reset))
+    return messages_of(sent_entries(log, epoch.reset))
 
 
 def check_pairs(messages: Sequence[HistoryMessage]) -> None:
@@ -91,7 +91,7 @@ def check_pairs(messages: Sequence[HistoryMessage]) -> None:
 def starts_of_turns(log: Sequence[Entry]) -> set[int]:
     """Return where turns begin of which something is sent."""
     first: dict[str, int] = {}
-    for entry in sent_entries(log, 0, FIRST):
+    for entry in sent_entries(log, FIRST):
         first.setdefault(entry.turn_id, entry.position)
     return set(first.values())
 
@@ -118,7 +118,7 @@ def test_no_more_turns_go_than_must(made: list[list[Said]]) -> None:
     epoch = compact(RUNNING, log, LOAD, card())
     earlier = [at for at in starts_of_turns(log) if at < epoch.reset.begins_at]
     for at in earlier:
-        kept = messages_of(sent_entries(log, 0, epoch.reset.model_copy(update={"begins_at": at})))
+        kept = messages_of(sent_entries(log, epoch.reset.model_copy(update={"begins_at": at})))
         if kept and isinstance(kept[0], UserMessage):
             assert (tokens(kept) + LOAD.tokens) * 100 > BUDGET * TARGET_PERCENT
 
@@ -196,10 +196,31 @@ def test_context_over_its_bound_is_said_anew_with_all_turns_kept() -> None:
     log = log_of([context("c"), user(), answer()], after=log)
     epoch = compact(RUNNING, log, LOAD, roomy)
     assert (epoch.number, epoch.reset.reason, epoch.reset.begins_at) == (1, EpochReason.COMPACTION, 0)
-    kinds = [entry.kind for entry in sent_entries(log, epoch.number, epoch.reset)]
+    kinds = [entry.kind for entry in sent_entries(log, epoch.reset)]
     assert kinds == [EntryKind.USER, EntryKind.ASSISTANT] * 6
 
 
 def test_context_that_is_over_the_bound_when_said_once_is_not_said_anew_every_turn() -> None:
     log = log_of([context("c" * (MAX_CONTEXT_BYTES + 1)), user(), answer()], [user(), answer()])
     assert compacted(log, LOAD, card(1_000_000, 1), FIRST) is None
+
+
+def test_given_history_counts() -> None:
+    load = LOAD.model_copy(update={"given": (UserMessage(content="x" * 4_000), AssistantMessage(text="y" * 4_000))})
+    assert load.tokens == LOAD.tokens + 2_000
+    assert compacted(log_of([user("x" * 800), answer()]), load, card(), FIRST) == 2
+
+
+def test_the_context_of_the_turn_counts_and_behind_a_cut_all_of_it() -> None:
+    log = log_of(*[[context("c" * 400), user("x" * 2_000), answer("y" * 1_000)]] * 2)
+    assert compacted(log, LOAD, card(), FIRST) is None
+    said = LOAD.model_copy(update={"context_tokens": 800, "restated_tokens": 900})
+    assert compacted(log, said, card(), FIRST) == len(log)
+    with pytest.raises(ContextTooLong):
+        compacted(log, said.model_copy(update={"restated_tokens": 3_000}), card(), FIRST)
+
+
+def test_what_a_cut_conversation_said_of_knowledge_leaves_room() -> None:
+    """Context behind the cut is not kept either, so it does not make the cut deeper."""
+    log = log_of([user("x" * 8_000), answer()], [context("c" * 3_000), user("x" * 400), answer()])
+    assert compacted(log, LOAD, card(), FIRST) == log[2].position

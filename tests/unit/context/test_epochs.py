@@ -26,6 +26,7 @@ from tests.unit.context.logs import (
     context,
     conversation,
     log_of,
+    notice,
     result,
     user,
     void,
@@ -120,6 +121,25 @@ def test_two_reasons_start_one_epoch_which_knows_both() -> None:
     assert not plan_epoch(conversation(model="other-model", epoch=4), log, changed, now).starts
 
 
+@pytest.mark.parametrize("changes", [{"model": "other-model"}, {"functions": (WEATHER,)}, {"instructions": "Brief."}])
+def test_what_was_said_of_knowledge_stands_where_only_a_setting_changed(changes: dict[str, Any]) -> None:
+    epoch = plan_epoch(conversation(), LOG, settings(**changes), FULL)
+    assert epoch.reset.says_from == 0
+    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=())
+    assert plan_epoch(conversation(), LOG, settings(**changes), narrowed).reset.says_from == len(LOG)
+    retired = log_of([context(), user(), answer()], epoch=3, reset=began(template_version=RETIRED_VERSION))
+    assert plan_epoch(conversation(), retired, settings(**changes), FULL).reset.says_from == len(retired)
+
+
+def test_what_was_said_of_knowledge_is_said_anew_for_other_access_and_behind_a_cut() -> None:
+    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=())
+    assert plan_epoch(conversation(), LOG, SETTINGS, narrowed).reset.says_from == len(LOG)
+    long = log_of(*([context(), user("x" * 4_000), answer()] for _ in range(3)), epoch=3, reset=FIRST)
+    cut = compact(Epoch(number=3, reset=FIRST, starts=False), long, LIGHT, card())
+    assert (cut.reset.begins_at > 0, cut.reset.says_from) == (True, len(long))
+    assert said_context(long, cut.reset) is None
+
+
 def test_what_was_cut_stays_cut_in_every_later_epoch() -> None:
     log = log_of([user(), answer()], [user(), answer()], epoch=3, reset=began(begins_at=2))
     epoch = plan_epoch(conversation(), log, settings(model="other-model"), FULL)
@@ -132,20 +152,21 @@ def test_the_newest_reset_counts() -> None:
 
 
 def test_an_epoch_leaves_out_context_of_others_and_void_turns() -> None:
-    log = log_of([context(), user("Lost"), void()], [context("New."), user("Kept")], epoch=4, reset=began(), after=LOG)
+    begins = began(says_from=len(LOG))
+    log = log_of([context(), user("Lost"), void()], [context("New."), user("Kept")], epoch=4, reset=begins, after=LOG)
     texts = [message.content for message in history(log) if isinstance(message, UserMessage)]
     assert texts == ["Go on.", "New.", "Kept"]
 
 
 def test_the_context_of_a_void_turn_was_never_said() -> None:
-    assert said_context(log_of([context(), user(), void()], [user()], epoch=3), 3) is None
-    assert said_context(log_of([context(), user(), answer()], [user()], epoch=3), 3) is not None
-    assert said_context(log_of([context(), user(), answer()], epoch=3), 4) is None
+    assert said_context(log_of([context(), user(), void()], [user()]), FIRST) is None
+    assert said_context(log_of([context(), user(), answer()], [user()]), FIRST) is not None
+    assert said_context(log_of([context(), user(), answer()]), began(says_from=3)) is None
 
 
 def test_a_withheld_turn_keeps_its_shape_and_the_words_of_its_user() -> None:
     log = log_of([user("Mine"), answer("Look.", "call_1"), result("call_1", "Secret."), answer("Secret!")])
-    sent = [entry.message for entry in sent_entries(log, 0, began(withheld=("turn_0",)))]
+    sent = [entry.message for entry in sent_entries(log, began(withheld=("turn_0",)))]
     asked, called, found, said = sent
     assert asked == UserMessage(content="Mine")
     assert isinstance(called, AssistantMessage)
@@ -183,3 +204,9 @@ def test_a_message_that_fits_no_request_is_refused_with_the_figures() -> None:
     with pytest.raises(ContextTooLong, match=r"needs about 3001 tokens; the model takes 3000") as caught:
         compact(Epoch(number=3, reset=FIRST, starts=False), LOG, load, card())
     assert caught.value.param == "input"
+
+
+def test_a_void_turn_leaves_the_notice_that_it_brought() -> None:
+    """The cut that it tells of holds for the turns behind it, too."""
+    log = log_of([notice("Cut."), context(), user("Lost"), void()], [user("Kept")], reset=began())
+    assert [message.content for message in history(log) if isinstance(message, UserMessage)] == ["Cut.", "Kept"]
