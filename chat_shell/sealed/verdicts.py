@@ -1,0 +1,38 @@
+"""What the gate says of a reply, and the gate as the room sees it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from chat_shell.sealed.codes import GateCode, PolicyRefusal
+from chat_shell.sealed.protected import ProtectedChunk
+from chat_shell.sealed.released import Released
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The secondary model refused, in the agreed form."""
+
+    reason: PolicyRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A reply that does not get out: every check that it failed, and how many canaries stood in it."""
+
+    codes: tuple[GateCode, ...]
+    canary_hits: int = 0
+
+
+Verdict = Released | Refused | Blocked
+
+CaseT = TypeVar("CaseT")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate(Generic[CaseT]):
+    """The gate's functions: `prepare(chunks, user_words, canaries)` once a search, `judge(reply, case)` each reply."""
+
+    version: str
+    prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str]], CaseT]
+    judge: Callable[[bytes, CaseT], Verdict]
