@@ -1,0 +1,192 @@
+"""Figures in English and Chinese text, read as values: "12%", "twelve per cent" and "百分之十二" are one figure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from shared.plain_text.normal_form import normal_form
+
+TELLING_DIGITS = 3
+"""A bare number with so many significant digits points at a source; a shorter one is found in any text."""
+
+_FIRST_YEAR, _LAST_YEAR = 1900, 2099
+
+ENGLISH_ONES = {
+    word: value
+    for value, word in enumerate(
+        (
+            "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+            "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+        )
+    )
+}  # fmt: skip
+ENGLISH_TENS = {
+    word: value * 10
+    for value, word in enumerate(
+        ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), start=2
+    )
+}
+ENGLISH_SCALES = {
+    "hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1_000,
+    "mn": 10**6, "bn": 10**9,
+}  # fmt: skip
+CHINESE_DIGITS = {
+    **{numeral: value for value, numeral in enumerate("〇一二三四五六七八九")},
+    **{numeral: value for value, numeral in enumerate("零壹贰叁肆伍陆柒捌玖")},
+    **dict(zip("貳參陸兩两俩仨", (2, 3, 6, 2, 2, 2, 3), strict=True)),
+}
+CHINESE_TENS = {"十": 10, "拾": 10, "廿": 20, "卅": 30, "百": 100, "佰": 100, "千": 1_000, "仟": 1_000}
+CHINESE_SCALES = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+
+_PERCENT = "%"
+_CURRENCIES = {
+    "$": "usd", "us$": "usd", "usd": "usd", "dollar": "usd", "dollars": "usd", "美元": "usd",
+    "€": "eur", "eur": "eur", "euro": "eur", "euros": "eur", "欧元": "eur",
+    "£": "gbp", "gbp": "gbp", "pounds": "gbp", "英镑": "gbp",
+    "¥": "cny", "cny": "cny", "rmb": "cny", "yuan": "cny", "元": "cny", "人民币": "cny", "块": "cny", "块钱": "cny",
+    "jpy": "jpy", "yen": "jpy", "日元": "jpy", "chf": "chf", "hkd": "hkd", "港元": "hkd",
+}  # fmt: skip
+_UNITS = {
+    alias: unit
+    for unit, aliases in {
+        "second": "seconds secs sec s 秒 秒钟", "minute": "minutes mins min 分钟", "hour": "hours hrs hr h 小时 钟头",
+        "day": "days d 天 日", "week": "weeks 周 星期 礼拜", "month": "months 个月 月", "year": "years yrs yr 年 岁",
+        "ms": "milliseconds millisecond 毫秒", "byte": "bytes 字节", "kb": "kilobytes", "mb": "megabytes",
+        "gb": "gigabytes", "tb": "terabytes", "gram": "grams g 克", "kg": "kilograms kilogram kilos kilo 公斤 千克",
+        "tonne": "tonnes tons ton 吨", "mm": "millimetres millimeters 毫米", "cm": "centimetres centimeters 厘米",
+        "metre": "metres meters meter m 米", "km": "kilometres kilometers 公里 千米", "mile": "miles 英里",
+        "litre": "litres liters liter l 升", "kwh": "千瓦时", "watt": "watts w 瓦", "volt": "volts v 伏",
+        "degree": "degrees °c °f 度 摄氏度", "person": "people persons employees staff users members 人 名 位",
+        "time": "times x 倍", "point": "points bp bps 个百分点",
+    }.items()
+    for alias in (unit, *aliases.split())
+}  # fmt: skip
+_ALWAYS_TELLING = frozenset({_PERCENT, *_CURRENCIES.values()})
+_SMALLEST = frozenset({"0", "1"})
+_NUMBER_WORDS = "|".join((*ENGLISH_ONES, *ENGLISH_TENS, "hundred", "thousand", "million", "billion", "trillion"))
+_CHINESE_NUMERALS = "".join((*CHINESE_DIGITS, *CHINESE_TENS, *CHINESE_SCALES))
+_SUFFIXES = "|".join(
+    sorted((re.escape(word) + (r"(?![a-z])" if word.isascii() and word.isalpha() else "")
+            for word in (*_CURRENCIES, *_UNITS)), key=len, reverse=True)
+)  # fmt: skip
+_FIGURE = re.compile(
+    rf"(?:(?P<share>百分之|千分之) ?)?"
+    rf"(?:(?P<before>us\$|[$€£¥]|\b(?:usd|eur|gbp|cny|rmb|chf|hkd|jpy)(?![a-z])) ?)?"
+    rf"(?:(?P<digits>\d{{1,3}}(?:[,' ]\d{{3}})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?)"
+    rf"|\b(?P<words>(?:{_NUMBER_WORDS})(?:[ -](?:and )?(?:{_NUMBER_WORDS}))*)\b"
+    rf"|(?P<chinese>[{_CHINESE_NUMERALS}]+(?:点[{_CHINESE_NUMERALS}]+)?))"
+    rf"(?: ?(?P<scale>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![a-z])|[万萬亿億]))?"
+    rf"(?: ?-?(?P<after>%|‰|per ?cent(?:age points?)?|pct|{_SUFFIXES}|成))?"
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with its unit; equal figures are equal values however they were written.
+
+    `value` is in plain decimal notation; `unit` is "%", a currency, a unit in the singular, or "".
+    """
+
+    value: str
+    unit: str = ""
+
+    @property
+    def significant_digits(self) -> int:
+        """Count the digits that say something: neither leading nor trailing zeros of a whole number."""
+        digits = self.value.replace(".", "").lstrip("0")
+        return len(digits if "." in self.value else digits.rstrip("0"))
+
+    @property
+    def is_year(self) -> bool:
+        """Whether it reads as a year of our time: four digits, no unit other than the year itself."""
+        return (
+            self.unit in ("", "year")
+            and len(self.value) == 4
+            and self.value.isdigit()
+            and _FIRST_YEAR <= int(self.value) <= _LAST_YEAR
+        )
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it points at its source: a unit, percent or currency, or enough digits; no year, no "one day"."""
+        if self.is_year or (self.value in _SMALLEST and self.unit not in _ALWAYS_TELLING):
+            return False
+        return bool(self.unit) or self.significant_digits >= TELLING_DIGITS
+
+
+def figures(text: str) -> list[Figure]:
+    """Return the figures of a text in order: digits, English number words, Chinese numerals."""
+    return [figure for match in _FIGURE.finditer(normal_form(text)) for figure in _read(match)]
+
+
+def telling_figures(text: str) -> frozenset[Figure]:
+    """Return the figures that point at their source."""
+    return frozenset(figure for figure in figures(text) if figure.is_telling)
+
+
+def english_value(number_words: Sequence[str]) -> int:
+    """Return the value of words such as ["three", "hundred", "fifty"]; words it does not know count nothing."""
+    total = part = 0
+    for word in number_words:
+        if word in ENGLISH_ONES:
+            part += ENGLISH_ONES[word]
+        elif word in ENGLISH_TENS:
+            part += ENGLISH_TENS[word]
+        elif word == "hundred":
+            part = max(part, 1) * 100
+        elif word in ENGLISH_SCALES:
+            total, part = total + max(part, 1) * ENGLISH_SCALES[word], 0
+    return total + part
+
+
+def chinese_value(numerals: str) -> int:
+    """Return the value of numerals such as "三百五十" or, digit by digit, "一二三"."""
+    if not any(numeral in CHINESE_TENS or numeral in CHINESE_SCALES for numeral in numerals):
+        return int("".join(str(CHINESE_DIGITS[numeral]) for numeral in numerals) or "0")
+    total = section = digit = 0
+    for numeral in numerals:
+        if numeral in CHINESE_DIGITS:
+            digit = CHINESE_DIGITS[numeral]
+        elif numeral in CHINESE_TENS:
+            section, digit = section + max(digit, 1) * CHINESE_TENS[numeral], 0
+        else:
+            scale = CHINESE_SCALES[numeral]
+            part = section + digit
+            total = max(total + part, 1) * scale if total < scale else total + part * scale
+            section = digit = 0
+    return total + section + digit
+
+
+def _read(match: re.Match[str]) -> Iterator[Figure]:
+    number = _number(match)
+    after = (match["after"] or "").strip()
+    if match["scale"]:
+        number *= ENGLISH_SCALES.get(match["scale"]) or CHINESE_SCALES[match["scale"]]
+    if match["share"] or after in (_PERCENT, "pct", "‰", "成") or after.startswith(("percent", "per cent")):
+        yield Figure(_plain(number * _percent_factor(match["share"], after)), _PERCENT)
+    elif match["before"]:
+        yield Figure(_plain(number), _CURRENCIES[match["before"]])
+    else:
+        yield Figure(_plain(number), _CURRENCIES.get(after) or _UNITS.get(after, ""))
+
+
+def _percent_factor(share: str | None, after: str) -> Decimal:
+    if share == "千分之" or after == "‰":
+        return Decimal("0.1")
+    return Decimal(10) if after == "成" else Decimal(1)
+
+
+def _number(match: re.Match[str]) -> Decimal:
+    if digits := match["digits"]:
+        return Decimal(re.sub("[,' ]", "", digits))
+    if found := match["words"]:
+        return Decimal(english_value(re.split("[ -]", found)))
+    whole, _, fraction = match["chinese"].partition("点")
+    decimals = "".join(str(CHINESE_DIGITS.get(numeral, 0)) for numeral in fraction)
+    return Decimal(chinese_value(whole)) + (Decimal(f"0.{decimals}") if decimals else Decimal(0))
+
+
+def _plain(number: Decimal) -> str:
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

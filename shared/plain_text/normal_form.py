@@ -1,0 +1,73 @@
+"""The one form in which two texts are compared: what looks alike reads alike, and nothing in it is invisible."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+_CJK = (
+    "\u3005-\u3007\u3040-\u30ff\u3105-\u312f\u31f0-\u31ff"  # iteration marks, kana, bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\U00020000-\U0003ffff"  # Han beyond the basic plane
+)
+_IS_CJK = re.compile(f"[{_CJK}]")
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+_MARKS = frozenset({"Mn", "Me"})
+_LETTERLESS_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+"""Letters and symbols by category that are drawn as nothing: Hangul fillers and the empty Braille pattern."""
+
+
+def is_cjk(character: str) -> bool:
+    """Tell whether a character is written without spaces and counts as a word of its own."""
+    return _IS_CJK.match(character) is not None
+
+
+@cache
+def is_invisible(character: str) -> bool:
+    """Tell whether a character is drawn as nothing: controls, joiners, tags, private use, fillers; no white space."""
+    return character in _LETTERLESS_FILLERS or (
+        not character.isspace() and unicodedata.category(character) in _INVISIBLE
+    )
+
+
+def normal_form(text: str) -> str:
+    """Fold a text: NFKC, case, no invisible character, no accent, each stretch of white space one blank.
+
+    Applied twice it changes nothing more.
+    """
+    if text.isascii():
+        visible = text if text.isprintable() else _without(text, is_invisible)
+        return " ".join(visible.casefold().split())
+    folded = unicodedata.normalize("NFKD", _without(text, is_invisible)).casefold()
+    bare = _without(unicodedata.normalize("NFKD", folded), _is_dropped)
+    return " ".join(unicodedata.normalize("NFKC", bare).split())
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in normal form: runs of letters and digits, each CJK character by itself."""
+    return split_words(normal_form(text))
+
+
+def split_words(normal: str) -> list[str]:
+    """Return the words of a text that is in normal form already."""
+    return _WORD.findall(normal)
+
+
+def spaced_and_cjk(found: list[str]) -> tuple[list[str], list[str]]:
+    """Part words into those of spaced scripts and CJK characters, each in order.
+
+    Runs are counted in each by itself, so that a sprinkling of one script does not break a run of the other.
+    """
+    cjk = [word for word in found if is_cjk(word)]
+    return ([word for word in found if not is_cjk(word)] if cjk else found), cjk
+
+
+@cache
+def _is_dropped(character: str) -> bool:
+    return unicodedata.category(character) in _MARKS or is_invisible(character)
+
+
+def _without(text: str, is_dropped: Callable[[str], bool]) -> str:
+    dropped = {ord(character): None for character in set(text) if is_dropped(character)}
+    return text.translate(dropped) if dropped else text

@@ -1,0 +1,66 @@
+"""Text that is addressed to a model rather than to a reader: an order, a role, a frame of a chat."""
+
+import re
+
+from shared.plain_text.normal_form import normal_form
+
+_MODEL = r"(?:ai|a\.i\.|assistant|chatbot|bot|llm|gpt|dan|(?:large )?(?:language |ai )model)"
+_SET_ASIDE = r"\b(?:ignore|disregard|forget|override|bypass|overrule|skip)"
+_RULES = r"(?:rules|guidelines|directives?|guardrails|restrictions?|constraints?|orders?)"
+_FEW_WORDS = r"(?:[a-z]+ ){0,3}"
+_SOMETHING = r"(?:an? |the |any |all |my )?"
+_SET_ASIDE_ZH = "(?:忽略|无视|忘记|忘掉|不要理会|不要遵守|不必遵守|绕过|跳过|覆盖)"
+_EARLIER_ZH = "(?:你的|您的|以上|之前|此前|上述|前面|先前|上面)"
+
+_PATTERNS = (
+    # setting aside what came before
+    rf"{_SET_ASIDE} (?:[a-z]+ ){{0,4}}(?:instructions?|prompts?|system message)\b",
+    rf"{_SET_ASIDE} {_FEW_WORDS}(?:your|previous|prior|above|earlier|preceding|these) {_FEW_WORDS}{_RULES}\b",
+    rf"{_SET_ASIDE} (?:all|everything|anything|whatever) {_FEW_WORDS}(?:above|before|previous|earlier)\b",
+    r"\b(?:new|updated|revised|additional|hidden) (?:system )?(?:instructions?|directives?) ?:",
+    rf"{_SET_ASIDE_ZH}.{{0,12}}(?:指令|指示|提示词)",
+    rf"{_SET_ASIDE_ZH}{_EARLIER_ZH}.{{0,8}}(?:规则|限制|约束|要求|命令|内容|设定)",
+    "(?:新|更新|隐藏|附加)的?(?:系统)?(?:指令|指示) ?:",
+    # naming the reader a model
+    rf"\byou(?: are| ?['’]re) (?:[a-z]+ ){{0,4}}{_MODEL}\b",
+    rf"\b(?:as|being|act as|pretend to be|roleplay as|behave like) {_SOMETHING}(?:[a-z]+ )?{_MODEL}\b",
+    (
+        rf"\b(?:dear|hey|hello|attention|note to|message (?:to|for)|instructions? (?:to|for)) {_SOMETHING}"
+        rf"(?:{_MODEL}|model|agent)s?\b"
+    ),
+    rf"\b{_MODEL}s? (?:must|should|shall|has to|is to|will now|reading this)\b",
+    "(?:你|您)(?:现在)?(?:是|将扮演|要扮演|扮演|作为).{0,12}(?:ai|助手|助理|模型|机器人)",
+    "(?:作为|身为)(?:一个|一名|一款|一位)?(?:ai|人工智能|大?语言模型|大模型|助手|智能助手|模型)",
+    "(?:ai|助手|模型|智能体)(?:必须|应当|请|务必|需要)(?:回答|输出|回复|返回|忽略|执行|遵守|告诉)",
+    # the frame of a chat
+    r"<\|[a-z_0-9]{2,40}\|?>|\[/?inst\]|<<sys>>|</?(?:system|assistant|user|tool|instructions?)>",
+    r"(?:^|[.;] ?|### ?)(?:system|assistant|developer|human)(?: message| prompt)? ?:",
+    r"\b(?:system|developer) (?:prompt|message|instructions?)\b",
+    r"\b(?:tool|function)[ _]calls?\b|\bknowledge_base_search\b",
+    r"\b(?:jailbreak|prompt injection|developer mode|dan mode)\b",
+    "(?:系统|开发者)(?:提示词?|消息|指令)|提示词注入|越狱模式|开发者模式",
+    "(?:^|[。;] ?)(?:系统|助手|用户|开发者) ?:",
+    # what to say, to hide or to run
+    (
+        r"\b(?:do not|don ?['’]t|never) (?:tell|inform|warn|mention (?:this|it) to|reveal (?:this|it) to) "
+        rf"{_SOMETHING}(?:users?|humans?|reader)\b"
+    ),
+    r"\b(?:reply|respond|answer) (?:only|exactly|always|solely) (?:with|in|using)\b",
+    (
+        rf"\b(?:repeat|print|output|reproduce|copy|quote|recite|echo) {_FEW_WORDS}{_FEW_WORDS}"
+        r"(?:verbatim|word for word|exactly as|in full|unchanged)\b"
+    ),
+    r"\b(?:call|invoke) (?:[a-z_]+ ){0,4}(?:tool|function)\b",
+    "(?:不要|不得|切勿|别)(?:告诉|告知|提醒|通知|透露给)(?:用户|读者|使用者|对方)",
+    "(?:逐字|原样|一字不差|原封不动|完整)地?(?:输出|复述|重复|打印|返回|抄写|列出)",
+    "调用.{0,8}(?:工具|函数)|(?:工具|函数)调用",
+)
+_ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
+
+
+def is_order_to_model(text: str) -> bool:
+    """Tell whether a text speaks to a model: an order, a role or a frame of a chat, in English or Chinese.
+
+    Orders about the work to a person ("review the access rules") are none.
+    """
+    return any(_ORDER.search(normal_form(part)) for part in (text, *text.splitlines()[1:]))
