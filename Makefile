@@ -11,6 +11,8 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 	$$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 PYTEST := $(BIN)/python -m pytest
+# each worker has servers of its own, and most tests wait for processes: two serve two cores well
+TEST_WORKERS ?= 2
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
 PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
 PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1)
@@ -27,7 +29,7 @@ run: setup-run ## start backend, chat_shell and, with no model configured, the d
 	@exec $(BIN)/python -m deploy.demo.run
 
 test: setup ## run every test, with servers of its own
-	@$(PYTEST)
+	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --inline-snapshot=disable
 
 check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
 	@$(MAKE) --no-print-directory test

@@ -153,8 +153,8 @@ def keys_seen_by(pair: Pair, admin_key: str) -> int:
 
 BACKEND_NEEDS = {"BACKEND_SECRET": SECRET, "SERVICE_TOKEN": SERVICE_TOKEN, "BACKEND_ADMIN_KEY": ADMIN_KEY}
 PASSWORD = "password-of-a-server"
-AWAY = {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": f"postgresql+asyncpg://ann:{PASSWORD}@127.0.0.1:{{free}}/b"}
-AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{free}/b (ConnectionRefusedError)"
+AWAY = {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": f"postgresql+asyncpg://ann:{PASSWORD}@127.0.0.1:{{nobody}}/b"}
+AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{nobody}/b (ConnectionRefusedError)"
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
     ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|migrate]"),
@@ -164,8 +164,8 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend migrate", AWAY, AWAY_COMPLAINT),
     (
         "backend",
-        {**BACKEND_NEEDS, "BACKEND_REDIS_URL": f"redis://:{PASSWORD}@127.0.0.1:{{free}}/0"},
-        "BACKEND_REDIS_URL: cannot use redis://127.0.0.1:{free}/0 (ConnectionRefusedError)",
+        {**BACKEND_NEEDS, "BACKEND_REDIS_URL": f"redis://:{PASSWORD}@127.0.0.1:{{nobody}}/0"},
+        "BACKEND_REDIS_URL: cannot use redis://127.0.0.1:{nobody}/0 (ConnectionRefusedError)",
     ),
     (
         "chat_shell",
@@ -182,8 +182,10 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
 
 
 def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Launch, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as occupied:
-        ports = {"taken": str(occupied.getsockname()[1]), "free": str(free_port())}
+    with socket.create_server(("127.0.0.1", 0)) as occupied, socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        ports = {name: str(end.getsockname()[1]) for name, end in (("taken", occupied), ("nobody", silent))}
+        ports["free"] = str(free_port())
         started: list[tuple[RunningService, str]] = []
         for number, (command, settings, words) in enumerate(WRONG):
             given = {name: value.format(**ports) for name, value in settings.items()}
