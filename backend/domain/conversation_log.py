@@ -7,6 +7,7 @@ from functools import partial
 from itertools import groupby
 
 from backend.domain.context_policy import ContextState
+from backend.domain.labels import Labels
 from backend.domain.notices import emptied_message
 from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
@@ -60,7 +61,7 @@ class Entry(Value):
     """One row of the log. Positions of a conversation count 0, 1, 2 without gaps.
 
     `message` is exactly what the model got or said (date suffix included); a void entry has none and
-    says that the turn `turn_id` is skipped by later requests. `label` names the bases whose text the turn may
+    says that the turn `turn_id` is skipped by later requests. `label` names the bases whose words the turn may
     hold; it stands on the entries that the turn began with. `reset` stands on the first entry of an epoch,
     `context` on each entry of kind dynamic_context: all that context messages have said by then.
     """
@@ -71,7 +72,7 @@ class Entry(Value):
     kind: EntryKind
     message: HistoryMessage | None
     created_at: datetime
-    label: tuple[str, ...] = ()
+    label: Labels = ()
     reset: Reset | None = None
     context: ContextState | None = None
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from backend.domain.conversation_log import Entry
+from backend.domain.labels import Labels
 from backend.domain.model_calls import NO_CALLS, CallsMade
 from backend.domain.prompt_record import SentPrompt
 from backend.domain.search_options import SearchOptions
@@ -82,7 +83,7 @@ class StoredResponse(Value):
     `log_end` is the log's length after the turn (None while it runs), where a fork cuts;
     `items_end` the same for the conversation's items. `last_event` is the sequence number of the newest
     event that is known to be kept, once terminal that of the terminal event. `replica` is the process that
-    runs the turn.
+    runs the turn. `label` is the turn's: who may read what it says.
     """
 
     id: str
@@ -98,6 +99,7 @@ class StoredResponse(Value):
     items_end: int | None
     last_event: int
     replica: str
+    label: Labels = ()
 
 
 class NewTurn(Value):

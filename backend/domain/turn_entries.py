@@ -5,6 +5,7 @@ from datetime import datetime
 
 from backend.domain.context_policy import ContextPlan
 from backend.domain.conversation_log import Entry, EntryKind, Reset
+from backend.domain.labels import Labels
 from backend.domain.responses import Item, ItemBody
 from backend.domain.turn_input import TurnInput
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
@@ -19,7 +20,7 @@ class TurnStamp(Value):
     epoch: int
     sent_at: datetime
     time_zone: str
-    label: tuple[str, ...] = ()
+    label: Labels = ()
 
 
 def given_entries(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:

@@ -1,26 +1,22 @@
-"""Labels: which words came from knowledge, and what stands for them once their reader may not read it any more.
+"""What stands for the words of a turn that its reader may not read any more."""
 
-A turn's label names the bases whose text its messages may hold: those that it could read itself, and those of
-the earlier turns that its model was shown.
-"""
-
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from backend.domain.conversation_log import Entry
+from backend.domain.labels import Access, Label, may_read
 from backend.domain.notices import WITHHELD
 from backend.domain.responses import ItemBody
 
 
-def labels_in(log: Sequence[Entry]) -> frozenset[str]:
-    """Return the bases that any turn of a log is labelled with."""
-    return frozenset([base_id for entry in log for base_id in entry.label])
+def labels_in(log: Sequence[Entry]) -> frozenset[Label]:
+    """Return the labels that any turn of a log has."""
+    return frozenset([label for entry in log for label in entry.label])
 
 
-def withheld_turns(log: Sequence[Entry], readable: Collection[str]) -> frozenset[str]:
-    """Return the turns whose label names a base that is not among the readable ones."""
-    known = frozenset(readable)
-    return frozenset([entry.turn_id for entry in log if entry.label and not known.issuperset(entry.label)])
+def withheld_turns(log: Sequence[Entry], access: Access) -> frozenset[str]:
+    """Return the turns that a reader with this access may not have."""
+    return frozenset([entry.turn_id for entry in log if entry.label and not may_read(access, entry.label)])
 
 
 def emptied_item(body: ItemBody) -> ItemBody:
@@ -41,11 +37,3 @@ def emptied_item(body: ItemBody) -> ItemBody:
 def emptied_body(body: dict[str, Any]) -> dict[str, Any]:
     """Show a withheld response."""
     return {**body, "output": [emptied_item(item) for item in cast("list[ItemBody]", body["output"])]}
-
-
-def searched_bases(body: dict[str, Any]) -> frozenset[str]:
-    """Return the bases of a response that holds results of a search."""
-    if not any(item.get("results") for item in cast("list[ItemBody]", body["output"])):
-        return frozenset()
-    tools = cast("list[dict[str, Any]]", body["tools"])
-    return frozenset(base_id for tool in tools for base_id in tool.get("vector_store_ids", ()))

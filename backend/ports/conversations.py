@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.domain.conversation_log import Entry
+from backend.domain.labels import Labels
 from backend.domain.model_calls import NO_CALLS, CallsMade, ModelCall
 from backend.domain.responses import (
     Conversation,
@@ -68,7 +69,7 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def labels(self, conversation_id: str) -> Mapping[str, tuple[str, ...]]:
+    async def labels(self, conversation_id: str) -> Mapping[str, Labels]:
         """Return the label of each turn that has one, by the turn's id."""
         ...
 

@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 from backend.domain.identity import Caller
 from backend.domain.knowledge import Binding
+from backend.domain.labels import Access, Label
 from backend.ports.knowledge import KnowledgeStore
 from shared.errors import NotFound
-from shared.models.execution import AccessMode
 
 
 async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> Binding:
@@ -21,9 +21,9 @@ async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> B
     return found[0]
 
 
-async def readable_bases(store: KnowledgeStore, caller: Caller, base_ids: Collection[str]) -> frozenset[str]:
-    """Return those of the bases whose text the caller may read today."""
-    if not base_ids:
-        return frozenset()
-    found = await store.bindings(caller.tenant, caller.user_id, sorted(base_ids))
-    return frozenset(binding.base.id for binding in found if binding.role.access_mode is AccessMode.FULL)
+async def access_to(store: KnowledgeStore, caller: Caller, labels: Collection[Label]) -> Access:
+    """Return the mode that the caller has today in each of the labelled bases of which he is a member."""
+    if not labels:
+        return {}
+    found = await store.bindings(caller.tenant, caller.user_id, sorted({label.base_id for label in labels}))
+    return {binding.base.id: binding.role.access_mode for binding in found}

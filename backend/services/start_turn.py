@@ -99,8 +99,8 @@ class StartTurn:
 
     async def _withheld(self, caller: Caller, origin: TurnOrigin) -> frozenset[str]:
         """Name the turns of the log whose words the caller may not read today."""
-        readable = await self._sources.scopes.readable(caller, labels_in(origin.log))
-        return withheld_turns(origin.log, readable)
+        access = await self._sources.scopes.access_to(caller, labels_in(origin.log))
+        return withheld_turns(origin.log, access)
 
     async def _default_model(self) -> str:
         cards = await self._sources.models.all()

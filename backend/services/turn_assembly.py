@@ -18,6 +18,7 @@ from backend.domain.epochs import Epoch, compact
 from backend.domain.identity import Caller
 from backend.domain.item_bodies import input_bodies, user_text_body
 from backend.domain.knowledge import Binding
+from backend.domain.labels import Label, Labels, joined_labels
 from backend.domain.notices import COMPACTED
 from backend.domain.response_object import ResponseFacts, new_body
 from backend.domain.responses import Item, ItemBody, NewTurn, ResponseStatus, StoredResponse
@@ -122,9 +123,10 @@ class TurnAssembly:
     def assemble(self, draft: TurnDraft, scope: TurnScope) -> tuple[Turn, NewTurn]:
         """Make what is to run and what is to be stored before."""
         plan = self._context(draft, scope)
-        entries = self._entries(draft, scope, plan)
+        label = _label(draft, scope)
+        entries = self._entries(draft, plan, label)
         bodies = _input_bodies(draft.request)
-        response = self._response(draft, bodies)
+        response = self._response(draft, bodies, label)
         execution = self._execution_request(draft, scope, plan, _history(draft, entries))
         new_turn = self._new_turn(
             draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id)
@@ -152,14 +154,14 @@ class TurnAssembly:
         said = said_context(draft.origin.log, draft.epoch.reset)
         return plan_context(said, scope.base_texts, scope.dynamic_blocks)
 
-    def _entries(self, draft: TurnDraft, scope: TurnScope, plan: ContextPlan) -> tuple[Entry, ...]:
+    def _entries(self, draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[Entry, ...]:
         epoch = draft.epoch
         stamp = TurnStamp(
             turn_id=draft.response_id,
             epoch=epoch.number,
             sent_at=draft.now,
             time_zone=self._policy.time_zone,
-            label=_label(draft, scope),
+            label=label,
         )
         is_cut = epoch.starts and epoch.reset.begins_at > newest_reset(draft.origin.log).begins_at
         notices = (notice_entry(COMPACTED, stamp),) if is_cut and draft.read.current is not None else ()
@@ -167,7 +169,7 @@ class TurnAssembly:
         own = (*given_entries(draft.read, stamp), *said)
         return placed(own, draft.log_length, epoch.reset if epoch.starts else None)
 
-    def _response(self, draft: TurnDraft, bodies: Sequence[ItemBody]) -> StoredResponse:
+    def _response(self, draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> StoredResponse:
         conversation_id = draft.origin.conversation.id
         facts = ResponseFacts(
             id=draft.response_id,
@@ -193,6 +195,7 @@ class TurnAssembly:
             items_end=None,
             last_event=FIRST_EVENTS - 1,
             replica=self._policy.replica,
+            label=label,
         )
 
     def _new_turn(
@@ -261,11 +264,11 @@ class TurnAssembly:
         )
 
 
-def _label(draft: TurnDraft, scope: TurnScope) -> tuple[str, ...]:
-    """Name the bases whose text the turn may hold: its own, and those of the turns that its model is shown."""
-    own = {base.id for base in scope.bases} if scope.access_mode is AccessMode.FULL else set[str]()
+def _label(draft: TurnDraft, scope: TurnScope) -> Labels:
+    """Name the bases whose words the turn may hold: its own, and those of the turns that its model is shown."""
+    own = [Label(base.id, base.access_mode) for base in scope.bases]
     withheld = frozenset(draft.epoch.reset.withheld)
-    return tuple(sorted(own | labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])))
+    return joined_labels([*own, *labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])])
 
 
 def _history(draft: TurnDraft, entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:

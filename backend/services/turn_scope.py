@@ -8,12 +8,13 @@ from backend.domain.context_policy import BaseText
 from backend.domain.identity import Caller
 from backend.domain.kb_meta import rendered_bases
 from backend.domain.knowledge import Binding
+from backend.domain.labels import Access, Label
 from backend.domain.turn_request import TurnRequest
 from backend.domain.turn_settings import base_param
 from backend.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
 from backend.ports.knowledge import KnowledgeStore
 from backend.ports.observer import TurnObserver
-from backend.services.knowledge_access import readable_bases
+from backend.services.knowledge_access import access_to
 from backend.services.supervision import outcome_of
 from shared.errors import BallastError, NotFound, Unavailable
 from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef
@@ -53,9 +54,9 @@ class TurnScopes:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
         return found
 
-    async def readable(self, caller: Caller, base_ids: Collection[str]) -> frozenset[str]:
-        """Return those of the bases whose text the caller may read today."""
-        return await readable_bases(self._knowledge, caller, base_ids)
+    async def access_to(self, caller: Caller, labels: Collection[Label]) -> Access:
+        """Return the mode that the caller has today in each of the labelled bases of which he is a member."""
+        return await access_to(self._knowledge, caller, labels)
 
     async def scope(self, bindings: tuple[Binding, ...], facts: TurnFacts) -> TurnScope:
         """Make the dynamic context.

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from backend.domain.identity import Caller
+from backend.domain.labels import Label, may_read
 from backend.domain.responses import Item, ItemBody, StoredResponse
-from backend.domain.withheld import emptied_body, emptied_item, searched_bases
+from backend.domain.withheld import emptied_body, emptied_item
 from backend.ports.conversations import ConversationStore
 from backend.ports.knowledge import KnowledgeStore
-from backend.services.knowledge_access import readable_bases
+from backend.services.knowledge_access import access_to
 
 
 class WithheldTurns:
@@ -20,17 +21,12 @@ class WithheldTurns:
     async def of(self, caller: Caller, conversation_id: str) -> frozenset[str]:
         """Return the ids of the turns that are withheld from this caller."""
         labels = await self._conversations.labels(conversation_id)
-        readable = await readable_bases(self._knowledge, caller, frozenset[str]().union(*labels.values()))
-        return frozenset(turn_id for turn_id, label in labels.items() if not readable.issuperset(label))
+        access = await access_to(self._knowledge, caller, frozenset[Label]().union(*labels.values()))
+        return frozenset(turn_id for turn_id, label in labels.items() if not may_read(access, label))
 
     async def concerns(self, caller: Caller, response: StoredResponse) -> bool:
-        """Whether an ended response is withheld; where its conversation is gone, its own searches decide."""
-        if not response.status.is_terminal:
-            return False
-        if response.id in await self.of(caller, response.conversation_id):
-            return True
-        searched = searched_bases(response.body)
-        return not searched <= await readable_bases(self._knowledge, caller, searched)
+        """Whether a response is withheld, one that still runs too."""
+        return not may_read(await access_to(self._knowledge, caller, response.label), response.label)
 
     async def shown(self, caller: Caller, response: StoredResponse) -> StoredResponse:
         """Return a response as this caller may see it."""

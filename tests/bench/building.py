@@ -17,6 +17,7 @@ from backend.domain.context_policy import plan_context
 from backend.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
 from backend.domain.kb_meta import rendered_bases
 from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.domain.labels import Label
 from backend.domain.prompt_record import SentPrompt
 from backend.domain.responses import Conversation, FinishedTurn, NewTurn, OpenedConversation
 from backend.domain.turn_calls import TurnCalls, TurnPrompt
@@ -25,7 +26,7 @@ from chat_shell.domain.prompt import prompt_of
 from chat_shell.ports import ModelCall
 from protos.execution.v1 import request_pb2
 from shared.models.events import ExecutionEvent, ModelCallStarted, ModelCard
-from shared.models.execution import ExecutionRequest
+from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolCall, ToolMessage, UserMessage
 from shared.prompts.knowledge_tools import offered_tools
 from shared.tokens import estimate_tokens, message_tokens
@@ -225,7 +226,7 @@ def _entries(language: str, count: int) -> Iterator[Entry]:
         kind=EntryKind.DYNAMIC_CONTEXT,
         message=UserMessage(content=plan.kb_meta_prompt),
         created_at=NOW,
-        label=(BASE.id,),
+        label=(Label(BASE.id, AccessMode.FULL),),
         reset=Reset(reason=EpochReason.NEW_CONVERSATION),
         context=plan.state,
     )
@@ -239,7 +240,7 @@ def _entries(language: str, count: int) -> Iterator[Entry]:
             kind=kind,
             message=_message(language, turn, place),
             created_at=NOW,
-            label=(BASE.id,) if place == 0 else (),
+            label=(Label(BASE.id, AccessMode.FULL),) if place == 0 else (),
         )
 
 

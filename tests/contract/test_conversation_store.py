@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from backend.domain.conversation_log import Entry, EntryKind
+from backend.domain.labels import Label
 from backend.domain.responses import Conversation, Item, OpenedConversation
 from backend.ports.conversations import ConversationStore
 from shared.errors import NotFound, TurnRunning
+from shared.models.execution import AccessMode
 from shared.models.messages import (
     AssistantMessage,
     HistoryMessage,
@@ -76,7 +78,7 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
             kind=kind,
             message=message,
             created_at=T0,
-            label=("kb_a", "kb_b")[:place],
+            label=(Label("kb_a", AccessMode.FULL), Label("kb_b", AccessMode.RESTRICTED))[:place],
         )
         for place, (kind, message) in enumerate(zip(kinds, messages, strict=True))
     )

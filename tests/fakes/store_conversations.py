@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.domain.conversation_log import Entry
+from backend.domain.labels import Labels
 from backend.domain.responses import Conversation, Item, OpenedConversation
 from shared.errors import NotFound, TurnRunning
 from tests.fakes.store_state import StoreState
@@ -75,7 +76,7 @@ class FakeConversationStore:
         """Return the entries at positions below `end`, in order."""
         return tuple(self._state.entries.get(conversation_id, ())[:end])
 
-    async def labels(self, conversation_id: str) -> Mapping[str, tuple[str, ...]]:
+    async def labels(self, conversation_id: str) -> Mapping[str, Labels]:
         """Return the label of each turn that has one, by the turn's id."""
         return {entry.turn_id: entry.label for entry in self._state.entries.get(conversation_id, ()) if entry.label}
 

@@ -7,6 +7,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from backend.domain.conversation_log import Entry
+from backend.domain.labels import decode_labels, encode_labels
 from backend.domain.prompt_record import SentPrompt
 from backend.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
 from backend.domain.search_options import SearchOptions
@@ -90,7 +91,7 @@ def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Par
             "epoch": entry.epoch,
             "turn_id": entry.turn_id,
             "kind": entry.kind.value,
-            "label": " ".join(entry.label) or None,
+            "label": encode_labels(entry.label),
             "role": entry.message.role if entry.message is not None else None,
             "content": _canonical(entry.message) if entry.message is not None else None,
             "reset": _canonical(entry.reset) if entry.reset is not None else None,
@@ -130,17 +131,12 @@ def _entry_fields(row: Row) -> Parameters:
     }
     # Most rows have none of these, and each field that is checked takes its time.
     if row["label"]:
-        fields["label"] = to_label(row["label"])
+        fields["label"] = decode_labels(row["label"])
     if row["reset"]:
         fields["reset"] = orjson.loads(row["reset"])
     if row["context"]:
         fields["context"] = orjson.loads(row["context"])
     return fields
-
-
-def to_label(text: str | None) -> tuple[str, ...]:
-    """Read a label: ids with a space between them."""
-    return tuple(text.split(" ")) if text else ()
 
 
 def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:
@@ -185,6 +181,7 @@ def response_parameters(response: StoredResponse) -> Parameters:
         "last_event": response.last_event,
         "replica": response.replica,
         "is_deleted": False,
+        "label": encode_labels(response.label),
     }
 
 
@@ -199,7 +196,8 @@ def to_response(row: Row) -> StoredResponse:
             body["output"] = orjson.loads(partial_output)
         input_items = cast(list[ItemBody], orjson.loads(columns.pop("input_items")))
         status = ResponseStatus(columns.pop("status"))
-        return StoredResponse(**columns, status=status, body=body, input_items=tuple(input_items))
+        label = decode_labels(columns.pop("label"))
+        return StoredResponse(**columns, label=label, status=status, body=body, input_items=tuple(input_items))
     except ValueError as error:
         raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
 

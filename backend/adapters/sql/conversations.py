@@ -13,12 +13,12 @@ from backend.adapters.sql.codec import (
     to_entries,
     to_item,
     to_json,
-    to_label,
 )
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.prepared import Prepared
 from backend.adapters.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
 from backend.domain.conversation_log import Entry
+from backend.domain.labels import Labels, decode_labels
 from backend.domain.responses import Conversation, Item, OpenedConversation
 from shared.errors import NotFound, TurnRunning
 
@@ -158,12 +158,12 @@ class SqlConversationStore:
 
         return await self._database.read(work)
 
-    async def labels(self, conversation_id: str) -> Mapping[str, tuple[str, ...]]:
+    async def labels(self, conversation_id: str) -> Mapping[str, Labels]:
         """Return the label of each turn that has one, by the turn's id."""
 
-        def work(connection: Connection) -> Mapping[str, tuple[str, ...]]:
+        def work(connection: Connection) -> Mapping[str, Labels]:
             rows = _LABELS.rows(connection, {"where_id": conversation_id})
-            return {row["turn_id"]: to_label(row["label"]) for row in rows}
+            return {row["turn_id"]: decode_labels(row["label"]) for row in rows}
 
         return await self._database.read(work)
 

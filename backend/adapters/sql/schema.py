@@ -80,8 +80,8 @@ conversation = Table(
     Column("sent_prompt", Text),
 )
 
-# `content` is the message's JSON; a void entry has none. `label` holds ids of knowledge bases. `reset` and `context`
-# are JSON: what an epoch begins with, and what its context has said.
+# `content` is the message's JSON; a void entry has none. `label` says from which knowledge words came. `reset` and
+# `context` are JSON: what an epoch begins with, and what its context has said.
 log_entry = Table(
     "log_entry",
     metadata,
@@ -130,6 +130,7 @@ response = Table(
     required("last_event", Integer),
     required("replica", Text),
     required("is_deleted", Boolean),
+    Column("label", Text),
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
 )
 

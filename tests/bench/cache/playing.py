@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from backend.domain.access import strictest_mode
 from backend.domain.context_policy import BaseText
-from backend.domain.conversation_log import Entry, EpochReason
+from backend.domain.conversation_log import EpochReason
 from backend.domain.epochs import Epoch, TurnAccess, plan_epoch
 from backend.domain.identity import Caller, KeyRole
 from backend.domain.kb_meta import rendered_bases
@@ -22,13 +22,13 @@ from backend.domain.turn_log import TurnLog
 from backend.domain.turn_origin import TurnOrigin, blank_origin
 from backend.domain.turn_request import TurnRequest
 from backend.domain.turn_settings import TurnSettings, turn_settings
-from backend.domain.withheld import withheld_turns
+from backend.domain.withheld import labels_in, withheld_turns
 from backend.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
 from backend.services.turn_scope import TurnScope
 from chat_shell.domain.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
-from shared.models.execution import ExecutionRequest, KnowledgeBaseRef, ToolDefinition
+from shared.models.execution import AccessMode, ExecutionRequest, KnowledgeBaseRef, ToolDefinition
 from shared.models.messages import AddedMessage, Message, SystemMessage
 from shared.prompts.knowledge_tools import offered_tools
 from tests.bench.cache.conversations import Conversation, Ending, Turn
@@ -248,14 +248,10 @@ def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> TurnOrig
 
 
 def _epoch(turn: Turn, origin: TurnOrigin, settings: TurnSettings) -> Epoch:
-    readable = frozenset[str]() if turn.settings.is_restricted else _labels(origin.log)
-    withheld = tuple(sorted(withheld_turns(origin.log, readable)))
+    mode = AccessMode.RESTRICTED if turn.settings.is_restricted else AccessMode.FULL
+    withheld = tuple(sorted(withheld_turns(origin.log, {label.base_id: mode for label in labels_in(origin.log)})))
     access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld)
     return plan_epoch(origin.conversation, origin.log, settings, access)
-
-
-def _labels(log: Sequence[Entry]) -> frozenset[str]:
-    return frozenset(base_id for entry in log for base_id in entry.label)
 
 
 def _sent(begun: _Begun, messages: Sequence[Message], stored: int) -> Sent:

@@ -174,3 +174,35 @@ async def test_results_are_withheld_after_their_conversation_is_gone(
     assert SECRET_TEXT in (await door.get(way)).text
     await house.knowledge.remove_member("kb_a", ADA.user_id)
     assert SECRET_TEXT not in (await door.get(way)).text
+
+
+async def test_an_answer_is_withheld_after_its_conversation_is_gone(house: TurnHouse, door: httpx2.AsyncClient) -> None:
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await door.delete(f"/v1/conversations/{first.conversation_id}")
+    assert SECRET_TEXT in (await door.get(f"/v1/responses/{first.id}")).text
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    assert SECRET_TEXT not in (await door.get(f"/v1/responses/{first.id}")).text
+
+
+async def test_who_is_no_member_any_more_loses_what_was_released_too(
+    house: TurnHouse, door: httpx2.AsyncClient
+) -> None:
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    first = await house.ask(input="Margin?", tools=searching("kb_a"))
+    await house.ask(input="And?", conversation=first.conversation_id)
+    assert SECRET_TEXT in words(house.sent[-1])
+    await house.knowledge.remove_member("kb_a", ADA.user_id)
+    await house.ask(input="And now?", conversation=first.conversation_id)
+    assert SECRET_TEXT not in words(house.sent[-1])
+    assert [text for text in await answers(door, first) if SECRET_TEXT in text] == []
+
+
+async def test_a_turn_over_a_restricted_and_a_full_base_holds_text_of_the_full_one(
+    house: TurnHouse, door: httpx2.AsyncClient
+) -> None:
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    first = await house.ask(input="Margin?", tools=searching("kb_a", "kb_b"))
+    await house.knowledge.set_member("kb_b", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    await house.ask(input="And?", conversation=first.conversation_id)
+    assert SECRET_TEXT not in words(house.sent[-1])
+    assert [text for text in await answers(door, first) if SECRET_TEXT in text] == []

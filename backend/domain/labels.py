@@ -1,0 +1,55 @@
+"""Labels: from which knowledge words came, and who may read them.
+
+A turn's label names the bases whose words its messages may hold: those in its scope, and those of the earlier turns
+that its model was shown.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from shared.models.execution import AccessMode
+
+_RELEASED_MARK = ":released"
+
+
+class Label(NamedTuple):
+    """A base, and the mode of those who may read words from it: its text, or what the gate let out."""
+
+    base_id: str
+    mode: AccessMode
+
+
+Labels = tuple[Label, ...]
+Access = Mapping[str, AccessMode]
+"""The mode that a reader has today in each base of which he is a member."""
+
+
+def joined_labels(labels: Iterable[Label]) -> Labels:
+    """Return each base once, in the mode that asks more of a reader, ordered by id."""
+    modes: dict[str, AccessMode] = {}
+    for label in labels:
+        if modes.get(label.base_id) is not AccessMode.FULL:
+            modes[label.base_id] = label.mode
+    return tuple(Label(base_id, modes[base_id]) for base_id in sorted(modes))
+
+
+def may_read(access: Access, labels: Iterable[Label]) -> bool:
+    """Whether a reader may have words with these labels; who lost a base may have nothing from it."""
+    return all(access.get(label.base_id) in (label.mode, AccessMode.FULL) for label in labels)
+
+
+def encode_labels(labels: Labels) -> str | None:
+    """Write labels as one text: ids with a space between them, a mark behind those of released words."""
+    return (
+        " ".join(base_id if mode is AccessMode.FULL else base_id + _RELEASED_MARK for base_id, mode in labels) or None
+    )
+
+
+def decode_labels(text: str | None) -> Labels:
+    """Read what `encode_labels` wrote."""
+    return tuple(map(_decoded, text.split(" "))) if text else ()
+
+
+def _decoded(text: str) -> Label:
+    base_id = text.removesuffix(_RELEASED_MARK)
+    return Label(base_id, AccessMode.FULL if base_id == text else AccessMode.RESTRICTED)
