@@ -30,9 +30,13 @@ from backend.adapters.sql.database import Database, open_database
 from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.migrate import migrate
+from backend.adapters.sql.restricted.audit import SqlAuditTrail
+from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
 from backend.adapters.sql.turns import SqlTurnStore
 from backend.adapters.telemetry.observer import LoggingTurnObserver
+from backend.adapters.telemetry.restricted import LoggingSafeSummaryObserver
 from backend.adapters.telemetry.retrieval import TimedRetrieval
+from backend.domain.restricted_budget import RestrictedLimits
 from backend.ports.events import EventLog, StopSignals
 from backend.ports.identity import Clock
 from backend.ports.readiness import Presence
@@ -48,6 +52,7 @@ from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.readiness import Readiness
 from backend.services.recover_turns import RecoverTurns
+from backend.services.restricted import RestrictedPorts, build_restricted
 from backend.services.run_turn import RunTurn
 from backend.services.start_turn import StartTurn, TurnSources
 from backend.services.turn_assembly import TurnPolicy
@@ -152,6 +157,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     models = ModelCatalogue(ports.chat_shell, clock)
     store = SqlKnowledgeStore(database, clock)
     knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
+    ledger = SqlRestrictedLedger(database)
     replica = secrets.token_hex(8)
     sources = TurnSources(
         origins=TurnOrigins(ports.conversations, ports.turns, clock, secret),
@@ -166,6 +172,12 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         models=models,
         conversations=Conversations(ports.conversations, clock, secret),
         knowledge=build_knowledge(knowledge, secret),
+        restricted=build_restricted(
+            RestrictedPorts(ledger, SqlAuditTrail(database), LoggingSafeSummaryObserver()),
+            knowledge,
+            RestrictedLimits(**settings.restricted_budgets.model_dump()),
+            secret,
+        ),
         responses=_response_services(
             settings, ports, sources, admission, replica=replica, withheld=WithheldTurns(ports.conversations, store)
         ),

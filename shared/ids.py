@@ -18,6 +18,8 @@ class IdPrefix(StrEnum):
     DOCUMENT = "doc"
     EDITION = "ed"
     CHUNK = "chunk"
+    SEALED_SEARCH = "search"
+    AUDIT_RECORD = "audit"
     API_KEY = "key"
     REQUEST = "req"
 

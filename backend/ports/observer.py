@@ -1,8 +1,9 @@
-"""What an operator watches of turns on the backend's side."""
+"""What an operator watches on the backend's side: turns, and restricted searches."""
 
 from typing import Protocol
 
 from backend.domain.responses import StoredResponse
+from backend.domain.restricted import AuditRecord
 
 
 class TurnObserver(Protocol):
@@ -38,4 +39,12 @@ class TurnObserver(Protocol):
 
     def turn_broke(self, response_id: str, error: BaseException) -> None:
         """Something failed that is no BallastError: a defect, to be logged with its traceback."""
+        ...
+
+
+class SafeSummaryObserver(Protocol):
+    """Told what became of restricted searches; must not raise and must not block."""
+
+    def decided(self, record: AuditRecord) -> None:
+        """A search was answered or refused."""
         ...

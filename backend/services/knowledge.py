@@ -10,6 +10,7 @@ from backend.services.knowledge_bases import KnowledgeBases
 from backend.services.knowledge_documents import KnowledgeDocuments
 from backend.services.knowledge_members import KnowledgeMembers
 from backend.services.search_knowledge import SearchKnowledge
+from backend.services.ticket_access import TicketAccess
 from backend.services.ticketed_knowledge import TicketedKnowledge
 
 
@@ -43,5 +44,5 @@ def build_knowledge(ports: KnowledgePorts, secret: str) -> KnowledgeServices:
         documents=KnowledgeDocuments(ports.store),
         ingest=IngestDocument(ports.store, ports.reader, ports.clock),
         search=SearchKnowledge(ports.store, ports.retrieval),
-        ticketed=TicketedKnowledge(ports.store, ports.retrieval, ports.clock, secret),
+        ticketed=TicketedKnowledge(ports.store, ports.retrieval, TicketAccess(ports.store, ports.clock, secret)),
     )

@@ -1,6 +1,6 @@
 """What chat_shell may retrieve for a turn: the ticket names bases, today's memberships decide.
 
-In a restricted search no text leaves this service.
+In a restricted search no text leaves this service; `SealedSearches` are for the room that may have it.
 """
 
 from collections.abc import Sequence
@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from backend.domain.access import require_read, strictest_mode
 from backend.domain.document_text import readable_text
-from backend.domain.knowledge import Binding, Document, Hit
-from backend.domain.tickets import Ticket, verify_ticket
-from backend.ports.identity import Clock
+from backend.domain.knowledge import Document, Hit
+from backend.domain.tickets import Ticket
 from backend.ports.knowledge import KnowledgeStore, Retrieval
 from backend.services.search_knowledge import as_shown
-from shared.errors import NotFound, PermissionDenied
+from backend.services.ticket_access import TicketAccess
+from shared.errors import NotFound
 from shared.models.execution import AccessMode
-from shared.telemetry import bind_turn
 
 
 class Wanted(NamedTuple):
@@ -57,19 +56,18 @@ class TicketedKnowledge:
     not in it or whose member the user is no longer.
     """
 
-    def __init__(self, store: KnowledgeStore, retrieval: Retrieval, clock: Clock, secret: str) -> None:
+    def __init__(self, store: KnowledgeStore, retrieval: Retrieval, access: TicketAccess) -> None:
         self._store = store
         self._retrieval = retrieval
-        self._clock = clock
-        self._secret = secret
+        self._access = access
 
     async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
         """Search; one restricted base among the searched restricts the answer, which then holds nothing.
 
         A ticket that bounds the results gets the best ones, never a whole base.
         """
-        ticket = self._verified(ticket_text)
-        bindings = await self._bindings(ticket, wanted.base_ids)
+        ticket = self._access.verified(ticket_text)
+        bindings = await self._access.bindings(ticket, wanted.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             return Brought(AccessMode.RESTRICTED, whole=False, hits=())
         base_ids = [binding.base.id for binding in bindings]
@@ -87,9 +85,9 @@ class TicketedKnowledge:
         Raises:
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
-        ticket = self._verified(ticket_text)
+        ticket = self._access.verified(ticket_text)
         await self._require_unrestricted(ticket)
-        bindings = await self._bindings(ticket, base_ids)
+        bindings = await self._access.bindings(ticket, base_ids)
         return await self._store.all_documents([binding.base.id for binding in bindings])
 
     async def read(self, ticket_text: str, document_id: str, offset: int, limit: int) -> TextPage:
@@ -99,30 +97,16 @@ class TicketedKnowledge:
             NotFound: no such document in the bases of the ticket.
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
-        ticket = self._verified(ticket_text)
+        ticket = self._access.verified(ticket_text)
         await self._require_unrestricted(ticket)
         document = await self._store.document(document_id)
         if document is None or document.knowledge_base_id not in ticket.base_ids:
             raise NotFound("There is no such document.", param="file_id")
-        await self._bindings(ticket, [document.knowledge_base_id])
+        await self._access.bindings(ticket, [document.knowledge_base_id])
         body = await self._store.document_body(document.id)
         text = readable_text(document, body, await self._store.chunks(document.id))
         return TextPage(document, text[offset : offset + limit], offset, len(text))
 
-    def _verified(self, ticket_text: str) -> Ticket:
-        ticket = verify_ticket(ticket_text, self._secret, self._clock.now())
-        bind_turn(conversation_id=ticket.conversation_id, turn_id=ticket.turn_id)
-        return ticket
-
-    async def _bindings(self, ticket: Ticket, base_ids: Sequence[str]) -> tuple[Binding, ...]:
-        wanted = set(base_ids) or set(ticket.base_ids)
-        if not wanted <= set(ticket.base_ids):
-            raise PermissionDenied("A knowledge base is not in the ticket.", param="knowledge_base_ids")
-        bindings = await self._store.bindings(ticket.tenant, ticket.user_id, sorted(wanted))
-        if {binding.base.id for binding in bindings} != wanted:
-            raise PermissionDenied("The user is no longer a member of a knowledge base.", param="knowledge_base_ids")
-        return bindings
-
     async def _require_unrestricted(self, ticket: Ticket) -> None:
-        for binding in await self._store.bindings(ticket.tenant, ticket.user_id, ticket.base_ids):
+        for binding in await self._access.memberships(ticket, frozenset(ticket.base_ids)):
             require_read(binding)

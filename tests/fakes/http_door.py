@@ -9,6 +9,7 @@ from backend.adapters.documents.reader import LibraryDocumentReader
 from backend.adapters.http.app import create_app
 from backend.adapters.http.services import HttpOptions, Services
 from backend.domain.identity import KeyRole
+from backend.domain.restricted_budget import RestrictedLimits
 from backend.services.admission import Admission
 from backend.services.api_keys import ApiKeys
 from backend.services.authenticate import Authenticate
@@ -16,10 +17,12 @@ from backend.services.conversations import Conversations
 from backend.services.knowledge import KnowledgePorts, build_knowledge
 from backend.services.model_catalogue import ModelCatalogue
 from backend.services.readiness import Readiness
+from backend.services.restricted import RestrictedPorts, build_restricted
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
+from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -28,6 +31,7 @@ from tests.fakes.store_state import StoreState
 SERVICE_TOKEN = "service-token-of-the-tests"
 SECRET = "secret"
 BASE_URL = "http://ballast.test"
+LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
 
 
 @dataclass
@@ -39,11 +43,14 @@ class FakeHouse:
     chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
     probe: FakeProbe = field(default_factory=FakeProbe)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
+    safe_summaries: FakeSafeSummaryObserver = field(default_factory=FakeSafeSummaryObserver)
+    limits: RestrictedLimits = LIMITS
     event_store: FakePresence = field(default_factory=FakePresence)
     max_body_bytes: int = 100_000
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
+        self.ledger = FakeRestrictedLedger(self.knowledge)
         self.admission = Admission(self.event_store)
         self.turns = TurnHouse(
             chat_shell=self.chat_shell,
@@ -65,6 +72,9 @@ class FakeHouse:
             models=ModelCatalogue(self.chat_shell, self.clock),
             conversations=Conversations(FakeConversationStore(self.state), self.clock, SECRET),
             knowledge=build_knowledge(knowledge, SECRET),
+            restricted=build_restricted(
+                RestrictedPorts(self.ledger, self.ledger, self.safe_summaries), knowledge, self.limits, SECRET
+            ),
             responses=self.turns.services,
         )
 

@@ -30,6 +30,13 @@ class FakeKnowledge:
     def __init__(self) -> None:
         self._bases: dict[str, _StoredBase] = {}
 
+    @property
+    def base_ids(self) -> list[str]:
+        return list(self._bases)
+
+    def chunk_count(self, base_id: str) -> int:
+        return sum(len(stored.chunks) for stored in self._documents_of([base_id]))
+
     async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
         self._bases[base.id] = _StoredBase(base, {owner_id: MemberRole.OWNER})
 

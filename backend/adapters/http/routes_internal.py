@@ -8,12 +8,15 @@ from pydantic import BaseModel, Field
 
 from backend.adapters.http.caller import BearerDep
 from backend.adapters.http.json_body import new_router
+from backend.adapters.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
 from backend.adapters.http.services import OptionsDep, ServicesDep
 from backend.adapters.http.shapes import RequestBody
 from backend.domain.knowledge import Document, Hit
+from backend.services.sealed_search import SealedAsk
 from backend.services.ticketed_knowledge import Wanted
 from shared.errors import Unauthenticated
 from shared.models.execution import AccessMode
+from shared.models.safe_summary import SummaryVersions
 
 MAX_HITS = 100
 MAX_PAGE_CHARACTERS = 200_000
@@ -32,13 +35,14 @@ router.dependencies.append(Depends(_service_token))
 
 
 class SearchByTicket(RequestBody):
-    """A search; no named base means all of the ticket."""
+    """A search; no named base means all of the ticket. With `sealed` it is the sealed room that asks."""
 
     ticket: str
     query: str
     knowledge_base_ids: list[str] = Field(default=[])
     limit: Annotated[int, Field(ge=1, le=MAX_HITS)] = 10
     whole_below_tokens: Annotated[int, Field(ge=0)] = 0
+    sealed: SummaryVersions | None = None
 
 
 class DocumentsByTicket(RequestBody):
@@ -76,6 +80,12 @@ class SearchAnswer(BaseModel):
     data: list[FoundChunk]
 
 
+class SealedSearchAnswer(SearchAnswer):
+    """What the sealed room gets: `data` stays empty, whatever was found."""
+
+    sealed: SealedPart
+
+
 class ListedDocument(BaseModel):
     """A document by name and size."""
 
@@ -104,13 +114,26 @@ class PageAnswer(BaseModel):
 
 
 @router.post("/internal/v1/knowledge/search")
-async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> SearchAnswer:
+async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> SealedSearchAnswer | SearchAnswer:
     """Search the ticket's bases."""
+    if body.sealed is not None:
+        ask = SealedAsk(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens, body.sealed)
+        answer = await services.restricted.searches.search(body.ticket, ask)
+        return SealedSearchAnswer(
+            access_mode=AccessMode.RESTRICTED, whole=answer.whole, data=[], sealed=sealed_part(answer)
+        )
     wanted = Wanted(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
     brought = await services.knowledge.ticketed.search(body.ticket, wanted)
     return SearchAnswer(
         access_mode=brought.access_mode, whole=brought.whole, data=[_found(hit) for hit in brought.hits]
     )
+
+
+@router.post("/internal/v1/knowledge/outcomes")
+async def report_outcome(body: ReportedOutcome, services: ServicesDep) -> OutcomeAnswer:
+    """Write down what became of a sealed search; nothing is released without that."""
+    verdict = await services.restricted.outcomes.report(body.ticket, body.as_outcome())
+    return OutcomeAnswer(release=verdict.release, reason=verdict.reason)
 
 
 @router.post("/internal/v1/knowledge/documents")

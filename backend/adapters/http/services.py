@@ -13,6 +13,7 @@ from backend.services.conversations import Conversations
 from backend.services.knowledge import KnowledgeServices
 from backend.services.model_catalogue import ModelCatalogue
 from backend.services.readiness import Readiness
+from backend.services.restricted import RestrictedServices
 
 DEFAULT_MAX_BODY_BYTES = 33_554_432
 
@@ -28,6 +29,7 @@ class Services:
     models: ModelCatalogue
     conversations: Conversations
     knowledge: KnowledgeServices
+    restricted: RestrictedServices
     responses: ResponseServices
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from backend.adapters.sql.database import Database
-from backend.adapters.sql.knowledge.tables import SEARCH_TABLES, metadata
+from backend.adapters.sql.knowledge.tables import SEARCH_TABLES
+from backend.adapters.sql.restricted.tables import metadata
 from shared.loading import load
 
 HEAD = "head"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 
@@ -21,6 +22,7 @@ class Members:
     """
 
     house: FakeHouse
+    app: FastAPI
     base: str
     owner: httpx2.AsyncClient
     editor: httpx2.AsyncClient
@@ -35,6 +37,10 @@ class Members:
         return await self.owner.put(
             f"{self.base}/documents/{name}", content=body.encode(), headers={"content-type": media_type}
         )
+
+    def rebuild(self) -> None:
+        """Serve from now on with the house's settings of today."""
+        self.app.state.services = self.house.services()
 
     @property
     def base_id(self) -> str:
@@ -66,6 +72,7 @@ async def members() -> AsyncIterator[Members]:
             assert (await owner.put(f"{base}/members/{user_id}", json={"role": role})).status_code == 201
         yield Members(
             house=house,
+            app=app,
             base=base,
             owner=owner,
             editor=await client("ed"),

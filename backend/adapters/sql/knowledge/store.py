@@ -9,6 +9,7 @@ from backend.adapters.sql.knowledge import rows, tables
 from backend.adapters.sql.knowledge.documents import SqlDocumentStore
 from backend.adapters.sql.knowledge.editions import hold_base
 from backend.adapters.sql.prepared import Parameters, Prepared
+from backend.adapters.sql.restricted.results import forget_results_of
 from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.errors import Conflict
 
@@ -66,7 +67,10 @@ class SqlKnowledgeStore(SqlDocumentStore):
         index = await self._index()
 
         def work(connection: Connection) -> None:
-            # Taking the row first makes writers to the base wait, then find it gone.
+            # Taking the row first makes writers to the base wait, then find it gone. Once it is gone nobody knows
+            # what the results were made of.
+            connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update())
+            forget_results_of(connection, base_id)
             if connection.execute(delete(_base).where(_base.c.id == base_id)).rowcount:
                 index.drop_base(connection, base_id)
 

@@ -1,0 +1,1 @@
+"""The ledger of restricted searches in SQL."""

@@ -1,0 +1,178 @@
+"""The ledger of restricted searches in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from backend.adapters.sql.database import Database
+from backend.adapters.sql.knowledge.tables import chunk, document
+from backend.adapters.sql.prepared import Prepared
+from backend.adapters.sql.restricted import rows, tables
+from backend.adapters.sql.restricted.results import keep_released, remove_results
+from backend.adapters.sql.restricted.usage import count_refusal, hold_usage, is_paused
+from backend.domain.restricted import (
+    Admission,
+    Candidate,
+    ChargedSearch,
+    Ruling,
+    SealedSearch,
+    ServedChunk,
+    Settlement,
+)
+from backend.domain.restricted_budget import RestrictedLimits, admit
+from shared.models.safe_summary import ReleasedSummary
+
+_search = tables.restricted_search
+_served = tables.served_chunk
+_audit = tables.safe_summary_audit
+
+_IS_SEARCH = _search.c.id == bindparam("where_id")
+_ADD_SEARCH = Prepared(insert(_search))
+_ADD_CHARGE = Prepared(insert(tables.restricted_charge))
+_ADD_SERVED = Prepared(insert(_served))
+_ADD_RECORD = Prepared(insert(_audit))
+_FIND_SEARCH = Prepared(select(_search).where(_IS_SEARCH))
+_HOLD_SEARCH = Prepared(select(_search).where(_IS_SEARCH).with_for_update())
+_SET_RULING = Prepared(update(_search).where(_IS_SEARCH))
+_FIND_RELEASED = Prepared(
+    select(tables.released_result.c.released).where(
+        tables.released_result.c.cache_key == bindparam("where_cache_key"),
+    )
+)
+_COUNT_UNASSIGNED = Prepared(
+    select(func.count().label("records")).where(_audit.c.tenant == "", _audit.c.recorded_at > bindparam("since"))
+)
+_SERVED_CHUNKS = (
+    select(chunk.c.knowledge_base_id, chunk.c.id.label("chunk_id"), chunk.c.text, document.c.name, chunk.c.ordinal)
+    .distinct()
+    .join_from(_served, document, _served.c.document_id == document.c.id)
+    .join(
+        chunk,
+        (chunk.c.edition_id == document.c.edition_id)
+        & (chunk.c.ordinal == _served.c.ordinal)
+        & (chunk.c.id == _served.c.chunk_id),
+    )
+    .where(_served.c.conversation_id == bindparam("conversation_id"))
+)
+
+REMOVED_PER_STEP = 100
+"""Searches, or results, that go in one transaction, each with what belongs to it."""
+
+
+class SqlRestrictedLedger:
+    """The `RestrictedLedger` over a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def charge(
+        self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
+    ) -> Admission:
+        """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing."""
+
+        def work(connection: Connection) -> Admission:
+            # Everybody takes bases in one order, so that nobody waits in a circle.
+            usages = [hold_usage(connection, search, base_id) for base_id in sorted(search.base_ids)]
+            admission = admit(usages, candidates, limits, search.searched_at)
+            if admission.refusal is None:
+                _write_charge(connection, search, candidates, admission)
+            return admission
+
+        return await self._database.write(work)
+
+    async def find_search(self, search_id: str) -> ChargedSearch | None:
+        """Return a search that was charged, or None."""
+        row = await self._database.find(_FIND_SEARCH, {"where_id": search_id})
+        return rows.to_search(row) if row is not None else None
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        """Say whether the user is paused in one of the bases."""
+
+        def work(connection: Connection) -> bool:
+            return any(is_paused(connection, base_id, user_id, now) for base_id in base_ids)
+
+        return await self._database.read(work)
+
+    async def find_released(self, cache_key: str) -> ReleasedSummary | None:
+        """Return what was released for an equal search, or None."""
+        row = await self._database.find(_FIND_RELEASED, {"where_cache_key": cache_key})
+        return ReleasedSummary.model_validate_json(row["released"]) if row is not None else None
+
+    async def settle(self, settlement: Settlement) -> Ruling | None:
+        """Write an outcome whole, or return the ruling that the search has already."""
+        record = settlement.record
+
+        def work(connection: Connection) -> Ruling | None:
+            earlier = _rule(connection, record.search_id, settlement.ruling) if record.search_id else None
+            if earlier is not None:
+                return earlier
+            _ADD_RECORD.change(connection, rows.record_parameters(record))
+            if settlement.released is not None and settlement.cache_key is not None:
+                base_ids = [base.id for base in record.bases]
+                keep_released(connection, settlement.cache_key, base_ids, settlement.released, record.recorded_at)
+            if settlement.counts_towards_pause:
+                for base in sorted(record.bases, key=lambda audited: audited.id):
+                    count_refusal(connection, base.id, settlement.user_id, record.recorded_at)
+            return None
+
+        return await self._database.write(work)
+
+    async def count_unassigned(self, since: datetime) -> int:
+        """Count the audit records since then that belong to no tenant."""
+
+        def work(connection: Connection) -> int:
+            return _COUNT_UNASSIGNED.rows(connection, {"since": since})[0]["records"]
+
+        return await self._database.read(work)
+
+    async def served_chunks(self, conversation_id: str) -> tuple[ServedChunk, ...]:
+        """Return the chunks that were sent to secondary models in a conversation."""
+        parameters = {"conversation_id": conversation_id}
+
+        def work(connection: Connection) -> list[ServedChunk]:
+            found = connection.execute(_SERVED_CHUNKS, parameters).mappings().all()
+            ordered = sorted(found, key=lambda row: (row["knowledge_base_id"], row["name"], row["ordinal"]))
+            return [
+                ServedChunk.model_validate({name: row[name] for name in ServedChunk.model_fields}) for row in ordered
+            ]
+
+        return tuple(await self._database.read(work))
+
+    async def remove_old(self, before: datetime) -> None:
+        """Forget searches, with charges and chunks that were sent, and kept results; in short transactions."""
+        old = select(_search.c.id).where(_search.c.searched_at <= before).limit(REMOVED_PER_STEP)
+        searches = delete(_search).where(_search.c.id.in_(old))
+
+        def work(connection: Connection) -> bool:
+            removed = connection.execute(searches).rowcount
+            return removed + remove_results(connection, before, REMOVED_PER_STEP) > 0
+
+        while await self._database.write(work):
+            continue
+
+
+def _write_charge(
+    connection: Connection, search: SealedSearch, candidates: Sequence[Candidate], admission: Admission
+) -> None:
+    _ADD_SEARCH.change(connection, rows.search_parameters(search, admission))
+    owner = {"search_id": search.id, "user_id": search.user_id, "conversation_id": search.conversation_id}
+    charged = {**owner, "charged_at": search.searched_at}
+    _ADD_CHARGE.change(connection, *({**charged, "knowledge_base_id": base_id} for base_id in search.base_ids))
+    admitted = frozenset(admission.chunk_ids)
+    sent = [
+        {**owner, **candidate.model_dump(), "served_at": search.searched_at}
+        for candidate in candidates
+        if candidate.chunk_id in admitted
+    ]
+    if sent:
+        _ADD_SERVED.change(connection, *sent)
+
+
+def _rule(connection: Connection, search_id: str, ruling: Ruling) -> Ruling | None:
+    """Write the ruling on a search, unless it has one: then return that."""
+    row = _HOLD_SEARCH.first(connection, {"where_id": search_id})
+    if row is not None and row["ruling"] is not None:
+        return Ruling.model_validate_json(row["ruling"])
+    _SET_RULING.change(connection, {"where_id": search_id, "ruling": ruling.model_dump_json()})
+    return None

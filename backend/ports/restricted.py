@@ -1,0 +1,80 @@
+"""The ledger of restricted searches: budgets, pauses, kept results, and the audit."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from backend.domain.restricted import (
+    Admission,
+    AuditRecord,
+    Candidate,
+    ChargedSearch,
+    Ruling,
+    SealedSearch,
+    ServedChunk,
+    Settlement,
+)
+from backend.domain.restricted_budget import RestrictedLimits
+from shared.models.safe_summary import ReleasedSummary
+
+
+class RestrictedLedger(Protocol):
+    """What restricted members have used, and what was released to them. Every method raises Unavailable."""
+
+    async def charge(
+        self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
+    ) -> Admission:
+        """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing.
+
+        Exact however many ask at once. What it found counts as sent, as far as it is admitted.
+
+        Raises:
+            PermissionDenied: a base was deleted meanwhile.
+        """
+        ...
+
+    async def find_search(self, search_id: str) -> ChargedSearch | None:
+        """Return a search that was charged within the last 30 days, or None."""
+        ...
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        """Say whether the user is paused in one of the bases."""
+        ...
+
+    async def find_released(self, cache_key: str) -> ReleasedSummary | None:
+        """Return what was released for an equal search, or None."""
+        ...
+
+    async def settle(self, settlement: Settlement) -> Ruling | None:
+        """Write an outcome whole: audit record, ruling, kept result, and the refusal where it counts.
+
+        Return None when it is written. When the search has a ruling already, that is returned and nothing written.
+        """
+        ...
+
+    async def count_unassigned(self, since: datetime) -> int:
+        """Count the audit records since then that belong to no tenant, as those of forged tickets."""
+        ...
+
+    async def served_chunks(self, conversation_id: str) -> tuple[ServedChunk, ...]:
+        """Return the chunks that were sent to secondary models in a conversation within 30 days.
+
+        By base, document and place; each once. What was replaced or deleted since is not there.
+        """
+        ...
+
+    async def remove_old(self, before: datetime) -> None:
+        """Forget searches and kept results from before that instant; audit records stay."""
+        ...
+
+
+class AuditTrail(Protocol):
+    """Reading the audit."""
+
+    async def page(self, tenant: str, *, after: str | None, limit: int, descending: bool) -> tuple[AuditRecord, ...]:
+        """Return up to `limit` records of a tenant and of no tenant by time and id, behind the record `after`.
+
+        Raises:
+            NotFound: `after` names no such record.
+        """
+        ...

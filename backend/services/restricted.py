@@ -1,0 +1,44 @@
+"""The use cases of restricted searches, as one value for the application and the HTTP door."""
+
+from dataclasses import dataclass
+
+from backend.domain.restricted_budget import RestrictedLimits
+from backend.ports.observer import SafeSummaryObserver
+from backend.ports.restricted import AuditTrail, RestrictedLedger
+from backend.services.knowledge import KnowledgePorts
+from backend.services.restricted_audit import RestrictedAudit
+from backend.services.sealed_outcomes import SealedOutcomes
+from backend.services.sealed_search import RestrictedUse, SealedSearches
+from backend.services.ticket_access import TicketAccess
+
+
+@dataclass(frozen=True)
+class RestrictedPorts:
+    """The outside of restricted searches."""
+
+    ledger: RestrictedLedger
+    trail: AuditTrail
+    observer: SafeSummaryObserver
+
+
+@dataclass(frozen=True)
+class RestrictedServices:
+    """Searches and their outcomes are for the sealed room, `trail` is for administrators."""
+
+    searches: SealedSearches
+    outcomes: SealedOutcomes
+    trail: AuditTrail
+
+
+def build_restricted(
+    ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str
+) -> RestrictedServices:
+    """Build the use cases; `secret` keys tickets, canaries, kept results and the names of users in the audit."""
+    access = TicketAccess(knowledge.store, knowledge.clock, secret)
+    audit = RestrictedAudit(ports.ledger, ports.observer, knowledge.clock, secret)
+    use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
+    return RestrictedServices(
+        searches=SealedSearches(access, knowledge.retrieval, use),
+        outcomes=SealedOutcomes(access, use),
+        trail=ports.trail,
+    )

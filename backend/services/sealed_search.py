@@ -1,0 +1,145 @@
+"""Searches of restricted members, for the sealed room: the only way by which their text leaves this service."""
+
+from typing import NamedTuple
+
+from backend.domain.canaries import document_canary
+from backend.domain.evidence import is_weak
+from backend.domain.knowledge import Binding, Hit
+from backend.domain.released_results import result_key
+from backend.domain.restricted import Admission, Candidate, SealedSearch, SearchedBase
+from backend.domain.restricted_budget import RestrictedLimits
+from backend.domain.tickets import Ticket
+from backend.ports.identity import Clock
+from backend.ports.knowledge import Retrieval
+from backend.ports.restricted import RestrictedLedger
+from backend.services.restricted_audit import RestrictedAudit
+from backend.services.ticket_access import TicketAccess
+from shared.ids import IdPrefix, new_id
+from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
+
+MAX_SEALED_CHUNKS = 24
+
+
+class SealedAsk(NamedTuple):
+    """A search: in all bases of the ticket where none is named, whole where they are small enough."""
+
+    query: str
+    base_ids: tuple[str, ...]
+    limit: int
+    whole_below_tokens: int
+    versions: SummaryVersions
+
+
+class SealedChunk(NamedTuple):
+    """A chunk for the secondary model, and the canary of its document."""
+
+    hit: Hit
+    canary: str
+
+
+class SealedAnswer(NamedTuple):
+    """A refusal, or what was released before, or chunks. `whole` says that these are all, in document order."""
+
+    search_id: str
+    refusal: Failure | None = None
+    released: ReleasedSummary | None = None
+    whole: bool = False
+    chunks: tuple[SealedChunk, ...] = ()
+
+
+class RestrictedUse(NamedTuple):
+    """What a restricted search is bounded by and written to; `secret` keys canaries and kept results."""
+
+    ledger: RestrictedLedger
+    audit: RestrictedAudit
+    limits: RestrictedLimits
+    clock: Clock
+    secret: str
+
+
+class SealedSearches:
+    """Searches that are charged; whatever the role, their text is for the sealed room alone."""
+
+    def __init__(self, access: TicketAccess, retrieval: Retrieval, use: RestrictedUse) -> None:
+        self._access = access
+        self._retrieval = retrieval
+        self._use = use
+
+    async def search(self, ticket_text: str, ask: SealedAsk) -> SealedAnswer:
+        """Charge a search and return what may be summarised of it. A refusal or a repeated release is audited.
+
+        An equal search of the same user gets what was released before: nothing is charged, as no model is called,
+        and asking again tells no more.
+
+        Raises:
+            Unauthenticated: the ticket is forged or expired; that is audited.
+            PermissionDenied: a base is not in it, or the user is a member no longer.
+        """
+        ticket = await self._use.audit.verified(self._access, ticket_text)
+        search = self._begin(ticket, await self._access.bindings(ticket, ask.base_ids), ask)
+        if await self._use.ledger.is_paused(search.user_id, search.base_ids, search.searched_at):
+            return await self._refused(search, Failure.PAUSED)
+        released = await self._use.ledger.find_released(search.cache_key)
+        if released is not None:
+            await self._use.audit.release_again(search, released)
+            return SealedAnswer(search.id, released=released)
+        return await self._charged(search, ask)
+
+    async def _charged(self, search: SealedSearch, ask: SealedAsk) -> SealedAnswer:
+        hits, whole = await self._retrieve(search.base_ids, ask)
+        admission = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
+        refusal = admission.refusal or (None if hits else Failure.INSUFFICIENT_EVIDENCE)
+        if refusal is not None:
+            return await self._refused(search, refusal, admission)
+        admitted = frozenset(admission.chunk_ids)
+        chunks = tuple(self._sealed(hit) for hit in hits if hit.chunk.id in admitted)
+        return SealedAnswer(search.id, whole=whole and len(chunks) == len(hits), chunks=chunks)
+
+    async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[Hit, ...], bool]:
+        """Return chunks and whether these are all; what has little to do with the query counts as nothing."""
+        limit = min(ask.limit, MAX_SEALED_CHUNKS)
+        found = await self._retrieval.search(base_ids, ask.query, limit)
+        if is_weak(ask.query, found):
+            return (), False
+        everything = await self._retrieval.everything(base_ids, ask.whole_below_tokens)
+        if everything is not None and len(everything) <= limit:
+            return everything, True
+        return found, False
+
+    async def _refused(self, search: SealedSearch, reason: Failure, admission: Admission | None = None) -> SealedAnswer:
+        await self._use.audit.refuse(search, reason, admission)
+        return SealedAnswer(search.id, refusal=reason)
+
+    def _begin(self, ticket: Ticket, bindings: tuple[Binding, ...], ask: SealedAsk) -> SealedSearch:
+        bases = searched_bases(bindings)
+        user = (ticket.tenant, ticket.user_id)
+        return SealedSearch(
+            id=new_id(IdPrefix.SEALED_SEARCH),
+            tenant=ticket.tenant,
+            user_id=ticket.user_id,
+            conversation_id=ticket.conversation_id,
+            turn_id=ticket.turn_id,
+            searched_at=self._use.clock.now(),
+            bases=bases,
+            versions=ask.versions,
+            cache_key=result_key(self._use.secret, user, bases, ask.versions, ask.query),
+        )
+
+    def _sealed(self, hit: Hit) -> SealedChunk:
+        return SealedChunk(hit, document_canary(self._use.secret, hit.document_id))
+
+
+def searched_bases(bindings: tuple[Binding, ...]) -> tuple[SearchedBase, ...]:
+    """Return the bases as they are now."""
+    return tuple(
+        SearchedBase(id=binding.base.id, version=binding.base.version, role=binding.role) for binding in bindings
+    )
+
+
+def _candidate(hit: Hit) -> Candidate:
+    return Candidate(
+        knowledge_base_id=hit.knowledge_base_id,
+        document_id=hit.document_id,
+        chunk_id=hit.chunk.id,
+        ordinal=hit.chunk.ordinal,
+    )

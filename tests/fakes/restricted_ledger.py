@@ -1,0 +1,150 @@
+"""The ledger of restricted searches in memory."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from backend.domain.restricted import (
+    Admission,
+    AuditRecord,
+    Candidate,
+    ChargedSearch,
+    Refusals,
+    Ruling,
+    SealedSearch,
+    ServedChunk,
+    Settlement,
+)
+from backend.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
+from shared.errors import NotFound, PermissionDenied, Unavailable
+from shared.models.safe_summary import ReleasedSummary
+from tests.fakes.store_knowledge import FakeKnowledge
+
+
+class _Kept(NamedTuple):
+    released: ReleasedSummary
+    base_ids: frozenset[str]
+    released_at: datetime
+
+
+class FakeSafeSummaryObserver:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.decided_records: list[AuditRecord] = []
+
+    def decided(self, record: AuditRecord) -> None:
+        self.decided_records.append(record)
+
+
+class FakeRestrictedLedger:
+    """A `RestrictedLedger` and an `AuditTrail` at once; while `is_away` nothing can be written."""
+
+    def __init__(self, knowledge: FakeKnowledge) -> None:
+        self.is_away = False
+        self.records: list[AuditRecord] = []
+        self._knowledge = knowledge
+        self._searches: dict[str, ChargedSearch] = {}
+        self._served: dict[str, list[Candidate]] = {}
+        self._refusals: dict[tuple[str, str], Refusals] = {}
+        self._kept: dict[str, _Kept] = {}
+
+    async def charge(
+        self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
+    ) -> Admission:
+        self._require_writing()
+        usages = [self._usage(search, base_id) for base_id in sorted(search.base_ids)]
+        admission = admit(usages, candidates, limits, search.searched_at)
+        if admission.refusal is None:
+            self._searches[search.id] = ChargedSearch(search=search, admission=admission, ruling=None)
+            self._served[search.id] = [one for one in candidates if one.chunk_id in admission.chunk_ids]
+        return admission
+
+    async def find_search(self, search_id: str) -> ChargedSearch | None:
+        return self._searches.get(search_id)
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        return any(self._refusals.get((base_id, user_id), Refusals()).is_paused(now) for base_id in base_ids)
+
+    async def find_released(self, cache_key: str) -> ReleasedSummary | None:
+        kept = self._kept.get(cache_key)
+        return kept.released if kept is not None and all(map(self._is_there, kept.base_ids)) else None
+
+    async def settle(self, settlement: Settlement) -> Ruling | None:
+        self._require_writing()
+        record = settlement.record
+        charged = self._searches.get(record.search_id or "")
+        if charged is not None:
+            if charged.ruling is not None:
+                return charged.ruling
+            self._searches[charged.search.id] = charged.model_copy(update={"ruling": settlement.ruling})
+        self.records.append(record)
+        base_ids = frozenset(base.id for base in record.bases)
+        if settlement.released is not None and settlement.cache_key is not None:
+            self._kept[settlement.cache_key] = _Kept(settlement.released, base_ids, record.recorded_at)
+        if settlement.counts_towards_pause:
+            for base_id in filter(self._is_there, base_ids):
+                key = (base_id, settlement.user_id)
+                self._refusals[key] = refused_again(self._refusals.get(key, Refusals()), record.recorded_at)
+        return None
+
+    async def count_unassigned(self, since: datetime) -> int:
+        return sum(record.tenant == "" and record.recorded_at > since for record in self.records)
+
+    async def served_chunks(self, conversation_id: str) -> tuple[ServedChunk, ...]:
+        ids = {
+            one.chunk_id
+            for search_id, served in self._served.items()
+            for one in served
+            if self._searches[search_id].search.conversation_id == conversation_id
+        }
+        everything = await self._knowledge.everything(self._knowledge.base_ids, 2**63) or ()
+        return tuple(
+            ServedChunk(knowledge_base_id=hit.knowledge_base_id, chunk_id=hit.chunk.id, text=hit.chunk.text)
+            for hit in everything
+            if hit.chunk.id in ids
+        )
+
+    async def remove_old(self, before: datetime) -> None:
+        for search_id in [one for one, kept in self._searches.items() if kept.search.searched_at <= before]:
+            del self._searches[search_id], self._served[search_id]
+        self._kept = {key: kept for key, kept in self._kept.items() if kept.released_at > before}
+
+    async def page(self, tenant: str, *, after: str | None, limit: int, descending: bool) -> tuple[AuditRecord, ...]:
+        shown = [record for record in self.records if record.tenant in (tenant, "")]
+        ordered = sorted(shown, key=lambda record: (record.recorded_at, record.id), reverse=descending)
+        ids = [record.id for record in ordered]
+        if after is not None and after not in ids:
+            raise NotFound("No such record.", param="after")
+        start = ids.index(after) + 1 if after is not None else 0
+        return tuple(ordered[start : start + limit])
+
+    def _usage(self, search: SealedSearch, base_id: str) -> BaseUsage:
+        if not self._is_there(base_id):
+            raise PermissionDenied("No such base.", param="knowledge_base_ids")
+        now = search.searched_at
+        mine = [
+            kept.search
+            for kept in self._searches.values()
+            if kept.search.user_id == search.user_id and base_id in kept.search.base_ids
+        ]
+        recent = [one for one in mine if one.searched_at > now - MONTH]
+        today = [one for one in recent if one.searched_at > now - DAY]
+        return BaseUsage(
+            knowledge_base_id=base_id,
+            chunk_count=self._knowledge.chunk_count(base_id),
+            refusals=self._refusals.get((base_id, search.user_id), Refusals()),
+            conversation=sum(one.conversation_id == search.conversation_id for one in recent),
+            day=len(today),
+            month=len(recent),
+            served_today=frozenset(
+                chunk.chunk_id for one in today for chunk in self._served[one.id] if chunk.knowledge_base_id == base_id
+            ),
+        )
+
+    def _is_there(self, base_id: str) -> bool:
+        return base_id in self._knowledge.base_ids
+
+    def _require_writing(self) -> None:
+        if self.is_away:
+            raise Unavailable("The database is not available.")
