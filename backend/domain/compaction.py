@@ -57,49 +57,71 @@ def input_budget_tokens(card: ModelCard) -> int:
     return max(0, window - card.max_output_tokens - window * MARGIN_PERCENT // 100)
 
 
-def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) -> int | None:
+class Cut(Value):
+    """Where a conversation begins from now on; `restates`: what its context messages said is said anew, once."""
+
+    begins_at: int
+    restates: bool
+
+
+def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) -> Cut | None:
     """Return where the conversation is to begin from now on, or None where it may stay as it is.
 
     `sent` is what a request would carry. The cut is where a turn of the user begins, so that no result stands
-    without its call.
+    without its call. Context messages before it stay where they are, at the head of the request, which a provider's
+    cache then still begins with. Where that is shorter by half, or where they are over their bound, they are said anew:
+    with a message of the user only, as nothing is said without one.
 
     Raises:
         ContextTooLong: not even the current message alone fits.
     """
     budget, fixed = input_budget_tokens(card), load.tokens
-    sizes = [message_tokens(entry.message) for entry in sent if entry.message is not None]
-    needed = fixed + load.context_tokens + sum(sizes)
+    context, turns = _sizes(sent)
+    needed = fixed + load.context_tokens + context + sum(size for _, size in turns)
+    is_over_bound = load.current is not None and _context_bytes(sent) > MAX_CONTEXT_BYTES
     if needed * 100 <= budget * TRIGGER_PERCENT:
-        return reset.begins_at if _context_bytes(sent) > MAX_CONTEXT_BYTES else None
-    cuts = _cuts(sent, sizes)
-    if sent and not load.needs_calls:
-        cuts.append((sent[-1].position + 1, 0))
-    needs = [(at, fixed + load.restated_tokens + kept) for at, kept in cuts]
-    least = needs[-1][1] if needs else needed
+        return Cut(begins_at=reset.begins_at, restates=True) if is_over_bound else None
+    is_longer = load.current is not None and context + load.context_tokens > 2 * load.restated_tokens
+    restates = is_over_bound or is_longer
+    said = load.restated_tokens if restates else load.context_tokens + context
+    cuts = _cuts(turns)
+    if turns and not load.needs_calls:
+        cuts.append((turns[-1][0].position + 1, 0))
+    least = fixed + said + cuts[-1][1] if cuts else needed
     if least > budget:
         raise ContextTooLong(
             f"This turn needs about {least} tokens; the model takes {budget} in a request.", param="input"
         )
-    low_enough = (at for at, need in needs if need * 100 <= budget * TARGET_PERCENT)
-    return next(low_enough, cuts[-1][0] if cuts else None)
+    low_enough = (at for at, kept in cuts if (fixed + said + kept) * 100 <= budget * TARGET_PERCENT)
+    begins_at = next(low_enough, cuts[-1][0] if cuts else None)
+    return Cut(begins_at=begins_at, restates=restates) if begins_at is not None else None
 
 
-def _cuts(sent: Sequence[Entry], sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the positions where a turn of the user begins, with the tokens of what is kept there.
+_Sized = tuple[Entry, int]
 
-    Context messages are not kept: behind a cut all that they said is said anew.
-    """
+
+def _sizes(sent: Sequence[Entry]) -> tuple[int, list[_Sized]]:
+    """Return the tokens of the context messages together, and the other entries, each with its own."""
+    context, turns = 0, list[_Sized]()
+    for entry in sent:
+        size = message_tokens(entry.message) if entry.message is not None else 0
+        if entry.kind is EntryKind.DYNAMIC_CONTEXT:
+            context += size
+        else:
+            turns.append((entry, size))
+    return context, turns
+
+
+def _cuts(turns: Sequence[_Sized]) -> list[tuple[int, int]]:
+    """Return the positions where a turn of the user begins, with the tokens from there on."""
     cuts: list[tuple[int, int]] = []
-    kept = sum(size for entry, size in zip(sent, sizes, strict=True) if entry.kind is not EntryKind.DYNAMIC_CONTEXT)
-    has_before = False
-    for _, group in groupby(zip(sent, sizes, strict=True), lambda pair: pair[0].turn_id):
+    kept = sum(size for _, size in turns)
+    for _, group in groupby(turns, lambda sized: sized[0].turn_id):
         turn = list(group)
-        said = [(entry, size) for entry, size in turn if entry.kind is not EntryKind.DYNAMIC_CONTEXT]
-        first = said[0][0] if said else turn[0][0]
-        if first.kind in (EntryKind.USER, EntryKind.NOTICE) and has_before:
-            cuts.append((turn[0][0].position, kept))
-        kept -= sum(size for _, size in said)
-        has_before = True
+        first = turn[0][0]
+        if first.kind in (EntryKind.USER, EntryKind.NOTICE) and first is not turns[0][0]:
+            cuts.append((first.position, kept))
+        kept -= sum(size for _, size in turn)
     return cuts
 
 

@@ -43,10 +43,10 @@ class EpochReason(StrEnum):
 class Reset(Value):
     """What an epoch begins with, all of it, whatever the epoch before had.
 
-    Entries below position `begins_at` are not sent any more, nor context messages below `says_from`: what those said
-    is said anew. Of the turns in `withheld` the words of model and tools are replaced by notices. `access_mode` is
-    that of the bases in scope, `template_version` that of the fixed texts; another mode, or another version, is
-    another epoch.
+    Entries below position `begins_at` are not sent any more; of context messages it is those below `says_from`: what
+    they said is said anew. Of the turns in `withheld` the words of model and tools are replaced by notices.
+    `access_mode` is that of the bases in scope, `template_version` that of the fixed texts; another mode, or another
+    version, is another epoch.
     """
 
     reason: EpochReason
@@ -105,9 +105,8 @@ def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
         _withheld(entry) if entry.turn_id in withheld else entry
         for entry in entries
         if entry.message is not None
-        and entry.position >= begins_at
+        and entry.position >= (says_from if entry.kind is context else begins_at)
         and (entry.turn_id not in void_turns or entry.kind is notice)
-        and (entry.position >= says_from or entry.kind is not context)
     ]
     return tuple(_in_call_order(sent))
 

@@ -51,18 +51,19 @@ def plan_epoch(conversation: Conversation, log: Sequence[Entry], settings: TurnS
 
 
 def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> Epoch:
-    """Leave out the oldest turns where the conversation has outgrown the model's window; say the context anew.
+    """Leave out the oldest turns where the conversation has outgrown the model's window.
 
     Raises:
         ContextTooLong: what may not be left out does not fit.
     """
-    begins_at = compacted(sent_entries(log, epoch.reset), load, card, epoch.reset)
-    if begins_at is None:
+    cut = compacted(sent_entries(log, epoch.reset), load, card, epoch.reset)
+    if cut is None:
         return epoch
-    cut = {"begins_at": begins_at, "says_from": _length(log)}
+    says_from = _length(log) if cut.restates else epoch.reset.says_from
+    changed = {"begins_at": cut.begins_at, "says_from": says_from}
     if epoch.starts:
-        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update=cut)})
-    changes = {"reason": EpochReason.COMPACTION, **cut}
+        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update=changed)})
+    changes = {"reason": EpochReason.COMPACTION, **changed}
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changes), starts=True)
 
 

@@ -10,6 +10,7 @@ from backend.domain.compaction import (
     MAX_CONTEXT_BYTES,
     TARGET_PERCENT,
     TRIGGER_PERCENT,
+    Cut,
     Load,
     compacted,
     input_budget_tokens,
@@ -76,6 +77,10 @@ def sent_after(epoch: Epoch, log: Sequence[Entry]) -> tuple[HistoryMessage, ...]
     return messages_of(sent_entries(log, epoch.reset))
 
 
+def begins_at(cut: Cut | None) -> int | None:
+    return None if cut is None else cut.begins_at
+
+
 def check_pairs(messages: Sequence[HistoryMessage]) -> None:
     """Check that each result stands behind the calls that it answers, with nothing but results between."""
     waiting: set[str] = set()
@@ -89,10 +94,11 @@ def check_pairs(messages: Sequence[HistoryMessage]) -> None:
 
 
 def starts_of_turns(log: Sequence[Entry]) -> set[int]:
-    """Return where turns begin of which something is sent."""
+    """Return where turns begin of which something is sent, their context apart."""
     first: dict[str, int] = {}
     for entry in sent_entries(log, FIRST):
-        first.setdefault(entry.turn_id, entry.position)
+        if entry.kind is not EntryKind.DYNAMIC_CONTEXT:
+            first.setdefault(entry.turn_id, entry.position)
     return set(first.values())
 
 
@@ -153,25 +159,20 @@ def test_cut_after_cut_never_goes_back(made: list[list[Said]], more: str) -> Non
 def test_a_turn_that_began_with_a_notice_may_be_where_the_next_cut_is() -> None:
     """Such a turn began an epoch; were it stuck to the one before, a cut would take more than it must."""
     log = log_of([user("x" * 8_000), answer()], [notice(), context(), user(), answer()])
-    assert compacted(log, LOAD, card(), FIRST) == log[2].position
-
-
-def test_the_cut_takes_the_context_of_its_turn_along() -> None:
-    log = log_of([user("x" * 8_000), answer()], [context(), user(), answer()])
-    assert compacted(log, LOAD, card(), FIRST) == log[2].position
+    assert begins_at(compacted(log, LOAD, card(), FIRST)) == log[2].position
 
 
 def test_at_three_quarters_nothing_moves_and_one_token_more_cuts() -> None:
     room = BUDGET * TRIGGER_PERCENT // 100 - LOAD.tokens
-    for size, begins_at in ((room, None), (room + 1, 1)):
+    for size, place in ((room, None), (room + 1, 1)):
         log = log_of([user("x" * 4 * size)])
-        assert compacted(log, LOAD, card(), FIRST) == begins_at
+        assert begins_at(compacted(log, LOAD, card(), FIRST)) == place
 
 
 def test_where_the_message_alone_is_long_all_before_it_goes() -> None:
     load = LOAD.model_copy(update={"current": "x" * 8_000})
     log = log_of(*[[user("x" * 800), answer()]] * 3)
-    assert compacted(log, load, card(), FIRST) == len(log)
+    assert begins_at(compacted(log, load, card(), FIRST)) == len(log)
     assert compacted((), load, card(), FIRST) is None
 
 
@@ -208,19 +209,31 @@ def test_context_that_is_over_the_bound_when_said_once_is_not_said_anew_every_tu
 def test_given_history_counts() -> None:
     load = LOAD.model_copy(update={"given": (UserMessage(content="x" * 4_000), AssistantMessage(text="y" * 4_000))})
     assert load.tokens == LOAD.tokens + 2_000
-    assert compacted(log_of([user("x" * 800), answer()]), load, card(), FIRST) == 2
+    assert begins_at(compacted(log_of([user("x" * 800), answer()]), load, card(), FIRST)) == 2
 
 
-def test_the_context_of_the_turn_counts_and_behind_a_cut_all_of_it() -> None:
+def test_the_context_of_the_turn_counts() -> None:
     log = log_of(*[[context("c" * 400), user("x" * 2_000), answer("y" * 1_000)]] * 2)
     assert compacted(log, LOAD, card(), FIRST) is None
     said = LOAD.model_copy(update={"context_tokens": 800, "restated_tokens": 900})
-    assert compacted(log, said, card(), FIRST) == len(log)
+    assert begins_at(compacted(log, said, card(), FIRST)) == len(log)
     with pytest.raises(ContextTooLong):
-        compacted(log, said.model_copy(update={"restated_tokens": 3_000}), card(), FIRST)
+        compacted(log, said.model_copy(update={"context_tokens": 3_000, "restated_tokens": 3_000}), card(), FIRST)
 
 
-def test_what_a_cut_conversation_said_of_knowledge_leaves_room() -> None:
-    """Context behind the cut is not kept either, so it does not make the cut deeper."""
-    log = log_of([user("x" * 8_000), answer()], [context("c" * 3_000), user("x" * 400), answer()])
-    assert compacted(log, LOAD, card(), FIRST) == log[2].position
+def test_what_was_said_of_knowledge_stays_at_the_head_unless_to_say_it_anew_is_shorter_by_half() -> None:
+    log = log_of([context("c" * 1_200), user("x" * 8_000), answer()], [user("x" * 400), answer()])
+    for restated_tokens, restates in ((150, False), (149, True)):
+        load = LOAD.model_copy(update={"restated_tokens": restated_tokens})
+        assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=restates)
+        epoch = compact(RUNNING, log, load, card())
+        kinds = [entry.kind for entry in sent_entries(log, epoch.reset)]
+        assert kinds == [*[EntryKind.DYNAMIC_CONTEXT][restates:], EntryKind.USER, EntryKind.ASSISTANT]
+
+
+def test_nothing_is_said_anew_where_no_message_of_the_user_follows() -> None:
+    log = log_of([context("c" * 1_200), user("x" * 8_000), answer()], [user("x" * 400), answer("", "call_1")])
+    load = LOAD.model_copy(update={"current": None, "needs_calls": True})
+    assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=False)
+    deltas = [[context("c" * MAX_CONTEXT_BYTES), user(), answer()] for _ in range(2)]
+    assert compacted(log_of(*deltas), load, card(1_000_000, 1), FIRST) is None
