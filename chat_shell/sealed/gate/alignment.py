@@ -1,0 +1,65 @@
+"""Local alignment of two texts: the score of the stretch in which they are most alike, changed words included."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+MATCH, GAP = 2, 1
+"""+2 a shared word, −1 each place at which one of the two has a word by itself (from the specification)."""
+
+_LONGEST_GAP = 5
+"""Further apart two matches do not add up: the gap costs more than the next two matches bring."""
+
+Positions = Mapping[str, Sequence[int]]
+
+
+def positions_of(words: Iterable[str]) -> Positions:
+    """Return where each word stands."""
+    positions: defaultdict[str, list[int]] = defaultdict(list)
+    for position, word in enumerate(words):
+        positions[word].append(position)
+    return dict(positions)
+
+
+def character_pairs(text: str) -> list[str]:
+    """Return each character with its follower: characters are compared by pairs, since one alone says nothing."""
+    return [first + second for first, second in pairwise(text)]
+
+
+def matches_of_pairs(pairs: Iterable[str], positions: Positions) -> list[set[int]]:
+    """Return for each character the places that it shares with a text together with one of its neighbours.
+
+    `positions` are those of the text's own pairs.
+    """
+    rows: list[set[int]] = []
+    carried: set[int] = set()
+    for pair in pairs:
+        places = positions.get(pair, ())
+        rows.append(carried.union(places))
+        carried = {place + 1 for place in places}
+    rows.append(carried)
+    return rows
+
+
+def best_alignment(matches: Iterable[Collection[int]]) -> int:
+    """Return the best local score of a text, given for each of its words the places where another text has it."""
+    best = 0
+    rows: list[dict[int, int]] = []
+    for places in matches:
+        row = {place: _score(place, rows) for place in places}
+        if row:
+            best = max(best, *row.values())
+        rows.insert(0, row)
+        del rows[_LONGEST_GAP:]
+    return best
+
+
+def _score(place: int, rows: list[dict[int, int]]) -> int:
+    """Return the score of a match, given those of the words before, the nearest word first."""
+    before = 0
+    for distance, row in enumerate(rows):
+        for earlier, score in row.items():
+            apart = place - earlier - 1
+            if 0 <= apart < _LONGEST_GAP:
+                before = max(before, score - GAP * max(apart, distance))
+    return before + MATCH

@@ -1,0 +1,46 @@
+"""Names of persons, places and things in Chinese text, which has no capitals to show them."""
+
+import re
+from collections.abc import Iterator
+
+from chat_shell.sealed.gate.chinese import segment, unknown_runs
+from chat_shell.sealed.gate.folding import STOP_CHARACTERS
+from chat_shell.sealed.gate.word_lists import is_chinese_word
+
+_SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范"
+    "金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤欧阳康易乔赖文樊施洪辛俞章鲁葛柳翟"
+)
+_TITLES = (
+    "总经理|副总|经理|总监|主任|部长|处长|科长|局长|院长|校长|主管|组长|负责人|工程师|教授|博士|先生|女士|老师|同志|总裁|董事长|"
+    "董事|秘书|专员|医生|律师|顾问|会计|助理|管理员"
+)
+_TITLED = re.compile(
+    f"([{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?:{_TITLES})|(?:{_TITLES})(?:为|是|：|:)?([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
+)
+_HAN_STRETCH = re.compile("[\u4e00-\u9fff]+")
+
+
+def chinese_names(folded: str) -> Iterator[str]:
+    """Yield what reads as a name in a folded text."""
+    for match in _TITLED.finditer(folded):
+        yield from _person(match[1] or match[2])
+    for stretch in _HAN_STRETCH.findall(folded):
+        words = segment(stretch)
+        yield from unknown_runs(words)
+        yield from _surnamed(words)
+
+
+def _person(name: str) -> Iterator[str]:
+    for length in range(2, len(name) + 1):
+        part = name[:length]
+        if not is_chinese_word(part) and not STOP_CHARACTERS.intersection(part):
+            yield part
+
+
+def _surnamed(words: list[str]) -> Iterator[str]:
+    """Yield a lone surname with the lone characters after it, where they are too few or too many for a run."""
+    for place, word in enumerate(words[:-1]):
+        given = words[place + 1]
+        if word in _SURNAMES and len(given) == 1 and given not in STOP_CHARACTERS:
+            yield word + given

@@ -1,0 +1,136 @@
+"""Check `decoders`: nothing written in a code, and no text that is mostly no text."""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from chat_shell.sealed.gate.figures import has_figure, has_figure_words
+from chat_shell.sealed.gate.folding import fold, han_only, letters_only
+from chat_shell.sealed.gate.identifiers import Identifiers, names_folded
+from chat_shell.sealed.gate.overlap import Passages, shares_run
+from chat_shell.sealed.gate.word_lists import is_known
+from shared.plain_text.normal_form import spaced_and_cjk, split_words
+
+MAX_UNKNOWN_WORDS = 3
+MAX_UNKNOWN_SHARE = 0.12
+"""Words in no list of English and not the user's: an honest summary has hardly one, text in a code has nothing else."""
+
+MAX_SINGLE_LETTERS = 2
+MAX_WORD_LETTERS = 24
+"""The longest words of the list of English words have as many letters."""
+
+MIN_LETTER_SHARE = 0.75
+"""Letters among the characters that are not blank; Morse code and the like have none."""
+
+_CODED = re.compile(r"[A-Za-z0-9+/_=-]{8,}")
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_ROTATIONS = [
+    str.maketrans(_ALPHABET, _ALPHABET[shift:] + _ALPHABET[:shift]) for shift in range(1, len(_ALPHABET))
+]  # fmt: skip
+_LEET = [str.maketrans("01345789@$!|+(", digits) for digits in ("oieastbgasiltc", "olzastbgasiltc")]
+_PRINTABLE_SHARE = 0.9
+_SHORTEST_DECODED = 4
+_SHORTEST_INITIALS = 5
+_BLANK_OR_APOSTROPHE = re.compile(r"[\s'’]")
+_ELISION = re.compile(r"['’][a-z]{1,2}\b")
+
+
+def is_encoded(text: str, known: Identifiers, passages: Passages, own_words: frozenset[str]) -> bool:
+    """Tell whether a raw text says something of the chunks in a code, or is hardly text."""
+    folded = fold(text)
+    unknown = [word for word in _latin(folded) if not is_known(word) and word not in own_words]
+    return (
+        is_hardly_text(folded, unknown)
+        or any(says_something(decoded, known, passages) for decoded in decodings(text))
+        or any(shares_run(variant, passages) for variant in _rewritten(folded))
+        or any(_is_telling(word, known) for word in _rewritten_words(folded, unknown))
+        or _reads_down(folded, known)
+    )
+
+
+def is_hardly_text(folded: str, unknown: list[str]) -> bool:
+    """Tell whether a text has too many unknown words, single letters, signs or overlong words."""
+    words = _latin(folded)
+    visible = _BLANK_OR_APOSTROPHE.sub("", folded)
+    letters = sum(1 for character in visible if character.isalpha())
+    apart = _latin(_ELISION.sub("", folded))
+    return (
+        len(unknown) > max(MAX_UNKNOWN_WORDS, MAX_UNKNOWN_SHARE * len(words))
+        or sum(1 for word in apart if len(word) == 1 and word not in "ai") > MAX_SINGLE_LETTERS
+        or any(len(word) > MAX_WORD_LETTERS for word in words)
+        or letters < MIN_LETTER_SHARE * len(visible)
+    )
+
+
+def decodings(text: str) -> Iterator[str]:
+    """Yield what a text or one of its words says in base64, base32, base16 or percent-escapes, when it is text."""
+    joined = "".join(text.split())
+    for coded in dict.fromkeys((*_CODED.findall(text), *_CODED.findall(joined))):
+        for decode in (_base64, _base32, _base16):
+            if (decoded := decode(coded)) is not None:
+                yield decoded
+
+
+def says_something(text: str, known: Identifiers, passages: Passages) -> bool:
+    """Tell whether a decoded text holds a figure, a term or a passage."""
+    folded = fold(text)
+    return has_figure(text) or names_folded(folded, known) or shares_run(folded, passages)
+
+
+def _rewritten(folded: str) -> Iterator[str]:
+    yield from (folded.translate(table) for table in _ROTATIONS)
+    yield from (folded.translate(table) for table in _LEET)
+
+
+def _rewritten_words(folded: str, unknown: Iterable[str]) -> Iterator[str]:
+    """Yield other readings of words that are none: turned by each rotation, backwards, and from leet."""
+    for word in unknown:
+        yield from (word.translate(table) for table in _ROTATIONS)
+    yield from (word[::-1] for word in _latin(folded))
+    yield han_only(folded)[::-1]
+    for table in _LEET:
+        yield from (word for word in _latin(folded.translate(table)) if word not in folded)
+
+
+def _is_telling(reading: str, known: Identifiers) -> bool:
+    return len(reading) >= _SHORTEST_DECODED and (names_folded(reading, known) or _is_number_word(reading))
+
+
+def _is_number_word(reading: str) -> bool:
+    return reading.isascii() and has_figure_words(reading)
+
+
+def _reads_down(folded: str, known: Identifiers) -> bool:
+    """Tell whether the initials of the words, or letters that stand alone, spell a term."""
+    words = _latin(folded)
+    initials = "".join(word[0] for word in words)
+    spelled = letters_only(" ".join(word for word in words if len(word) == 1))
+    return any(term in initials or term in spelled for term in known.words if len(term) >= _SHORTEST_INITIALS)
+
+
+def _base64(coded: str) -> str | None:
+    bare = coded.rstrip("=").replace("-", "+").replace("_", "/")
+    return _text(lambda: base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True))
+
+
+def _base32(coded: str) -> str | None:
+    bare = coded.rstrip("=").upper()
+    return _text(lambda: base64.b32decode(bare + "=" * (-len(bare) % 8)))
+
+
+def _base16(coded: str) -> str | None:
+    return _text(lambda: bytes.fromhex(coded))
+
+
+def _text(decode: Callable[[], bytes]) -> str | None:
+    try:
+        decoded = decode().decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
+    shown = sum(1 for character in decoded if character.isprintable())
+    return decoded if len(decoded) >= _SHORTEST_DECODED and shown >= _PRINTABLE_SHARE * len(decoded) else None
+
+
+def _latin(folded: str) -> list[str]:
+    return spaced_and_cjk(split_words(folded))[0]

@@ -1,0 +1,81 @@
+"""Check `structure`: a candidate's points do not follow the order of a document's headings or of one chunk's list."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from chat_shell.sealed.gate.folding import STOP_CHARACTERS, fold, stem
+from chat_shell.sealed.gate.word_lists import STOP_WORDS
+from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, split_words
+
+MIN_FOLLOWED = 3
+"""Two points in the order of a list are chance; three are its outline."""
+
+MIN_SHARED = 0.6
+"""The share of a heading's words that a point must hold to stand for it."""
+
+_LONGEST_LABEL = 12
+_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.{1,300}?)\s*#*$", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^\s*(?:[-*+•]|[\d一二三四五六七八九十]{1,3}[.)、．])\s*(.{1,300})$", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^\s*\|?\s*([^|\n]{1,200})\|.*$", re.MULTILINE)
+_LABEL_END = re.compile(r"[:：.。;；,，]|\s[–—-]\s|\*\*$")
+_POINT_END = re.compile(r"[.;:,。；：，、!?！？]|\band\b|\bthen\b|和|及")
+
+Outline = tuple[frozenset[str], ...]
+"""The words of each heading or list item, in their order."""
+
+
+def outlines_of(text: str) -> list[Outline]:
+    """Return the orders of points that a raw chunk has: its headings, its list items, its table's rows."""
+    found = [
+        outline(_label(match[1]) for match in pattern.finditer(text)) for pattern in (_HEADING, _LIST_ITEM, _TABLE_ROW)
+    ]
+    return [points for points in found if len(points) >= MIN_FOLLOWED]
+
+
+def outline(labels: Iterable[str]) -> Outline:
+    """Return labels as outlines are compared; equal neighbours are one."""
+    points: list[frozenset[str]] = []
+    for label in labels:
+        point = _content(label)
+        if point and point not in points:
+            points.append(point)
+    return tuple(points)
+
+
+def follows_outline(points: Sequence[str], outlines: Iterable[Outline]) -> bool:
+    """Tell whether raw points, in their order, go along one of the outlines for three of its items or more."""
+    contents = [content for point in points if (content := _content(point))]
+    return len(contents) >= MIN_FOLLOWED and any(_followed(contents, points) >= MIN_FOLLOWED for points in outlines)
+
+
+def points_of(text: str) -> list[str]:
+    """Return the clauses of a sentence that lists things."""
+    return [clause for clause in _POINT_END.split(text) if clause.strip()]
+
+
+def _followed(contents: Sequence[frozenset[str]], points: Outline) -> int:
+    """Return the length of the longest row of contents that stand for items in the items' own order."""
+    longest = [0] * len(points)
+    for content in contents:
+        for place in sorted(_stood_for(content, points), reverse=True):
+            longest[place] = max(longest[place], 1 + max(longest[:place], default=0))
+    return max(longest, default=0)
+
+
+def _stood_for(content: frozenset[str], points: Outline) -> list[int]:
+    return [place for place, point in enumerate(points) if len(point & content) >= MIN_SHARED * len(point)]
+
+
+def _label(line: str) -> str:
+    """Return what an item is about: its beginning up to the first sign."""
+    bare = line.strip("*_` ")
+    return _LABEL_END.split(bare, maxsplit=1)[0] or bare
+
+
+def _content(label: str) -> frozenset[str]:
+    spaced, han = spaced_and_cjk(split_words(fold(label)))
+    kept = [character for character in han if is_cjk(character) and character not in STOP_CHARACTERS]
+    pairs = [first + second for first, second in pairwise(kept)]
+    stems = [stem(word) for word in spaced if word not in STOP_WORDS]
+    return frozenset((*stems, *pairs)[:_LONGEST_LABEL])
