@@ -18,8 +18,15 @@ from chat_shell.adapters.models.directory import ConfiguredModels, ModelOptions,
 from chat_shell.adapters.models.entries import ModelConfigurationError, ModelEntry, read_models_file
 from chat_shell.adapters.retrieval.backend import BackendKnowledge
 from chat_shell.adapters.telemetry.observer import LoggingTurnObserver
-from chat_shell.adapters.tools.knowledge import knowledge_tools
+from chat_shell.adapters.telemetry.room import LoggingRoomObserver
+from chat_shell.adapters.tools.knowledge import SafeSummaries, knowledge_tools
 from chat_shell.ports import Clock, ModelDirectory, Tool
+from chat_shell.sealed.backend_wire import HttpSealedBackend
+from chat_shell.sealed.circuit import CanaryCircuit
+from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
+from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
+from chat_shell.sealed.tokens import new_token
+from chat_shell.sealed.verdicts import CLOSED_GATE
 from chat_shell.services.admission import Admission
 from chat_shell.services.model_answer import RetryPolicy
 from chat_shell.services.run_turn import RunTurn, TurnDefaults
@@ -30,6 +37,8 @@ from shared.environment import WrongSetting
 log = structlog.get_logger("chat_shell")
 
 GRPC_GRACE_SECONDS = 5.0
+TOOL_TIMEOUT_SECONDS = 30.0
+TOOL_GRACE_SECONDS = 5.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -39,29 +48,28 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     Raises:
         WrongSetting: the list of models or an address cannot be used.
     """
-    if settings.safe_summary_model:
-        log.warning("CHAT_SHELL_SAFE_SUMMARY_MODEL is set and not used yet: restricted searches are refused")
     async with AsyncExitStack() as stack:
-        models = _models(settings, environ)
+        entries = _model_entries(settings, environ)
+        models = _models(settings, entries)
         stack.push_async_callback(models.close)
         session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
         admission = Admission()
         clock = SystemClock()
-        run = _turn_runner(settings, models, session, clock)
+        room_times = RoomTimes(settings.safe_summary_timeout_seconds)
+        room = _sealed_room(settings, secondary_endpoint(settings, entries), session, room_times)
+        knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
+        run = turn_runner(models, knowledge_tools(knowledge, room), clock, _turn_defaults(settings, room_times))
         turns = Turns(run, models.cards, clock, admission)
         await _serve_doors(settings, turns, admission)
 
 
-def _models(settings: Settings, environ: Mapping[str, str]) -> ConfiguredModels:
+def _models(settings: Settings, entries: tuple[ModelEntry, ...]) -> ConfiguredModels:
     options = ModelOptions(
         idle_timeout_seconds=settings.model_idle_timeout_seconds, log_requests=settings.log_llm_requests
     )
     if settings.log_llm_requests:
         log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
-    try:
-        return configured_models(_model_entries(settings, environ), SystemClock(), options)
-    except ModelConfigurationError as error:
-        raise WrongSetting(f"CHAT_SHELL_MODELS_FILE: {error}") from None
+    return configured_models(entries, SystemClock(), options)
 
 
 def _model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[ModelEntry, ...]:
@@ -73,16 +81,50 @@ def _model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[Mode
     )
     if settings.models_file is None:
         return (single,)
-    listed = read_models_file(settings.models_file, environ)
+    try:
+        listed = read_models_file(settings.models_file, environ)
+    except ModelConfigurationError as error:
+        raise WrongSetting(f"CHAT_SHELL_MODELS_FILE: {error}") from None
     return (single, *listed) if environ.get("CHAT_SHELL_MODEL") else listed
 
 
-def _turn_runner(
-    settings: Settings, models: ConfiguredModels, session: aiohttp.ClientSession, clock: SystemClock
-) -> RunTurn:
-    knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
-    defaults = TurnDefaults(RetryPolicy(jitter=random.random), max_model_calls=settings.max_model_calls)
-    return turn_runner(models, knowledge_tools(knowledge), clock, defaults)
+def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> SecondaryEndpoint:
+    """Return where the secondary model is: what is not set is the main model's, the first of the entries.
+
+    A key belongs to an address: the main model's is never sent to another one.
+    """
+    main = entries[0]
+    address = settings.safe_summary_base_url
+    main_key = main.api_key if address in (None, main.base_url) else None
+    return SecondaryEndpoint(
+        model=settings.safe_summary_model or main.model or main.name,
+        base_url=address or main.base_url,
+        api_key=settings.safe_summary_api_key or main_key,
+    )
+
+
+def _sealed_room(
+    settings: Settings, endpoint: SecondaryEndpoint, session: aiohttp.ClientSession, times: RoomTimes
+) -> SafeSummaries:
+    clock = SystemClock()
+    parts = RoomParts(
+        backend=HttpSealedBackend(session, settings.backend_url, settings.service_token.get_secret_value()),
+        model=ChatCompletionsSecondary(session, endpoint),
+        gate=CLOSED_GATE,
+        circuit=CanaryCircuit(settings.canary_limit, clock.now),
+        now=clock.now,
+        new_token=new_token,
+    )
+    return SealedRoom(parts, times, LoggingRoomObserver(settings.log_llm_requests))
+
+
+def _turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:
+    """Give tools longer than a safe summary may take: it ends by itself, and is recorded."""
+    return TurnDefaults(
+        RetryPolicy(jitter=random.random),
+        max_model_calls=settings.max_model_calls,
+        tool_timeout_seconds=max(TOOL_TIMEOUT_SECONDS, room_times.longest_seconds + TOOL_GRACE_SECONDS),
+    )
 
 
 def turn_runner(models: ModelDirectory, tools: Sequence[Tool], clock: Clock, defaults: TurnDefaults) -> RunTurn:

@@ -18,10 +18,13 @@ class LogEvent(StrEnum):
     PROMPT_DRIFT = "Prompt drift"
     TOOL_CALLED = "Tool called"
     KNOWLEDGE_SEARCHED = "Knowledge searched"
+    SAFE_SUMMARY_STARTED = "Starting safe summary"
     SAFE_SUMMARY_COMPLETED = "Safe summary completed"
+    PERSIST_HTTP_REQUEST = "Persist HTTP request"
+    PERSIST_HTTP_RESPONSE = "Persist HTTP response"
 
 
-QUIET_LIBRARIES = ("uvicorn", "uvicorn.access", "uvicorn.error", "alembic", "aiosqlite", "asyncio", "grpc")
+QUIET_LIBRARIES = ("uvicorn", "uvicorn.access", "uvicorn.error", "alembic", "aiosqlite", "asyncio", "grpc", "aiohttp")
 
 
 def configure_logging(level: int = logging.INFO) -> None:

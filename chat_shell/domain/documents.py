@@ -39,19 +39,24 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNumbers:
-    """The numbers given so far in a conversation and what each stands for."""
+    """The numbers given so far in a conversation and what each stands for; no new one is below `highest`."""
 
     documents: Mapping[int, CitedDocument] = field(default_factory=dict[int, CitedDocument])
+    highest: int = 0
 
     def number(self, found: Sequence[FoundDocument]) -> tuple[Numbered, "DocumentNumbers"]:
         """Number documents onward from the highest number so far."""
-        first = max(self.documents, default=0) + 1
+        first = max(self.highest, *self.documents, 0) + 1
         numbered = tuple(enumerate(found, start=first))
         known = {number: CitedDocument(file_id=one.file_id, filename=one.title) for number, one in numbered}
         return (
             Numbered(render_documents(numbered), tuple(_result(number, one) for number, one in numbered)),
-            DocumentNumbers({**self.documents, **known}),
+            DocumentNumbers({**self.documents, **known}, self.highest),
         )
+
+    def without_documents(self) -> "DocumentNumbers":
+        """Return numbers that go on from these, of which none given so far can be cited."""
+        return DocumentNumbers(highest=max(self.highest, *self.documents, 0))
 
 
 def render_documents(numbered: Iterable[tuple[int, FoundDocument]]) -> str:

@@ -61,6 +61,11 @@ class _Turn:
     knowledge_calls_left: int
     underway: AnswerUnderway | None = None
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no bound base is restricted."""
+        return self.request.knowledge.access_mode is AccessMode.FULL
+
 
 class RunTurn:
     """Runs turns; one instance serves all of them at once."""
@@ -111,7 +116,7 @@ class RunTurn:
                 max_model_calls=request.limits.max_model_calls or self._defaults.max_model_calls,
                 demands_function=_demands_function(request),
             ),
-            numbers=numbers_in(prompt) if full else DocumentNumbers(),
+            numbers=numbers_in(prompt) if full else numbers_in(prompt).without_documents(),
             knowledge_calls_left=request.limits.max_knowledge_calls,
         )
 
@@ -172,7 +177,7 @@ class RunTurn:
         answers = await self._toolbox.run(calls, turn.context)
         ended = finish_round(calls, answers, turn.numbers, allowance)
         for event in ended.searches:
-            yield event
+            yield event if turn.is_full else event.model_copy(update={"results": ()})
         for call in step.client:
             yield FunctionCallRequested(call_id=call.call_id, name=call.name, arguments=call.arguments)
         turn.numbers = ended.numbers

@@ -93,6 +93,17 @@ CANNOT_ANSWER = (
 )
 """The one text of a restricted search that brings nothing, whatever the cause."""
 
+RELEASED_NOTE = (
+    "This is a summary made from a restricted knowledge base, and all that it gives on this query. It holds no passages: "
+    "there is nothing to cite and nothing to quote, and names or figures must not be added to it."
+)
+"""Stands below each summary of a restricted search."""
+
+SEARCH_SEPARATELY = (
+    "Not searched by this call, because it names a restricted knowledge base too; search these separately: "
+)
+"""Stands before the ids of the other knowledge bases that a restricted search names."""
+
 NO_KNOWLEDGE_BASE = "No knowledge base is in scope in this conversation."
 NOTHING_FOUND = "No passage fits this query. A different query may find more."
 NO_DOCUMENTS = "The knowledge bases in scope hold no documents."

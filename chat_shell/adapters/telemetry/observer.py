@@ -5,8 +5,7 @@ from prometheus_client import Counter, Gauge
 
 from chat_shell.ports import ToolAnswer
 from shared.models.events import Usage
-from shared.models.execution import AccessMode, ExecutionRequest
-from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
+from shared.models.execution import ExecutionRequest
 from shared.telemetry import LogEvent, bind_ids
 
 log = structlog.get_logger("chat_shell.turn")
@@ -43,14 +42,6 @@ class LoggingTurnObserver:
     def tool_answered(self, request: ExecutionRequest, tool: str, answer: ToolAnswer) -> None:
         """Log which tool ran and how much it brought, never what."""
         log.info(LogEvent.TOOL_CALLED, tool=tool, failed=answer.failed, documents=len(answer.documents))
-        if tool == KNOWLEDGE_BASE_SEARCH and request.knowledge.access_mode is not AccessMode.FULL:
-            log.info(
-                LogEvent.SAFE_SUMMARY_COMPLETED,
-                decision="refuse",
-                reason="model_unavailable",
-                gate_codes=[],
-                preview="",
-            )
 
     def tool_failed(self, request: ExecutionRequest, tool: str, error: BaseException) -> None:
         """Log a defect with its traceback."""

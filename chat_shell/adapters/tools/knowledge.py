@@ -1,13 +1,17 @@
-"""The three knowledge tools: search, list, read, all through the backend with the turn's ticket."""
+"""The three knowledge tools: search, list, read, all through the backend with the turn's ticket.
+
+Of restricted bases this module sees what the sealed room has released, and nothing else.
+"""
 
 import json
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from chat_shell.adapters.tools.arguments import checked
 from chat_shell.domain.documents import FoundDocument
 from chat_shell.domain.tool_calls import ArgumentsRejected
+from chat_shell.domain.user_words import last_user_message, user_words
 from chat_shell.ports import (
     Knowledge,
     KnowledgeChunk,
@@ -17,6 +21,8 @@ from chat_shell.ports import (
     ToolAnswer,
     ToolContext,
 )
+from chat_shell.sealed.outcome import SealedAsk
+from chat_shell.sealed.released import Released
 from shared.models.events import ModelCard
 from shared.models.execution import AccessMode, JsonObject
 from shared.prompts import knowledge_base as texts
@@ -51,26 +57,48 @@ class _ReadArguments(BaseModel):
     offset: Annotated[int, Field(ge=0)] = 0
 
 
+class SafeSummaries(Protocol):
+    """The sealed room, as the search sees it."""
+
+    async def summarise(self, ask: SealedAsk) -> Released | None:
+        """Return a summary that may be shown, or None, whatever the cause."""
+        ...
+
+
 class KnowledgeBaseSearch:
-    """Finds passages; a restricted turn gets one constant text, and nobody is asked."""
+    """Finds passages; restricted bases answer with a released summary, or with one constant text."""
 
     definition = definitions.SEARCH
     accepts_restricted = definitions.is_in_restricted_turns(definition)
 
-    def __init__(self, knowledge: Knowledge):
+    def __init__(self, knowledge: Knowledge, summaries: SafeSummaries):
         self._knowledge = knowledge
+        self._summaries = summaries
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
-        """Search the bound bases, or the named ones among them."""
-        if context.request.knowledge.access_mode is not AccessMode.FULL:
-            return ToolAnswer(text=texts.CANNOT_ANSWER)
+        """Search the bound bases, or the named ones among them; the restricted ones first, and then alone."""
         wanted = checked(_SearchArguments, arguments)
         base_ids = _bases_in_scope(wanted.knowledge_base_ids, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
+        restricted = _restricted_bases(context)
+        sealed_ids = tuple(base_id for base_id in base_ids if base_id in restricted)
+        if sealed_ids:
+            separate_ids = tuple(base_id for base_id in base_ids if base_id not in restricted)
+            return await self._summarise(_ask(wanted.query, sealed_ids, context), separate_ids)
+        return await self._search(wanted.query, base_ids, context)
+
+    async def _summarise(self, ask: SealedAsk, separate_ids: tuple[str, ...]) -> ToolAnswer:
+        released = await self._summaries.summarise(ask)
+        shown = [texts.CANNOT_ANSWER] if released is None else [released.as_json(), texts.RELEASED_NOTE]
+        if separate_ids:
+            shown.append(texts.SEARCH_SEPARATELY + ", ".join(separate_ids))
+        return ToolAnswer(text="\n\n".join(shown))
+
+    async def _search(self, query: str, base_ids: tuple[str, ...], context: ToolContext) -> ToolAnswer:
         answer = await self._knowledge.search(
             context.claim,
-            wanted.query,
+            query,
             base_ids,
             limit=SEARCH_CHUNKS,
             whole_below_tokens=context.card.context_window_tokens // WHOLE_BASE_WINDOW_SHARE,
@@ -129,12 +157,12 @@ class KnowledgeBaseReadDocument:
         return ToolAnswer(documents=(_document_of_page(page),))
 
 
-def knowledge_tools(knowledge: Knowledge) -> tuple[Tool, ...]:
-    """Make the knowledge tools, sorted by name."""
+def knowledge_tools(knowledge: Knowledge, summaries: SafeSummaries) -> tuple[Tool, ...]:
+    """Make the knowledge tools, sorted by name; restricted bases are searched through `summaries`."""
     return (
         KnowledgeBaseListDocuments(knowledge),
         KnowledgeBaseReadDocument(knowledge),
-        KnowledgeBaseSearch(knowledge),
+        KnowledgeBaseSearch(knowledge, summaries),
     )
 
 
@@ -146,6 +174,28 @@ def _bases_in_scope(wanted: _BaseIds, context: ToolContext) -> tuple[str, ...]:
     if not set(wanted) <= set(bound):
         raise ArgumentsRejected(texts.BASE_NOT_IN_SCOPE)
     return tuple(base_id for base_id in bound if base_id in wanted)
+
+
+def _restricted_bases(context: ToolContext) -> frozenset[str]:
+    """Return the bound bases that only summaries may be had of; all, where the turn is restricted and none says so."""
+    knowledge = context.request.knowledge
+    marked = frozenset(base.id for base in knowledge.bases if base.access_mode is not AccessMode.FULL)
+    if marked or knowledge.access_mode is AccessMode.FULL:
+        return marked
+    return frozenset(base.id for base in knowledge.bases)
+
+
+def _ask(query: str, base_ids: tuple[str, ...], context: ToolContext) -> SealedAsk:
+    request = context.request
+    return SealedAsk(
+        ticket=request.knowledge.ticket,
+        request_id=request.request_id,
+        query=query,
+        last_message=last_user_message(request),
+        user_words=user_words(request),
+        knowledge_base_ids=base_ids,
+        deadline=request.deadline,
+    )
 
 
 def _named(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[KnowledgeDocument, ...]:

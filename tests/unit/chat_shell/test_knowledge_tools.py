@@ -5,12 +5,13 @@ import json
 import pytest
 
 from shared.models.events import CitationAdded, SearchFinished, SearchResult
-from shared.models.execution import AccessMode, TurnLimits
-from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
+from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
+from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
+from tests.fakes.safe_summaries import ScriptedSummaries, released
 from tests.unit.chat_shell.turns import FunctionTool, Stage, only, results
 
 SEARCH = texts.KNOWLEDGE_BASE_SEARCH
@@ -118,7 +119,7 @@ async def test_without_bound_bases_the_tools_are_offered_and_say_so(tool_call: o
 # Restricted
 
 
-async def test_a_restricted_turn_offers_the_search_alone_and_asks_nobody():
+async def test_a_restricted_turn_offers_the_search_alone_and_asks_the_sealed_room_only():
     script = calls(ONE_SEARCH, call(LIST), call(READ, "{}"), call("clock"), call(SEARCH, "{}"))
     stage = Stage(ScriptedModel(script, says("Sorry [1]")), shelf(), [FunctionTool("clock")])
     events = await stage.run(
@@ -132,6 +133,8 @@ async def test_a_restricted_turn_offers_the_search_alone_and_asks_nobody():
     unknown = f"{texts.TOOL_UNKNOWN}{SEARCH}, theirs"
     assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER, unknown, unknown, unknown, texts.CANNOT_ANSWER]
     assert stage.shelf.searches == []
+    (asked,) = stage.summaries.asked
+    assert (asked.ticket, asked.query, asked.knowledge_base_ids) == ("ticket_1", "leave", ("kb_a",))
     assert only(SearchFinished, events) == [SearchFinished(call_id="c", failed=False, results=())]
 
 
@@ -153,6 +156,75 @@ async def test_a_backend_that_says_restricted_is_believed():
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
     assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER]
     assert [hit for event in only(SearchFinished, events) for hit in event.results] == list[SearchResult]()
+
+
+def mixed() -> Knowledge:
+    modes = {"kb_a": AccessMode.RESTRICTED, "kb_b": AccessMode.FULL}
+    bases = tuple(KnowledgeBaseRef(id=base_id, name=base_id, access_mode=mode) for base_id, mode in modes.items())
+    return Knowledge(bases=bases, access_mode=AccessMode.RESTRICTED, ticket="ticket_1")
+
+
+async def test_a_released_summary_is_json_with_a_note_that_there_is_nothing_to_cite():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well [1]")), shelf(), summaries=ScriptedSummaries(released()))
+    events = await stage.run(execution_request(knowledge=knowledge("kb_a", mode=AccessMode.RESTRICTED)))
+    text = results(stage.model.calls[1])[0]
+    assert text == f"{released().as_json()}\n\n{texts.RELEASED_NOTE}"
+    assert only(CitationAdded, events) == []
+
+
+async def test_a_search_of_both_kinds_answers_for_the_restricted_ones_and_names_the_others():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf(), summaries=ScriptedSummaries(released()))
+    await stage.run(execution_request(knowledge=mixed()))
+    text = results(stage.model.calls[1])[0]
+    assert text.endswith(f"{texts.RELEASED_NOTE}\n\n{texts.SEARCH_SEPARATELY}kb_b")
+    assert [asked.knowledge_base_ids for asked in stage.summaries.asked] == [("kb_a",)]
+    assert stage.shelf.searches == []
+
+
+async def test_of_both_kinds_the_others_are_named_also_when_nothing_is_released():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    await stage.run(execution_request(knowledge=mixed()))
+    assert results(stage.model.calls[1]) == [f"{texts.CANNOT_ANSWER}\n\n{texts.SEARCH_SEPARATELY}kb_b"]
+
+
+async def test_a_full_base_is_searched_as_ever_in_a_restricted_turn_and_its_hits_are_told_nobody():
+    named = call(SEARCH, '{"query": "leave", "knowledge_base_ids": ["kb_b"]}', "c")
+    stage = Stage(ScriptedModel(calls(named), says("None [1].")), shelf())
+    events = await stage.run(execution_request(knowledge=mixed()))
+    assert json.loads(results(stage.model.calls[1])[0])["documents"][0]["content"] == "None."
+    assert stage.summaries.asked == []
+    assert [event.results for event in only(SearchFinished, events)] == [()]
+    assert len(only(CitationAdded, events)) == 1
+
+
+async def test_numbers_go_on_from_earlier_ones_in_a_restricted_turn():
+    full = Stage(ScriptedModel(calls(ONE_SEARCH), says("Done")), shelf())
+    await full.run(execution_request(knowledge=knowledge("kb_a")))
+    history = tuple(one for one in full.model.calls[1].messages if isinstance(one, AssistantMessage | ToolMessage))
+    named = call(SEARCH, '{"query": "leave", "knowledge_base_ids": ["kb_b"]}', "d")
+    stage = Stage(ScriptedModel(calls(named), says("None [3], as in [1].")), shelf())
+    events = await stage.run(execution_request(knowledge=mixed(), history=history))
+    assert json.loads(results(stage.model.calls[1])[-1])["documents"][0]["document"] == 3
+    assert [event.file_id for event in only(CitationAdded, events)] == ["doc_kb_b_leave.md"]
+
+
+async def test_a_restricted_turn_whose_bases_say_nothing_of_it_is_restricted_in_all():
+    bases = tuple(one.model_copy(update={"access_mode": AccessMode.FULL}) for one in mixed().bases)
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    await stage.run(execution_request(knowledge=mixed().model_copy(update={"bases": bases})))
+    assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER]
+    assert stage.shelf.searches == []
+
+
+async def test_the_room_is_told_what_the_user_said_and_nothing_that_others_said():
+    history = (UserMessage(content="Who are we?"), AssistantMessage(text="A secret."))
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    prompt = (TextPart(text="What is weak"), TextPart(text="in it?"))
+    restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED)
+    await stage.run(execution_request(knowledge=restricted, history=history, prompt=prompt))
+    (asked,) = stage.summaries.asked
+    assert asked.last_message == "What is weak\nin it?"
+    assert asked.user_words == "Who are we?\nWhat is weak\nin it?"
 
 
 # Limits

@@ -16,9 +16,10 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
+from tests.fakes.safe_summaries import ScriptedSummaries
 from tests.unit.chat_shell.turns import FunctionTool
 
-OURS = knowledge_tools(KnowledgeShelf())
+OURS = knowledge_tools(KnowledgeShelf(), ScriptedSummaries())
 
 
 def function(name: str) -> ToolDefinition:
@@ -61,7 +62,7 @@ def test_a_further_tool_of_ours_is_offered_in_its_place():
 
 def test_a_name_given_twice_is_refused():
     with pytest.raises(ValueError, match="two tools have the name knowledge_base_search"):
-        toolbox(*OURS, KnowledgeBaseSearch(KnowledgeShelf()))
+        toolbox(*OURS, KnowledgeBaseSearch(KnowledgeShelf(), ScriptedSummaries()))
 
 
 def test_a_missing_knowledge_tool_is_refused():

@@ -16,6 +16,7 @@ from shared.models.messages import ToolMessage
 from tests.fakes.clock import FakeClock
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
+from tests.fakes.safe_summaries import ScriptedSummaries
 
 Event = TypeVar("Event")
 
@@ -64,11 +65,12 @@ class Stage:
     clock: FakeClock = field(default_factory=FakeClock)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     slept: list[float] = field(default_factory=list[float])
+    summaries: ScriptedSummaries = field(default_factory=ScriptedSummaries)
 
     def service(self) -> RunTurn:
         return RunTurn(
             OneModelDirectory(self.model, window_tokens=self.window_tokens),
-            (*knowledge_tools(self.shelf), *self.tools),
+            (*knowledge_tools(self.shelf, self.summaries), *self.tools),
             self.clock,
             self.observer,
             TurnDefaults(

@@ -1,0 +1,28 @@
+"""What the user himself has written: the one text that a summary may repeat."""
+
+from shared.models.execution import ExecutionRequest
+from shared.models.messages import Content, TextPart, UserMessage
+
+MAX_CHARACTERS = 20_000
+"""The newest so many count."""
+
+
+def user_words(request: ExecutionRequest) -> str:
+    """Return the text of all user messages of a turn, the current one last."""
+    return "\n".join(_texts(request))[-MAX_CHARACTERS:]
+
+
+def last_user_message(request: ExecutionRequest) -> str:
+    """Return the text of the message that the turn answers, also where it continues from tool results."""
+    return next(reversed(_texts(request)), "")
+
+
+def _texts(request: ExecutionRequest) -> list[str]:
+    said = [message.content for message in request.history if isinstance(message, UserMessage)]
+    return [_text(content) for content in (*said, request.prompt) if content is not None]
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))

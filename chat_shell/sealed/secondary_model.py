@@ -1,0 +1,97 @@
+"""The secondary model, called through an OpenAI-compatible API; the operator chooses it and nobody else."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import aiohttp
+import orjson
+from pydantic import SecretStr
+
+from chat_shell.sealed.reading import read_at_most
+from chat_shell.sealed.summary_prompt import Messages
+from shared.models.safe_summary import Failure
+
+MAX_REPLY_BYTES = 8_192
+"""The fail-closed table's bound on a reply; the largest that fits the form has some 6,300 bytes, all of it Chinese."""
+
+MAX_BODY_BYTES = 131_072
+"""Of the whole answer: a reply's Chinese may come as escapes of 6 bytes, and reasoning models send their thoughts."""
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+ATTEMPTS = 2
+
+
+class SecondaryModel(Protocol):
+    """Answers a prompt with the bytes of its reply; `name` is its name at its provider."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that audit and cache know it by."""
+        ...
+
+    async def reply(self, messages: Messages) -> bytes | Failure:
+        """Ask once; returns what it said, or why there is nothing. The caller sets the time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SecondaryEndpoint:
+    """Where the operator's secondary model is; `base_url` ends before `/chat/completions`."""
+
+    model: str
+    base_url: str
+    api_key: SecretStr | None
+
+
+class ChatCompletionsSecondary:
+    """Asks without streaming; the session is the caller's to close. One retry when the connection fails."""
+
+    def __init__(self, session: aiohttp.ClientSession, endpoint: SecondaryEndpoint):
+        self._session = session
+        self._model = endpoint.model
+        self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
+        self._headers = _headers(endpoint.api_key)
+
+    @property
+    def name(self) -> str:
+        """Return the name at the provider."""
+        return self._model
+
+    async def reply(self, messages: Messages) -> bytes | Failure:
+        """Ask once; see the protocol."""
+        body = orjson.dumps({"model": self._model, "messages": messages, "stream": False})
+        answer: bytes | Failure = Failure.MODEL_UNAVAILABLE
+        for _ in range(ATTEMPTS):
+            try:
+                answer = await self._post(body)
+            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError):
+                continue
+            break
+        return answer if isinstance(answer, Failure) else _reply_in(answer)
+
+    async def _post(self, body: bytes) -> bytes | Failure:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS)
+        async with self._session.post(
+            self._url, data=body, headers=self._headers, timeout=timeout, allow_redirects=False
+        ) as response:
+            if response.status != 200:
+                return Failure.MODEL_UNAVAILABLE
+            received = await read_at_most(response, MAX_BODY_BYTES)
+        return Failure.INVALID_OUTPUT if received is None else received
+
+
+def _headers(api_key: SecretStr | None) -> dict[str, str]:
+    headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "ballast"}
+    return headers | {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else headers
+
+
+def _reply_in(body: bytes) -> bytes | Failure:
+    try:
+        answer: Any = orjson.loads(body)
+        said = answer["choices"][0]["message"]["content"]
+    except (ValueError, LookupError, TypeError):
+        return Failure.INVALID_OUTPUT
+    if not isinstance(said, str):
+        return Failure.INVALID_OUTPUT
+    reply = said.encode()
+    return reply if len(reply) <= MAX_REPLY_BYTES else Failure.INVALID_OUTPUT
