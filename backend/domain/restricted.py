@@ -95,14 +95,6 @@ class ChargedSearch(Value):
     ruling: Ruling | None
 
 
-class ServedChunk(Value):
-    """A chunk that was sent to the secondary model for a user, as it reads today."""
-
-    knowledge_base_id: str
-    chunk_id: str
-    text: str
-
-
 class AuditedBase(Value):
     """A base that a restricted search was about."""
 

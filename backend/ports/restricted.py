@@ -11,7 +11,6 @@ from backend.domain.restricted import (
     ChargedSearch,
     Ruling,
     SealedSearch,
-    ServedChunk,
     Settlement,
 )
 from backend.domain.restricted_budget import RestrictedLimits
@@ -56,10 +55,11 @@ class RestrictedLedger(Protocol):
         """Count the audit records since then that belong to no tenant, as those of forged tickets."""
         ...
 
-    async def served_chunks(self, conversation_id: str) -> tuple[ServedChunk, ...]:
-        """Return the chunks that were sent to secondary models in a conversation within 30 days.
+    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
+        """Return the chunks that were sent to secondary models in a conversation within 30 days, each once.
 
-        By base, document and place; each once. What was replaced or deleted since is not there.
+        Each with its document's name and its headings, as they read today: by base, name and place. What was
+        replaced or deleted since is not there.
         """
         ...
 

@@ -12,7 +12,6 @@ from backend.domain.restricted import (
     Refusals,
     Ruling,
     SealedSearch,
-    ServedChunk,
     Settlement,
 )
 from backend.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
@@ -91,7 +90,7 @@ class FakeRestrictedLedger:
     async def count_unassigned(self, since: datetime) -> int:
         return sum(record.tenant == "" and record.recorded_at > since for record in self.records)
 
-    async def served_chunks(self, conversation_id: str) -> tuple[ServedChunk, ...]:
+    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
         ids = {
             one.chunk_id
             for search_id, served in self._served.items()
@@ -100,7 +99,7 @@ class FakeRestrictedLedger:
         }
         everything = await self._knowledge.everything(self._knowledge.base_ids, 2**63) or ()
         return tuple(
-            ServedChunk(knowledge_base_id=hit.knowledge_base_id, chunk_id=hit.chunk.id, text=hit.chunk.text)
+            "\n".join((hit.document_name, *hit.chunk.heading_path, hit.chunk.text))
             for hit in everything
             if hit.chunk.id in ids
         )

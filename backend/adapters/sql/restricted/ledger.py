@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import orjson
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge.tables import chunk, document
-from backend.adapters.sql.prepared import Prepared
+from backend.adapters.sql.prepared import Prepared, Row
 from backend.adapters.sql.restricted import rows, tables
 from backend.adapters.sql.restricted.results import keep_released, remove_results
 from backend.adapters.sql.restricted.usage import count_refusal, hold_usage, is_paused
@@ -17,20 +18,19 @@ from backend.domain.restricted import (
     ChargedSearch,
     Ruling,
     SealedSearch,
-    ServedChunk,
     Settlement,
 )
 from backend.domain.restricted_budget import RestrictedLimits, admit
 from shared.models.safe_summary import ReleasedSummary
 
 _search = tables.restricted_search
-_served = tables.served_chunk
+_served_chunk = tables.served_chunk
 _audit = tables.safe_summary_audit
 
 _IS_SEARCH = _search.c.id == bindparam("where_id")
 _ADD_SEARCH = Prepared(insert(_search))
 _ADD_CHARGE = Prepared(insert(tables.restricted_charge))
-_ADD_SERVED = Prepared(insert(_served))
+_ADD_SERVED = Prepared(insert(_served_chunk))
 _ADD_RECORD = Prepared(insert(_audit))
 _FIND_SEARCH = Prepared(select(_search).where(_IS_SEARCH))
 _HOLD_SEARCH = Prepared(select(_search).where(_IS_SEARCH).with_for_update())
@@ -43,17 +43,23 @@ _FIND_RELEASED = Prepared(
 _COUNT_UNASSIGNED = Prepared(
     select(func.count().label("records")).where(_audit.c.tenant == "", _audit.c.recorded_at > bindparam("since"))
 )
-_SERVED_CHUNKS = (
-    select(chunk.c.knowledge_base_id, chunk.c.id.label("chunk_id"), chunk.c.text, document.c.name, chunk.c.ordinal)
-    .distinct()
-    .join_from(_served, document, _served.c.document_id == document.c.id)
+_SERVED = Prepared(
+    select(
+        chunk.c.id.label("chunk_id"),
+        chunk.c.knowledge_base_id,
+        document.c.name,
+        chunk.c.ordinal,
+        chunk.c.heading_path,
+        chunk.c.text,
+    )
+    .join_from(_served_chunk, document, _served_chunk.c.document_id == document.c.id)
     .join(
         chunk,
         (chunk.c.edition_id == document.c.edition_id)
-        & (chunk.c.ordinal == _served.c.ordinal)
-        & (chunk.c.id == _served.c.chunk_id),
+        & (chunk.c.ordinal == _served_chunk.c.ordinal)
+        & (chunk.c.id == _served_chunk.c.chunk_id),
     )
-    .where(_served.c.conversation_id == bindparam("conversation_id"))
+    .where(_served_chunk.c.conversation_id == bindparam("conversation_id"))
 )
 
 REMOVED_PER_STEP = 100
@@ -126,18 +132,15 @@ class SqlRestrictedLedger:
 
         return await self._database.read(work)
 
-    async def served_chunks(self, conversation_id: str) -> tuple[ServedChunk, ...]:
-        """Return the chunks that were sent to secondary models in a conversation."""
-        parameters = {"conversation_id": conversation_id}
+    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
+        """Return the chunks that were sent to secondary models in a conversation, with names and headings."""
 
-        def work(connection: Connection) -> list[ServedChunk]:
-            found = connection.execute(_SERVED_CHUNKS, parameters).mappings().all()
-            ordered = sorted(found, key=lambda row: (row["knowledge_base_id"], row["name"], row["ordinal"]))
-            return [
-                ServedChunk.model_validate({name: row[name] for name in ServedChunk.model_fields}) for row in ordered
-            ]
+        def work(connection: Connection) -> list[Row]:
+            return list(_SERVED.rows(connection, {"conversation_id": conversation_id}))
 
-        return tuple(await self._database.read(work))
+        found = {row["chunk_id"]: row for row in await self._database.read(work)}
+        ordered = sorted(found.values(), key=lambda row: (row["knowledge_base_id"], row["name"], row["ordinal"]))
+        return tuple("\n".join((row["name"], *orjson.loads(row["heading_path"]), row["text"])) for row in ordered)
 
     async def remove_old(self, before: datetime) -> None:
         """Forget searches, with charges and chunks that were sent, and kept results; in short transactions."""

@@ -1,0 +1,325 @@
+"""One contract for every `RestrictedLedger` and `AuditTrail`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from backend.adapters.sql.database import open_database
+from backend.domain.restricted import Admission
+from shared.errors import NotFound, PermissionDenied
+from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
+from tests.contract.knowledge_cases import T0, make_base, put
+from tests.contract.restricted_cases import (
+    LIMITS,
+    RELEASED,
+    WIDE,
+    Restricted,
+    candidates,
+    fake_restricted,
+    make_record,
+    make_search,
+    restricted_over,
+    settlement,
+    sql_restricted,
+)
+from tests.contract.store_cases import KINDS, database_url
+
+
+@pytest.fixture(params=KINDS)
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restricted]:
+    if request.param == "fake":
+        opened = fake_restricted()
+        await fill(opened)
+        yield opened
+        return
+    async with sql_restricted(database_url(request.param, request, tmp_path)) as opened:
+        await fill(opened)
+        yield opened
+
+
+async def fill(stores: Restricted) -> None:
+    """Two bases of ann: `kb_a` with 100 chunks in one document, `kb_b` with three."""
+    for base_id, texts in (("kb_a", [f"text {number}" for number in range(100)]), ("kb_b", ["one", "two", "three"])):
+        await stores.knowledge.create_base(make_base(base_id), "ann")
+        await put(stores.knowledge, "a", texts, base_id=base_id)
+
+
+async def spend(
+    stores: Restricted, count: int, days: float = 0, prefix: str = "", conversation_id: str = "conv_a"
+) -> list[Admission]:
+    return [
+        await stores.ledger.charge(
+            make_search(f"s{prefix}{days}{number}", days=days, conversation_id=conversation_id), [], LIMITS
+        )
+        for number in range(count)
+    ]
+
+
+async def test_a_charged_search_comes_back_with_what_became_of_it(stores: Restricted) -> None:
+    search = make_search("s1", "kb_a", "kb_b")
+    admission = await stores.ledger.charge(search, candidates("doc_kb_a_a", [3, 1]), LIMITS)
+    assert (admission.refusal, admission.chunks_found, admission.chunks_new) == (None, 2, 2)
+    assert admission.chunk_ids == ("chunk_doc_kb_a_a_3", "chunk_doc_kb_a_a_1")
+    assert [(left.conversation, left.day, left.month, left.chunks) for left in admission.budget_before] == [
+        (8, 20, 60, 20),
+        (8, 20, 60, None),
+    ]
+    assert [(left.conversation, left.day, left.month, left.chunks) for left in admission.budget_after] == [
+        (7, 19, 59, 18),
+        (7, 19, 59, None),
+    ]
+    charged = await stores.ledger.find_search("s1")
+    assert charged is not None
+    assert (charged.search, charged.admission, charged.ruling) == (search, admission, None)
+    settled = settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True)
+    assert await stores.ledger.settle(settled) is None
+    charged = await stores.ledger.find_search("s1")
+    assert charged is not None
+    assert charged.ruling == settled.ruling
+    assert await stores.ledger.find_search("s2") is None
+
+
+async def test_each_limit_ends_the_searches_and_a_refused_one_costs_nothing(stores: Restricted) -> None:
+    assert [one.refusal for one in await spend(stores, 9)] == [None] * 8 + [Failure.BUDGET_CONVERSATION]
+    more = await spend(stores, 13, prefix="b", conversation_id="conv_b", days=0.1)
+    assert [one.refusal for one in more] == [None] * 8 + [Failure.BUDGET_CONVERSATION] * 5
+    day = await spend(stores, 5, prefix="c", conversation_id="conv_c", days=0.2)
+    assert [one.refusal for one in day] == [None] * 4 + [Failure.BUDGET_DAY]
+    assert day[-1].budget_before == day[-1].budget_after
+    assert await stores.ledger.find_search("sc0.24") is None
+
+
+async def test_days_and_months_roll(stores: Restricted) -> None:
+    for day in (0, 1, 2):
+        for part in ("x", "y", "z"):
+            await spend(stores, 8, prefix=part, conversation_id=f"conv_{part}{day}", days=day)
+    refused = await stores.ledger.charge(make_search("t1", days=5, conversation_id="conv_t"), [], LIMITS)
+    assert refused.refusal is Failure.BUDGET_MONTH
+    before = await stores.ledger.charge(
+        make_search("t2", days=30, at=T0 - timedelta(seconds=1), conversation_id="conv_t"), [], LIMITS
+    )
+    assert before.refusal is Failure.BUDGET_MONTH
+    after = await stores.ledger.charge(make_search("t3", days=30, conversation_id="conv_t"), [], LIMITS)
+    assert after.refusal is None
+    assert after.budget_before[0].month == 20
+
+
+async def test_budgets_are_of_one_user_and_base_whatever_the_version(stores: Restricted) -> None:
+    await spend(stores, 8)
+    assert (await stores.ledger.charge(make_search("u", user_id="bob"), [], LIMITS)).refusal is None
+    assert (await stores.ledger.charge(make_search("b", "kb_b"), [], LIMITS)).refusal is None
+    both = await stores.ledger.charge(make_search("ab", "kb_b", "kb_a"), [], LIMITS)
+    assert both.refusal is Failure.BUDGET_CONVERSATION
+    search = make_search("v")
+    newer = search.model_copy(update={"bases": (search.bases[0].model_copy(update={"version": 2}),)})
+    assert (await stores.ledger.charge(newer, [], LIMITS)).refusal is Failure.BUDGET_CONVERSATION
+
+
+async def test_a_fifth_of_a_base_may_be_sent_within_a_day(stores: Restricted) -> None:
+    first = await stores.ledger.charge(make_search("s1"), candidates("doc_kb_a_a", range(15)), WIDE)
+    assert (len(first.chunk_ids), first.chunks_new) == (15, 15)
+    second = await stores.ledger.charge(make_search("s2"), candidates("doc_kb_a_a", range(30, 2, -1)), WIDE)
+    sent = [int(chunk_id.rpartition("_")[2]) for chunk_id in second.chunk_ids]
+    assert sent == [30, 29, 28, 27, 26, *range(14, 2, -1)]
+    assert (second.chunks_new, second.budget_after[0].chunks) == (5, 0)
+    third = await stores.ledger.charge(make_search("s3"), candidates("doc_kb_a_a", [50, 51]), WIDE)
+    assert (third.refusal, third.chunk_ids) == (Failure.BUDGET_CHUNKS, ())
+    assert (await stores.ledger.charge(make_search("s4"), candidates("doc_kb_a_a", [0]), WIDE)).refusal is None
+    others = await stores.ledger.charge(make_search("s5", user_id="bob"), candidates("doc_kb_a_a", [50]), WIDE)
+    assert others.refusal is None
+    later = await stores.ledger.charge(make_search("s6", days=1), candidates("doc_kb_a_a", [50]), WIDE)
+    assert later.refusal is None
+
+
+async def test_a_small_base_is_bounded_by_its_searches_alone(stores: Restricted) -> None:
+    for number in range(3):
+        search = make_search(f"s{number}", "kb_b")
+        admission = await stores.ledger.charge(search, candidates("doc_kb_b_a", [0, 1, 2], "kb_b"), WIDE)
+        assert (admission.refusal, len(admission.chunk_ids)) == (None, 3)
+
+
+async def test_a_base_that_is_gone_cannot_be_charged(stores: Restricted) -> None:
+    await stores.knowledge.delete_base("kb_b")
+    with pytest.raises(PermissionDenied):
+        await stores.ledger.charge(make_search("s1", "kb_a", "kb_b"), [], LIMITS)
+    assert await stores.ledger.find_search("s1") is None
+    left = (await stores.ledger.charge(make_search("s2"), [], LIMITS)).budget_before
+    assert left[0].day == LIMITS.day
+
+
+async def refuse(stores: Restricted, name: str, reason: Reason, minutes: float, *base_ids: str) -> None:
+    search = make_search("", *base_ids, at=T0 + timedelta(minutes=minutes))
+    record = make_record(name, search, reason, search_id=None)
+    await stores.ledger.settle(settlement(record, search))
+
+
+async def paused(stores: Restricted, minutes: float, *base_ids: str, user_id: str = "ann") -> bool:
+    return await stores.ledger.is_paused(user_id, base_ids or ("kb_a",), T0 + timedelta(minutes=minutes))
+
+
+async def test_five_refusals_in_ten_minutes_pause_for_fifteen(stores: Restricted) -> None:
+    for number in range(4):
+        await refuse(stores, f"a{number}", PolicyRefusal.VERBATIM, number)
+    assert not await paused(stores, 4)
+    await refuse(stores, "a4", GateBlock.OVERLAP, 9.9)
+    assert [await paused(stores, minutes) for minutes in (9.9, 24.8, 24.9)] == [True, True, False]
+    assert [await paused(stores, 10, "kb_b"), await paused(stores, 10, "kb_b", "kb_a")] == [False, True]
+    assert not await paused(stores, 10, user_id="bob")
+    refused = await stores.ledger.charge(make_search("s1", at=T0 + timedelta(minutes=10)), [], LIMITS)
+    assert refused.refusal is Failure.PAUSED
+    again = await stores.ledger.charge(make_search("s2", at=T0 + timedelta(minutes=25)), [], LIMITS)
+    assert again.refusal is None
+
+
+async def test_refusals_far_apart_or_of_other_causes_pause_nobody(stores: Restricted) -> None:
+    for number in range(6):
+        await refuse(stores, f"a{number}", PolicyRefusal.VERBATIM, 2.5 * number)
+        await refuse(stores, f"b{number}", Failure.TIMEOUT, 2.5 * number)
+        await refuse(stores, f"c{number}", Failure.INSUFFICIENT_EVIDENCE, 2.5 * number)
+    assert not await paused(stores, 12.5)
+
+
+async def test_a_refusal_counts_in_each_base_that_is_there(stores: Restricted) -> None:
+    for number in range(5):
+        await refuse(stores, f"a{number}", PolicyRefusal.VERBATIM, number, "kb_b", "kb_x", "kb_a")
+    assert [await paused(stores, 5, base_id) for base_id in ("kb_a", "kb_b", "kb_x")] == [True, True, False]
+
+
+async def test_what_was_released_is_kept_with_its_record_and_once(stores: Restricted) -> None:
+    search = make_search("s1")
+    await stores.ledger.charge(search, [], LIMITS)
+    first = settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True)
+    assert await stores.ledger.settle(first) is None
+    assert await stores.ledger.settle(settlement(make_record("a2", search, Failure.TIMEOUT), search)) == first.ruling
+    assert await stores.ledger.find_released("key-s1") == RELEASED
+    assert await stores.ledger.find_released("key-s2") is None
+    assert [record.id for record in await page(stores)] == ["a1"]
+
+
+async def test_a_later_release_takes_the_place_of_the_one_before(stores: Restricted) -> None:
+    for name in ("s1", "s2"):
+        search = make_search(name, cache_key="key")
+        await stores.ledger.charge(search, [], LIMITS)
+        record = make_record(f"a-{name}", search, AnswerReason.RISK)
+        await stores.ledger.settle(settlement(record, search, is_released=True))
+    assert await stores.ledger.find_released("key") == RELEASED
+
+
+async def test_a_result_goes_with_each_base_that_it_was_made_of(stores: Restricted) -> None:
+    search = make_search("s1", "kb_a", "kb_b")
+    await stores.ledger.charge(search, [], LIMITS)
+    await stores.ledger.settle(settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True))
+    await stores.knowledge.delete_base("kb_b")
+    assert await stores.ledger.find_released("key-s1") is None
+    assert [record.id for record in await page(stores)] == ["a1"]
+
+
+async def test_texts_that_were_sent_in_a_conversation_are_remembered(stores: Restricted) -> None:
+    await stores.ledger.charge(make_search("s1"), candidates("doc_kb_a_a", [5, 3]), WIDE)
+    await stores.ledger.charge(make_search("s2"), candidates("doc_kb_a_a", [3, 4]), WIDE)
+    await stores.ledger.charge(make_search("s3", conversation_id="conv_b"), candidates("doc_kb_a_a", [9]), WIDE)
+    assert await stores.ledger.served_texts("conv_a") == tuple(f"a\nGuide\n河\ntext {n}" for n in (3, 4, 5))
+    assert await stores.ledger.served_texts("conv_x") == ()
+    await put(stores.knowledge, "a", ["changed"], document_id="doc_newer")
+    assert await stores.ledger.served_texts("conv_a") == ()
+
+
+async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: Restricted) -> None:
+    for name, days in (("s1", 0), ("s2", 1)):
+        search = make_search(name, days=days)
+        await stores.ledger.charge(search, candidates("doc_kb_a_a", [days]), LIMITS)
+        record = make_record(f"a-{name}", search, AnswerReason.RISK)
+        await stores.ledger.settle(settlement(record, search, is_released=True))
+    await stores.ledger.remove_old(T0)
+    assert await stores.ledger.find_search("s1") is None
+    assert await stores.ledger.find_search("s2") is not None
+    assert [await stores.ledger.find_released(f"key-{name}") for name in ("s1", "s2")] == [None, RELEASED]
+    assert await stores.ledger.served_texts("conv_a") == ("a\nGuide\n河\ntext 1",)
+    assert len(await page(stores)) == 2
+
+
+async def page(stores: Restricted, tenant: str = "acme", after: str | None = None, limit: int = 9):
+    return await stores.trail.page(tenant, after=after, limit=limit, descending=False)
+
+
+async def test_records_come_back_as_written_by_time_tenant_and_page(stores: Restricted) -> None:
+    records = [
+        make_record("a2", make_search("s1"), AnswerReason.RISK),
+        make_record("a1", make_search("s2"), PolicyRefusal.VERBATIM, preview=""),
+        make_record("a0", make_search("s3", days=1), GateBlock.UNICODE, budget_before=None, budget_after=None),
+        make_record("a3", None, Failure.BAD_TICKET),
+        make_record("b0", make_search("s4", tenant="other"), Failure.TIMEOUT),
+    ]
+    for record in records:
+        await stores.ledger.settle(settlement(record))
+    a2, a1, a0, a3, b0 = records
+    assert await page(stores) == (a1, a2, a3, a0)
+    assert await page(stores, "other") == (a3, b0)
+    assert await page(stores, limit=2) == (a1, a2)
+    assert await page(stores, after="a2") == (a3, a0)
+    assert await stores.trail.page("acme", after="a3", limit=9, descending=True) == (a2, a1)
+    for after in ("b0", "x"):
+        with pytest.raises(NotFound):
+            await page(stores, after=after)
+    assert await stores.ledger.count_unassigned(T0 - timedelta(seconds=1)) == 1
+    assert await stores.ledger.count_unassigned(T0) == 0
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[Restricted]]:
+    """Five databases over one, which know nothing of each other, as those of five processes."""
+    url = database_url(request.param, request, tmp_path)
+    async with sql_restricted(url) as first, AsyncExitStack() as opened:
+        await fill(first)
+        databases = [open_database(url) for _ in range(4)]
+        for database in databases:
+            opened.push_async_callback(database.close)
+        yield [first, *map(restricted_over, databases)]
+
+
+async def test_searches_are_counted_exactly_under_50_parallel_calls(replicas: list[Restricted]) -> None:
+    async def charge(number: int) -> Failure | None:
+        # In either order: whoever holds one base may not wait for who holds the other.
+        base_ids = ("kb_a", "kb_b") if number % 2 else ("kb_b", "kb_a")
+        search = make_search(f"s{number}", *base_ids, conversation_id=f"conv_{number % 4}")
+        return (await replicas[number % 5].ledger.charge(search, [], LIMITS)).refusal
+
+    refusals = await asyncio.gather(*map(charge, range(50)))
+    assert refusals.count(None) == LIMITS.day
+    by_conversation = [refusals[number::4].count(None) for number in range(4)]
+    assert max(by_conversation) <= LIMITS.conversation
+
+
+async def test_chunks_are_counted_exactly_under_50_parallel_calls(replicas: list[Restricted]) -> None:
+    async def charge(number: int) -> Admission:
+        found = candidates("doc_kb_a_a", range(number, number + 7))
+        return await replicas[number % 5].ledger.charge(make_search(f"s{number}"), found, WIDE)
+
+    admissions = await asyncio.gather(*map(charge, range(50)))
+    sent = {chunk_id for admission in admissions for chunk_id in admission.chunk_ids}
+    assert len(sent) == sum(admission.chunks_new for admission in admissions) == 20
+
+
+async def test_of_many_outcomes_of_a_search_one_is_written(replicas: list[Restricted]) -> None:
+    search = make_search("s1")
+    await replicas[0].ledger.charge(search, [], LIMITS)
+
+    async def settle(number: int) -> bool:
+        record = make_record(f"a{number}", search, AnswerReason.RISK)
+        return await replicas[number % 5].ledger.settle(settlement(record, search, is_released=True)) is None
+
+    assert sum(await asyncio.gather(*map(settle, range(20)))) == 1
+    assert len(await page(replicas[0])) == 1
+
+
+async def test_refusals_are_counted_exactly_under_parallel_calls(replicas: list[Restricted]) -> None:
+    await asyncio.gather(
+        *(refuse(replicas[number % 5], f"a{number}", PolicyRefusal.VERBATIM, 0, "kb_a", "kb_b") for number in range(4))
+    )
+    assert not await paused(replicas[0], 0)
+    await refuse(replicas[0], "a4", PolicyRefusal.VERBATIM, 0, "kb_b", "kb_a")
+    assert [await paused(replicas[0], 0, base_id) for base_id in ("kb_a", "kb_b")] == [True, True]
