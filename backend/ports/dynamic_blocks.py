@@ -23,6 +23,14 @@ class TurnFacts(Value):
 class DynamicBlockSource(Protocol):
     """Makes one named block; asked once a turn, before anything is stored or sent."""
 
+    @property
+    def accepts_restricted(self) -> bool:
+        """Whether it is asked in restricted turns too; a source that does not say so is not.
+
+        Its text then holds nothing that restricted members may not have.
+        """
+        ...
+
     async def block(self, facts: TurnFacts) -> DynamicBlock | None:
         """Return this turn's block, or None for none.
 

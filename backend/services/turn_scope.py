@@ -64,10 +64,12 @@ class TurnScopes:
         Raises:
             Unavailable: a block of the deployment failed; nothing has been stored or sent.
         """
-        blocks = [await self._block(source, facts) for source in self._blocks]
+        mode = strictest_mode(bindings)
+        allowed = [source for source in self._blocks if mode is AccessMode.FULL or _accepts_restricted(source)]
+        blocks = [await self._block(source, facts) for source in allowed]
         return TurnScope(
             bases=tuple(_ref(binding) for binding in bindings),
-            access_mode=strictest_mode(bindings),
+            access_mode=mode,
             base_texts=rendered_bases(bindings),
             dynamic_blocks=tuple(block for block in blocks if block is not None and block.text.strip()),
         )
@@ -79,6 +81,11 @@ class TurnScopes:
         if not isinstance(outcome, BallastError):
             self._observer.turn_broke(facts.turn_id, outcome)
         raise Unavailable("A dynamic block of this deployment failed.") from outcome
+
+
+def _accepts_restricted(source: DynamicBlockSource) -> bool:
+    """Ask a source that may have been written without the label: silence is a no."""
+    return getattr(source, "accepts_restricted", False) is True
 
 
 def _ref(binding: Binding) -> KnowledgeBaseRef:

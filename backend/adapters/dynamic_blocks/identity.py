@@ -10,6 +10,8 @@ from shared.models.execution import DynamicBlock
 class IdentityBlock:
     """Implements `backend.ports.dynamic_blocks.DynamicBlockSource`."""
 
+    accepts_restricted = True
+
     async def block(self, facts: TurnFacts) -> DynamicBlock | None:
         """Name the user and the tenant."""
         caller = facts.caller

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.cache.generator import conversation
-from tests.bench.cache.measuring import Measured, is_behind, measured, missed_bars, totals
+from tests.bench.cache.measuring import Measured, lead_of_baselines, measured, missed_bars, totals
 from tests.bench.cache.rendering import draw_bars, render_bars, render_table
 
 RESULTS = Path("var/bench")
@@ -44,9 +44,9 @@ def main(arguments: Sequence[str]) -> int:
 def _report(results: Sequence[Measured], missed: Sequence[str], title: str) -> str:
     shares = totals(result.shares for result in results)
     with_reset = sum(bool(result.resets) for result in results)
-    behind = sum(is_behind(result) for result in results)
+    leads = [lead for lead in map(lead_of_baselines, results) if lead > 0]
     resets = f"Of these the calls that begin an epoch, in {with_reset} conversations; with them counted, "
-    resets += f"a baseline is ahead of durable in {behind} of those:"
+    resets += f"a baseline is ahead of durable in {len(leads)} of those, by at most {max(leads, default=0):.4f}:"
     return "\n\n".join(
         [
             f"Tokens read from the cache, of the most that could be. {title}.",

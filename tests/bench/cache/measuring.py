@@ -102,12 +102,20 @@ def missed_bars(results: Sequence[Measured]) -> list[str]:
     return complaints
 
 
-def is_behind(result: Measured) -> bool:
-    """Whether some baseline has the larger share before some provider, the calls that begin an epoch counted."""
-    return not result.narrows_access and any(
-        result.shares[simulator, baseline.name].value > result.shares[simulator, DURABLE.name].value
-        for simulator in SIMULATORS
-        for baseline in BASELINES
+def lead_of_baselines(result: Measured) -> float:
+    """Return by how much some baseline's share is the larger one before some provider, epochs' first calls counted.
+
+    0.0 where none is, and where access is narrowed, which makes baselines leak.
+    """
+    if result.narrows_access:
+        return 0.0
+    return max(
+        0.0,
+        *(
+            result.shares[simulator, baseline.name].value - result.shares[simulator, DURABLE.name].value
+            for simulator in SIMULATORS
+            for baseline in BASELINES
+        ),
     )
 
 

@@ -1,18 +1,33 @@
 """Blocks that a deployment adds by entry points."""
 
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
 from backend.adapters.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks, named_blocks
 from backend.adapters.dynamic_blocks.identity import IdentityBlock
 from backend.domain.identity import Caller, KeyRole
+from backend.domain.knowledge import KnowledgeBase, MemberRole
 from backend.ports.dynamic_blocks import TurnFacts
 from shared.models.execution import DynamicBlock
-from tests.fakes.openai_house import open_house
+from tests.fakes.openai_house import ADA, open_house
 from tests.unit.turns.samples import NOW
 
 IDENTITY = "backend.adapters.dynamic_blocks.identity:IdentityBlock"
+
+
+BASE = KnowledgeBase(
+    id="kb_a",
+    tenant="default",
+    name="A",
+    summary="",
+    topics=(),
+    routing_hint="",
+    routing_keywords=(),
+    version=1,
+    created_at=NOW,
+)
 
 
 class Ready:
@@ -31,6 +46,32 @@ async def test_the_worked_example_reaches_the_model_behind_the_metadata() -> Non
         (block,) = house.sent[0].dynamic_blocks
         assert block.name == "identity"
         assert "ada" in block.text
+
+
+class Open(Ready):
+    """The same, for restricted turns too."""
+
+    accepts_restricted = True
+
+
+class Unsure(Ready):
+    """A label that says neither yes nor no."""
+
+    accepts_restricted = "yes"
+
+
+@pytest.mark.parametrize(("source", "reaches"), [(Ready(), False), (Unsure(), False), (Open(), True)])
+async def test_a_restricted_turn_has_only_blocks_that_accept_it(source: Any, reaches: bool) -> None:
+    async with open_house(blocks=[source]) as house:
+        await house.knowledge.create_base(BASE, "owner")
+        await house.knowledge.set_member(BASE.id, ADA.user_id, MemberRole.READER)
+        bound = [{"type": "file_search", "vector_store_ids": [BASE.id]}]
+        first = await house.ask(tools=bound)
+        await house.knowledge.set_member(BASE.id, ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+        await house.ask(conversation=first.conversation_id)
+        full, restricted = house.sent
+        assert [block.name for block in full.dynamic_blocks] == ["ready"]
+        assert [block.name for block in restricted.dynamic_blocks] == ["ready"] * reaches
 
 
 def test_blocks_are_loaded_in_the_order_of_their_names() -> None:
