@@ -11,7 +11,7 @@ _CJK = (
     "\U00020000-\U0003ffff"  # Han beyond the basic plane
 )
 _IS_CJK = re.compile(f"[{_CJK}]")
-_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_FIRST_CJK = "\u3005"
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 _MARKS = frozenset({"Mn", "Me"})
 _LETTERLESS_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
@@ -20,7 +20,7 @@ _LETTERLESS_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 
 def is_cjk(character: str) -> bool:
     """Tell whether a character is written without spaces and counts as a word of its own."""
-    return _IS_CJK.match(character) is not None
+    return character >= _FIRST_CJK and _is_cjk(character[0])
 
 
 @cache
@@ -39,9 +39,7 @@ def normal_form(text: str) -> str:
     if text.isascii():
         visible = text if text.isprintable() else _without(text, is_invisible)
         return " ".join(visible.casefold().split())
-    folded = unicodedata.normalize("NFKD", _without(text, is_invisible)).casefold()
-    bare = _without(unicodedata.normalize("NFKD", folded), _is_dropped)
-    return " ".join(unicodedata.normalize("NFKC", bare).split())
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_FOLDED)).split())
 
 
 def words(text: str) -> list[str]:
@@ -51,7 +49,7 @@ def words(text: str) -> list[str]:
 
 def split_words(normal: str) -> list[str]:
     """Return the words of a text that is in normal form already."""
-    return _WORD.findall(normal)
+    return normal.translate(_PARTED).split()
 
 
 def spaced_and_cjk(found: list[str]) -> tuple[list[str], list[str]]:
@@ -59,8 +57,35 @@ def spaced_and_cjk(found: list[str]) -> tuple[list[str], list[str]]:
 
     Runs are counted in each by itself, so that a sprinkling of one script does not break a run of the other.
     """
-    cjk = [word for word in found if is_cjk(word)]
+    cjk = [word for word in found if word >= _FIRST_CJK and is_cjk(word)]
     return ([word for word in found if not is_cjk(word)] if cjk else found), cjk
+
+
+class _Folding(dict[int, str]):
+    """Characters folded one by one, which is what makes it fast; each is folded at its first use."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        folded = "" if is_invisible(character) else unicodedata.normalize("NFKD", character).casefold()
+        bare = "".join(part for part in unicodedata.normalize("NFKD", folded) if not _is_dropped(part))
+        return self.setdefault(code, bare)
+
+
+class _Parting(dict[int, str]):
+    """Letters and digits as they are, CJK between blanks, a blank for all else."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        other = character if character.isalnum() else " "
+        return self.setdefault(code, f" {character} " if is_cjk(character) else other)
+
+
+_FOLDED, _PARTED = _Folding(), _Parting()
+
+
+@cache
+def _is_cjk(character: str) -> bool:
+    return _IS_CJK.match(character) is not None
 
 
 @cache
