@@ -27,6 +27,7 @@ from backend.adapters.sql.api_keys import SqlApiKeyStore
 from backend.adapters.sql.contact import meet
 from backend.adapters.sql.conversations import SqlConversationStore
 from backend.adapters.sql.database import Database, open_database
+from backend.adapters.sql.knowledge.protected import SqlProtectedKnowledge
 from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.migrate import migrate
@@ -46,8 +47,10 @@ from backend.services.authenticate import Authenticate
 from backend.services.cancel_turn import CancelTurn
 from backend.services.conversations import Conversations
 from backend.services.follow_turn import FollowTurn
+from backend.services.forget_searches import ForgetSearches
 from backend.services.knowledge import KnowledgePorts, build_knowledge
 from backend.services.model_catalogue import ModelCatalogue
+from backend.services.outgoing_check import OutgoingCheck
 from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.readiness import Readiness
@@ -81,6 +84,7 @@ class Backend:
     services: Services
     recovery: RecoverTurns
     sweep: Callable[[], Awaitable[None]]
+    forget_searches: ForgetSearches
 
 
 class EventStore(NamedTuple):
@@ -132,6 +136,7 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
         group.create_task(server.serve(sockets=[listening]))
         beat = group.create_task(backend.recovery.keep_alive())
         sweeping = group.create_task(_sweep(backend))
+        forgetting = group.create_task(backend.forget_searches.keep_forgetting())
         async with backend.services.responses.registry as registry:
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
@@ -139,6 +144,7 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
             backend.services.admission.close()
         beat.cancel()
         sweeping.cancel()
+        forgetting.cancel()
         server.should_exit = True
 
 
@@ -183,7 +189,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         ),
     )
     recovery = RecoverTurns(ports, replica, is_only_replica=not settings.redis_url)
-    return Backend(services, recovery, partial(store.sweep, is_only_replica=not settings.redis_url))
+    sweep = partial(store.sweep, is_only_replica=not settings.redis_url)
+    return Backend(services, recovery, sweep, ForgetSearches(ledger, clock))
 
 
 def _turn_ports(
@@ -204,6 +211,9 @@ def _turn_ports(
         signals=store.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
+        outgoing=OutgoingCheck(
+            SqlProtectedKnowledge(database), SqlRestrictedLedger(database), settings.secret.get_secret_value()
+        ),
     )
 
 

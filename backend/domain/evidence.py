@@ -13,27 +13,30 @@ from backend.domain.tokenizing import tokenize
 LEAST_EVIDENCE_SHARE = 0.2
 """One topical word in five: a query about something else shares a stray word or two with any base."""
 
-_ENGLISH = """
+_FUNCTION_WORDS = frozenset(
+    """
     a about above after all also am an and any are as at be been being but by can could did do does doing for from get
     give had has have having he her here him his how i if in into is it its just know let like may me might more most
     much must my no not of on or our out please shall she should show so some such tell than that the their them then
     there these they this those to up us very was we were what when where which who whom whose why will with would you
     your
-"""
-_CHINESE = """
-    什么 怎么 怎样 如何 哪些 哪个 哪里 为何 为什 多少 是否 能否 可以 请问 请告 告诉 我们 你们 他们
-    这个 那个 这些 那些 有没 没有 以及 关于 对于
-"""
-_FUNCTION_WORDS = frozenset(_ENGLISH.split()) | frozenset(_CHINESE.split())
-"""Words of asking and of grammar, as the index splits them: they stand everywhere and say nothing of a topic."""
+    """.split()  # noqa: SIM905 -- read as words
+)
+_FUNCTION_CHARACTERS = frozenset("的了么什怎吗呢吧啊们是有在和与或及就都也还这那哪我你他她它请把被对为几")
+"""Words of asking and of grammar: they stand everywhere and say nothing of a topic. A pair of characters, as Chinese
+is indexed, says nothing either where one of them is such a character: mostly it belongs to two words."""
 
 
 def is_weak(query: str, hits: Sequence[Hit]) -> bool:
     """Say whether the hits are no ground for an answer; of a query without topical words, every hit is one."""
     if not hits:
         return True
-    topical = frozenset(tokenize(query)) - _FUNCTION_WORDS
+    topical = frozenset(word for word in tokenize(query) if _is_topical(word))
     if not topical:
         return False
     found = frozenset(word for hit in hits for word in index_entry(hit.chunk).tokens)
     return len(topical & found) < LEAST_EVIDENCE_SHARE * len(topical)
+
+
+def _is_topical(word: str) -> bool:
+    return word not in _FUNCTION_WORDS and _FUNCTION_CHARACTERS.isdisjoint(word)

@@ -6,6 +6,7 @@ from backend.domain.restricted_budget import RestrictedLimits
 from backend.ports.observer import SafeSummaryObserver
 from backend.ports.restricted import AuditTrail, RestrictedLedger
 from backend.services.knowledge import KnowledgePorts
+from backend.services.read_audit import ReadAudit
 from backend.services.restricted_audit import RestrictedAudit
 from backend.services.sealed_outcomes import SealedOutcomes
 from backend.services.sealed_search import RestrictedUse, SealedSearches
@@ -23,11 +24,11 @@ class RestrictedPorts:
 
 @dataclass(frozen=True)
 class RestrictedServices:
-    """Searches and their outcomes are for the sealed room, `trail` is for administrators."""
+    """Searches and their outcomes are for the sealed room, `audit` is for administrators."""
 
     searches: SealedSearches
     outcomes: SealedOutcomes
-    trail: AuditTrail
+    audit: ReadAudit
 
 
 def build_restricted(
@@ -40,5 +41,5 @@ def build_restricted(
     return RestrictedServices(
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
-        trail=ports.trail,
+        audit=ReadAudit(ports.trail),
     )

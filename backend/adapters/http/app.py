@@ -6,6 +6,7 @@ from starlette.middleware import Middleware
 
 from backend.adapters.http import (
     routes_api_keys,
+    routes_audit,
     routes_conversations,
     routes_health,
     routes_internal,
@@ -28,6 +29,7 @@ ROUTERS = (
     routes_models.router,
     routes_knowledge.router,
     routes_api_keys.router,
+    routes_audit.router,
     routes_internal.router,
 )
 

@@ -1,0 +1,84 @@
+"""The audit of restricted searches, for administrators."""
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from backend.adapters.http.caller import AdminDep
+from backend.adapters.http.json_body import new_router
+from backend.adapters.http.paging import PageParams
+from backend.adapters.http.services import ServicesDep
+from backend.adapters.http.shapes import unix_seconds
+from backend.domain.restricted import AuditedBase, AuditRecord, BudgetLeft
+from shared.models.safe_summary import (
+    AnswerReason,
+    Decision,
+    Failure,
+    GateBlock,
+    GateCode,
+    PolicyRefusal,
+    SummaryVersions,
+)
+
+router = new_router("Audit")
+
+
+class ShownRecord(BaseModel):
+    """What became of a restricted search.
+
+    `user_hash` is the same for all records of a user. A record of a forged ticket names nobody and no base. Budgets
+    are what was left before and after; null where nothing was to be charged. `preview` begins what was released.
+    """
+
+    id: str
+    object: Literal["safe_summary"] = "safe_summary"
+    created_at: int
+    user_hash: str
+    conversation_id: str
+    turn_id: str
+    search_id: str | None
+    knowledge_bases: list[AuditedBase]
+    versions: SummaryVersions | None
+    decision: Decision
+    reason: AnswerReason | PolicyRefusal | Failure | GateBlock
+    gate_codes: list[GateCode]
+    rewrites: int
+    latency_ms: int
+    chunks_found: int
+    chunks_sent: int
+    chunks_distinct: int
+    canary_hits: int
+    is_cached: bool
+    budget_before: list[BudgetLeft] | None
+    budget_after: list[BudgetLeft] | None
+    preview: str
+
+
+class RecordList(BaseModel):
+    """A page of records; both ids are empty on an empty page."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownRecord]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
+@router.get("/v1/audit/safe_summaries", summary="List the audit records of restricted searches")
+async def list_safe_summaries(services: ServicesDep, admin: AdminDep, page: PageParams) -> RecordList:
+    """Return a page of the records of the administrator's tenant, the newest first unless asked otherwise."""
+    found = await services.restricted.audit.page(admin, after=page.after, limit=page.limit, descending=page.descending)
+    shown = [_shown(record) for record in found.records]
+    return RecordList(
+        data=shown,
+        first_id=shown[0].id if shown else "",
+        last_id=shown[-1].id if shown else "",
+        has_more=found.has_more,
+    )
+
+
+def _shown(record: AuditRecord) -> ShownRecord:
+    same = {name: value for name, value in record if name in ShownRecord.model_fields}
+    return ShownRecord.model_validate(
+        {**same, "created_at": unix_seconds(record.recorded_at), "knowledge_bases": record.bases}
+    )
