@@ -23,10 +23,11 @@ from chat_shell.adapters.tools.knowledge import SafeSummaries, knowledge_tools
 from chat_shell.ports import Clock, ModelDirectory, Tool
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
+from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
 from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
 from chat_shell.sealed.tokens import new_token
-from chat_shell.sealed.verdicts import CLOSED_GATE
+from chat_shell.sealed.verdicts import Gate
 from chat_shell.services.admission import Admission
 from chat_shell.services.model_answer import RetryPolicy
 from chat_shell.services.run_turn import RunTurn, TurnDefaults
@@ -110,7 +111,7 @@ def _sealed_room(
     parts = RoomParts(
         backend=HttpSealedBackend(session, settings.backend_url, settings.service_token.get_secret_value()),
         model=ChatCompletionsSecondary(session, endpoint),
-        gate=CLOSED_GATE,
+        gate=Gate(GATE_VERSION, prepare, judge),
         circuit=CanaryCircuit(settings.canary_limit, clock.now),
         now=clock.now,
         new_token=new_token,

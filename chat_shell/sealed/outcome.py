@@ -8,6 +8,8 @@ from chat_shell.sealed.released import Released
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason
 
 PREVIEW_CHARACTERS = 200
+MAX_CANARY_HITS = 10_000
+"""The largest count that the backend takes."""
 
 Refusal = PolicyRefusal | Failure | GateBlock
 Ending = Released | Refusal
@@ -92,6 +94,6 @@ def outcome_of(ask: SealedAsk, ending: Ending, tally: Tally, now: datetime) -> O
         latency_ms=max(0, round((now - tally.started_at).total_seconds() * 1000)),
         chunks_found=tally.chunks_found,
         chunks_sent=tally.chunks_sent,
-        canary_hits=tally.canary_hits,
+        canary_hits=min(tally.canary_hits, MAX_CANARY_HITS),
         released=released,
     )

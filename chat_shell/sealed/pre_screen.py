@@ -90,7 +90,20 @@ def _any_of(patterns: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{one})" for one in patterns)) if patterns else _NOTHING
 
 
-_ORDER = tuple(PolicyRefusal)
+_ORDER = (
+    PolicyRefusal.INJECTION_SUSPECTED,
+    PolicyRefusal.ENCODING,
+    PolicyRefusal.POLICY_PROBE,
+    PolicyRefusal.STRUCTURE,
+    PolicyRefusal.VERBATIM,
+    PolicyRefusal.DEFINITION,
+    PolicyRefusal.ENUMERATION,
+    PolicyRefusal.EXACT_VALUE,
+    PolicyRefusal.KNOWLEDGE_BASE_QUESTION,
+    PolicyRefusal.OUT_OF_SCOPE,
+)
+"""Where several fit, the first is named: how something is asked for tells more than what."""
+
 _SORTED_ASKS = tuple(
     sorted(
         (ask for file in sorted(_ASKS.glob("*.txt")) for ask in read_asks(file.read_text(encoding="utf-8"))),

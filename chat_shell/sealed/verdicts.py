@@ -36,15 +36,3 @@ class Gate(Generic[CaseT]):
     version: str
     prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str]], CaseT]
     judge: Callable[[bytes, CaseT], Verdict]
-
-
-def _nothing(_chunks: Sequence[ProtectedChunk], _user_words: str, _canaries: Sequence[str]) -> None:
-    return None
-
-
-def _blocked(_reply: bytes, _case: None) -> Verdict:
-    return Blocked((GateCode.SCHEMA,))
-
-
-CLOSED_GATE = Gate("closed", _nothing, _blocked)
-"""Lets nothing out."""

@@ -1,0 +1,187 @@
+"""A sealed room with fakes around it: a backend, a secondary model and a gate that do as they are told."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+from chat_shell.sealed.backend_wire import Recorded
+from chat_shell.sealed.circuit import CanaryCircuit
+from chat_shell.sealed.outcome import Found, Outcome, SealedAsk
+from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
+from chat_shell.sealed.summary_prompt import Messages
+from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
+from chat_shell.sealed.watch import (
+    ModelAnswered,
+    ModelAsked,
+    OutcomeAnswered,
+    OutcomeSent,
+    SummaryCompleted,
+    SummaryStarted,
+)
+from shared.models.safe_summary import Failure, SummaryVersions
+from tests.fakes.clock import FakeClock
+from tests.fakes.safe_summaries import released
+
+SECRET = "The reserve holds 48,200 litres"
+CANARY = "storedcanarybdf"
+Seen = SummaryStarted | SummaryCompleted | OutcomeSent | OutcomeAnswered | ModelAsked | ModelAnswered
+
+
+def protected_chunk(text: str = SECRET, chunk_id: str = "c_1", name: str = "reserve-plan.md") -> ProtectedChunk:
+    """A chunk of kb_r, under the heading Reserves."""
+
+    def wrapped(inside: str) -> ProtectedText:
+        return ProtectedText(inside, "kb_r", chunk_id)
+
+    return ProtectedChunk("kb_r", chunk_id, 0, wrapped(name), (wrapped("Reserves"),), wrapped(text), wrapped(CANARY))
+
+
+def sealed_ask(**changes: Any) -> SealedAsk:
+    """A useful question, ten minutes before the turn's deadline."""
+    asked = SealedAsk(
+        ticket="ticket_1",
+        request_id="req_1",
+        query="weaknesses of the reserve",
+        last_message="Where are we weak?",
+        user_words="Hello.\nWhere are we weak?",
+        knowledge_base_ids=("kb_r",),
+        deadline=FakeClock().now() + timedelta(seconds=600),
+    )
+    return replace(asked, **changes)
+
+
+@dataclass
+class FakeSealedBackend:
+    """Finds one chunk and records everything; answers may be replaced, by errors too."""
+
+    found: Found | Failure | BaseException = field(default_factory=lambda: Found("s_1", chunks=(protected_chunk(),)))
+    recorded: Recorded | BaseException = field(default_factory=lambda: Recorded(200, recorded=True, release=True))
+    hangs: bool = False
+    searches: list[tuple[SealedAsk, SummaryVersions]] = field(default_factory=list[tuple[SealedAsk, SummaryVersions]])
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+
+    async def search(self, ask: SealedAsk, versions: SummaryVersions) -> Found | Failure:
+        self.searches.append((ask, versions))
+        if isinstance(self.found, BaseException):
+            raise self.found
+        return self.found
+
+    async def record(self, ask: SealedAsk, versions: SummaryVersions, outcome: Outcome) -> Recorded:
+        self.outcomes.append(outcome)
+        if self.hangs:
+            await asyncio.Event().wait()
+        if isinstance(self.recorded, BaseException):
+            raise self.recorded
+        return self.recorded
+
+
+@dataclass
+class FakeSecondary:
+    """Says one reply after the other, the last one over and over; None hangs."""
+
+    replies: Sequence[bytes | Failure | BaseException | None] = (b"good",)
+    name: str = "second"
+    prompts: list[Messages] = field(default_factory=list[Messages])
+
+    async def reply(self, messages: Messages) -> bytes | Failure:
+        said = self.replies[min(len(self.prompts), len(self.replies) - 1)]
+        self.prompts.append(messages)
+        if said is None:
+            await asyncio.Event().wait()
+        if isinstance(said, BaseException):
+            raise said
+        return said or b""
+
+
+Prepared = tuple[Sequence[ProtectedChunk], str, Sequence[str]]
+
+
+@dataclass
+class FakeGate:
+    """Releases `good`; any other reply has its verdict in `verdicts`, an error too."""
+
+    verdicts: dict[bytes, Verdict | BaseException] = field(default_factory=dict[bytes, Verdict | BaseException])
+    failure: BaseException | None = None
+    cases: list[Prepared] = field(default_factory=list[Prepared])
+
+    def prepare(self, chunks: Sequence[ProtectedChunk], user_words: str, canaries: Sequence[str]) -> Prepared:
+        if self.failure is not None:
+            raise self.failure
+        self.cases.append((chunks, user_words, canaries))
+        return self.cases[-1]
+
+    def judge(self, reply: bytes, case: Prepared) -> Verdict:
+        verdict = self.verdicts.get(reply, released() if reply == b"good" else Blocked(()))
+        if isinstance(verdict, BaseException):
+            raise verdict
+        return verdict
+
+
+@dataclass
+class RecordingRoomObserver:
+    """Keeps what it is told."""
+
+    seen: list[Seen] = field(default_factory=list[Seen])
+
+    def summary_started(self, started: SummaryStarted) -> None:
+        self.seen.append(started)
+
+    def summary_completed(self, completed: SummaryCompleted) -> None:
+        self.seen.append(completed)
+
+    def outcome_sent(self, sent: OutcomeSent) -> None:
+        self.seen.append(sent)
+
+    def outcome_answered(self, answered: OutcomeAnswered) -> None:
+        self.seen.append(answered)
+
+    def model_asked(self, asked: ModelAsked) -> None:
+        self.seen.append(asked)
+
+    def model_answered(self, answered: ModelAnswered) -> None:
+        self.seen.append(answered)
+
+    @property
+    def completed(self) -> SummaryCompleted:
+        """How the newest search ended."""
+        return next(one for one in reversed(self.seen) if isinstance(one, SummaryCompleted))
+
+
+@dataclass
+class RoomStage:
+    """A room and all that it stands on."""
+
+    backend: FakeSealedBackend = field(default_factory=FakeSealedBackend)
+    model: FakeSecondary | None = field(default_factory=FakeSecondary)
+    gate: FakeGate = field(default_factory=FakeGate)
+    canary_limit: int = 3
+    summary_seconds: float = 20
+    outcome_seconds: float = 5
+    clock: FakeClock = field(default_factory=FakeClock)
+    observer: RecordingRoomObserver = field(default_factory=RecordingRoomObserver)
+    _room: SealedRoom[Prepared] | None = None
+
+    @property
+    def room(self) -> SealedRoom[Prepared]:
+        """The room, made at first use."""
+        if self._room is None:
+            numbers = count(1)
+            parts = RoomParts(
+                backend=self.backend,
+                model=self.model,
+                gate=Gate("7", self.gate.prepare, self.gate.judge),
+                circuit=CanaryCircuit(self.canary_limit, self.clock.now),
+                now=self.clock.now,
+                new_token=lambda: f"token{next(numbers)}",
+            )
+            self._room = SealedRoom(parts, RoomTimes(self.summary_seconds, self.outcome_seconds), self.observer)
+        return self._room
+
+    async def ask(self, **changes: Any) -> Released | None:
+        """Ask the room."""
+        return await self.room.summarise(sealed_ask(**changes))

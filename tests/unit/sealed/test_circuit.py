@@ -1,0 +1,17 @@
+"""The circuit opens at its limit within an hour, for one model."""
+
+from chat_shell.sealed.circuit import CanaryCircuit
+from tests.fakes.clock import FakeClock
+
+
+def test_hits_of_one_hour_count_together():
+    clock = FakeClock()
+    circuit = CanaryCircuit(2, clock.now)
+    circuit.record_hit("a")
+    assert not circuit.is_open("a")
+    clock.advance(3599)
+    circuit.record_hit("a")
+    assert circuit.is_open("a")
+    assert not circuit.is_open("b")
+    clock.advance(1)
+    assert not circuit.is_open("a")
