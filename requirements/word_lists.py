@@ -12,44 +12,79 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _LISTS = Path(__file__).resolve().parents[1] / "chat_shell" / "sealed" / "gate" / "lists"
-_COMMON_LEVELS = (10, 20)
+_EVERYDAY_LEVELS = (10, 20)
 _KNOWN_LEVELS = (35, 40, 50, 55, 60)
-_NAME_LEVELS = (35, 40, 50)
 _SPELLINGS = ("english", "american", "british")
 _PLAIN = re.compile("[a-z]{2,24}")
 _HAN = re.compile("[\u4e00-\u9fff]{2,4}")
-_PROPER = ("nr", "ns", "nt", "nz", "eng", "x", "m")
-"""Names of persons, places, organisations and others, foreign words, and numbers with measure words."""
+_LONE_HAN = re.compile("[\u4e00-\u9fff]")
+_NUMERALS = re.compile("[一二两三四五六七八九十百千万亿半]")
+_QUANTITY = re.compile("[年月日天时分成倍元岁]|百分|半")
+_PLACES = ("ns", "nt")
+_PERSONS_AND_OTHERS = ("nr", "nz")
+"""Half of the words so marked are plain ones; a frequent one that begins with no surname is taken for such."""
 
+_SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁"
+    "潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪"
+)
 _SMALLEST_COUNT_OF_PAIRS, _SMALLEST_COUNT_OF_LONGER = 3, 20
+_SMALLEST_COUNT_OF_EVERYDAY = 1000
+_LONGEST_WORD = 4
 
 
 def main(scowl: Path, jieba: Path, opencc: Path) -> None:
-    """Write the four lists."""
-    common = set(_scowl(scowl, "words", _COMMON_LEVELS))
-    _write("english_common.txt", common)
-    _write("english_known.txt", set(_scowl(scowl, "words", _KNOWN_LEVELS)) - common)
-    _write("english_names.txt", _scowl(scowl, "proper-names", _NAME_LEVELS))
-    _write("chinese_words.txt", _chinese(jieba))
+    """Write all lists."""
+    everyday = set(_scowl(scowl, _EVERYDAY_LEVELS))
+    _write("english_everyday.txt", everyday)
+    _write("english_known.txt", set(_scowl(scowl, _KNOWN_LEVELS)) - everyday)
+    entries = list(_entries(jieba, _HAN))
+    general = {word for word, count, kind in entries if _is_general(word, count, kind)}
+    frequent = (word for word, count, _ in entries if count >= _SMALLEST_COUNT_OF_EVERYDAY)
+    _write("chinese_everyday.txt", general.intersection(frequent))
+    _write("chinese_words.txt", general)
+    places = {word for word, _, kind in entries if kind == "ns" or (kind == "nt" and len(word) == _LONGEST_WORD)}
+    _write("chinese_places.txt", places - general)
+    _write("chinese_idioms.txt", (word for word, count, kind in entries if _is_idiom_of_numerals(word, count, kind)))
+    lone = _entries(jieba, _LONE_HAN)
+    frequent = (one for one, count, kind in lone if kind[0] in "vdprcuf" and count >= _SMALLEST_COUNT_OF_EVERYDAY)
+    _write("chinese_lone.txt", frequent)
     _write("traditional.txt", _folded(opencc))
 
 
-def _scowl(directory: Path, kind: str, levels: Iterable[int]) -> Iterator[str]:
+def _scowl(directory: Path, levels: Iterable[int]) -> Iterator[str]:
     for spelling in _SPELLINGS:
         for level in levels:
-            source = directory / f"{spelling}-{kind}.{level}"
+            source = directory / f"{spelling}-words.{level}"
             lines = source.read_text(encoding="iso-8859-1").splitlines() if source.exists() else []
             for word in lines:
-                if _PLAIN.fullmatch(word.lower()) and (kind != "words" or word.islower()):
-                    yield word.lower()
+                if _PLAIN.fullmatch(word):
+                    yield word
 
 
-def _chinese(dictionary: Path) -> Iterator[str]:
+def _entries(dictionary: Path, shape: re.Pattern[str]) -> Iterator[tuple[str, int, str]]:
+    """Yield words with how often they were counted and what kind they are."""
     for line in dictionary.read_text(encoding="utf-8").splitlines():
         word, count, kind = line.split(" ")
-        smallest = _SMALLEST_COUNT_OF_PAIRS if len(word) == 2 else _SMALLEST_COUNT_OF_LONGER
-        if _HAN.fullmatch(word) and int(count) >= smallest and not kind.startswith(_PROPER):
-            yield word
+        if shape.fullmatch(word):
+            yield word, int(count), kind
+
+
+def _is_general(word: str, count: int, kind: str) -> bool:
+    smallest = _SMALLEST_COUNT_OF_PAIRS if len(word) == 2 else _SMALLEST_COUNT_OF_LONGER
+    if kind.startswith(_PERSONS_AND_OTHERS):
+        return count >= _SMALLEST_COUNT_OF_LONGER and word[0] not in _SURNAMES
+    return count >= smallest and not kind.startswith(_PLACES)
+
+
+def _is_idiom_of_numerals(word: str, count: int, kind: str) -> bool:
+    return (
+        len(word) == _LONGEST_WORD
+        and kind[0] in "il"
+        and count >= _SMALLEST_COUNT_OF_PAIRS
+        and _NUMERALS.search(word) is not None
+        and _QUANTITY.search(word) is None
+    )
 
 
 def _folded(characters: Path) -> Iterator[str]:

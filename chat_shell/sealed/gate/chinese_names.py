@@ -5,11 +5,15 @@ from collections.abc import Iterator
 
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
 from chat_shell.sealed.gate.folding import STOP_CHARACTERS
-from chat_shell.sealed.gate.word_lists import is_chinese_word
+from chat_shell.sealed.gate.word_lists import is_chinese_place, is_chinese_word
 
 _SURNAMES = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范"
     "金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤欧阳康易乔赖文樊施洪辛俞章鲁葛柳翟"
+)
+_COMPOUND_SURNAMES = (
+    "欧阳|司马|司徒|司空|上官|诸葛|东方|公孙|令狐|慕容|夏侯|尉迟|皇甫|长孙|宇文|端木|独孤|南宫|百里|钟离|闻人|公冶|濮阳|轩辕|即墨|赫连|"
+    "谷梁|闾丘|太史|申屠|呼延|澹台|拓跋|万俟|淳于|单于|仲孙|宗政|亓官|东郭|西门|梁丘|左丘|鲜于|第五"
 )
 _TITLES = (
     "总经理|副总|经理|总监|主任|部长|处长|科长|局长|院长|校长|主管|组长|负责人|工程师|教授|博士|先生|女士|老师|同志|总裁|董事长|"
@@ -18,6 +22,7 @@ _TITLES = (
 _TITLED = re.compile(
     f"([{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?:{_TITLES})|(?:{_TITLES})(?:为|是|：|:)?([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
 )
+_COMPOUND = re.compile(f"((?:{_COMPOUND_SURNAMES})[\u4e00-\u9fff])([\u4e00-\u9fff])?")
 _HAN_STRETCH = re.compile("[\u4e00-\u9fff]+")
 
 
@@ -25,9 +30,14 @@ def chinese_names(folded: str) -> Iterator[str]:
     """Yield what reads as a name in a folded text."""
     for match in _TITLED.finditer(folded):
         yield from _person(match[1] or match[2])
+    for match in _COMPOUND.finditer(folded):
+        if match[1][-1] not in STOP_CHARACTERS:
+            yield match[1]
+            yield match[0]
     for stretch in _HAN_STRETCH.findall(folded):
         words = segment(stretch)
         yield from unknown_runs(words)
+        yield from (word for word in words if is_chinese_place(word) and not is_chinese_word(word))
         yield from _surnamed(words)
 
 

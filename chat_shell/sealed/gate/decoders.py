@@ -29,7 +29,9 @@ _ROTATIONS = [
     str.maketrans(_ALPHABET, _ALPHABET[shift:] + _ALPHABET[:shift]) for shift in range(1, len(_ALPHABET))
 ]  # fmt: skip
 _LEET = [str.maketrans("01345789@$!|+(", digits) for digits in ("oieastbgasiltc", "olzastbgasiltc")]
-_PRINTABLE_SHARE = 0.9
+_PLAIN_SHARE = 0.85
+"""Letters, digits and blanks of what was decoded: bytes that only happen to be text have more signs than that."""
+
 _SHORTEST_DECODED = 4
 _SHORTEST_INITIALS = 5
 _BLANK_OR_APOSTROPHE = re.compile(r"[\s'’]")
@@ -43,7 +45,7 @@ def is_encoded(text: str, known: Identifiers, passages: Passages, own_words: fro
     return (
         is_hardly_text(folded, unknown)
         or any(says_something(decoded, known, passages) for decoded in decodings(text))
-        or any(shares_run(variant, passages) for variant in _rewritten(folded))
+        or any(passages.words.shared(words) for words in _rewritten(folded))
         or any(_is_telling(word, known) for word in _rewritten_words(folded, unknown))
         or _reads_down(folded, known)
     )
@@ -65,11 +67,15 @@ def is_hardly_text(folded: str, unknown: list[str]) -> bool:
 
 def decodings(text: str) -> Iterator[str]:
     """Yield what a text or one of its words says in base64, base32, base16 or percent-escapes, when it is text."""
-    joined = "".join(text.split())
-    for coded in dict.fromkeys((*_CODED.findall(text), *_CODED.findall(joined))):
+    for coded in dict.fromkeys((*_CODED.findall(text), *_CODED.findall(_unknown_joined(text)))):
         for decode in (_base64, _base32, _base16):
             if (decoded := decode(coded)) is not None:
                 yield decoded
+
+
+def _unknown_joined(text: str) -> str:
+    """Return a text with general words out and what is left written together between them."""
+    return "".join(" " if is_known(word.casefold()) else word for word in text.split())
 
 
 def says_something(text: str, known: Identifiers, passages: Passages) -> bool:
@@ -78,16 +84,21 @@ def says_something(text: str, known: Identifiers, passages: Passages) -> bool:
     return has_figure(text) or names_folded(folded, known) or shares_run(folded, passages)
 
 
-def _rewritten(folded: str) -> Iterator[str]:
-    yield from (folded.translate(table) for table in _ROTATIONS)
-    yield from (folded.translate(table) for table in _LEET)
+def _rewritten(folded: str) -> Iterator[list[str]]:
+    """Yield the words of other readings of a text: turned by each rotation, and from leet."""
+    words = _latin(folded)
+    for table in _ROTATIONS:
+        yield " ".join(words).translate(table).split()
+    for table in _LEET:
+        if (spelled := folded.translate(table)) != folded:
+            yield _latin(spelled)
 
 
 def _rewritten_words(folded: str, unknown: Iterable[str]) -> Iterator[str]:
     """Yield other readings of words that are none: turned by each rotation, backwards, and from leet."""
     for word in unknown:
         yield from (word.translate(table) for table in _ROTATIONS)
-    yield from (word[::-1] for word in _latin(folded))
+        yield word[::-1]
     yield han_only(folded)[::-1]
     for table in _LEET:
         yield from (word for word in _latin(folded.translate(table)) if word not in folded)
@@ -128,8 +139,8 @@ def _text(decode: Callable[[], bytes]) -> str | None:
         decoded = decode().decode("utf-8")
     except (binascii.Error, ValueError):
         return None
-    shown = sum(1 for character in decoded if character.isprintable())
-    return decoded if len(decoded) >= _SHORTEST_DECODED and shown >= _PRINTABLE_SHARE * len(decoded) else None
+    plain = sum(1 for character in decoded if character.isalnum() or character == " ")
+    return decoded if len(decoded) >= _SHORTEST_DECODED and plain >= _PLAIN_SHARE * len(decoded) else None
 
 
 def _latin(folded: str) -> list[str]:

@@ -8,6 +8,7 @@ import unicodedata
 from functools import cache
 
 from chat_shell.sealed.gate.folding import fold
+from chat_shell.sealed.gate.word_lists import CHINESE_IDIOMS
 from shared.plain_text.figures import CHINESE_DIGITS, CHINESE_SCALES, CHINESE_TENS, ENGLISH_ONES, ENGLISH_TENS
 
 _NUMBERS = "|".join(
@@ -58,7 +59,7 @@ _LONE_ROMAN = re.compile(r"\b[VX]\b")
 _FINANCIAL = "壹贰貳叁參肆柒捌玖佰仟廿卅"
 _DIGITS = "".join(numeral for numeral in CHINESE_DIGITS if numeral not in "俩仨")
 _NUMERALS = "".join(dict.fromkeys((*_DIGITS, *CHINESE_TENS, *CHINESE_SCALES)))
-_MANY = "二三四五六七八九十百千万亿两几数双"
+_MANY = "二三四五六七八九十百千万亿两"
 _MEASURES = (
     "个|項|项|条|份|次|天|日|月|年|周|星期|礼拜|小时|分钟|秒|刻钟|元|块|角|美元|欧元|倍|成|折|岁|人|名|位|家|套|台|件|种|类|"
     "级|层|轮|期|季|页|章|节|款|点|号|步|批|组|阶段|米|公里|千克|公斤|克|吨|升|度|遍|趟|场|篇|册|卷|本|张|只|支|道|门|户|"
@@ -69,21 +70,23 @@ _SPANS_ZH = (
     "个?(?:半|整)?小时|分钟|秒|个?季度|季(?!节)|元(?!数|素|化)|成(?!为|效|本|果|功|立|熟|员|长|型|就|品|分|因)|倍|折(?!扣|中)|半|刻钟|"
     "个工作日|个百分点|世纪|年代|百分|人(?!员|士|才|力|事|工|为|们|性|生|体|类|群|格)"
 )
+_IDIOM_LENGTH = 4
+_PARTS = "季|章|条|款|节|页|版|号|周|月|年|天|日|期"
 _IDIOMS_ZH = re.compile(
     f"(?<![{_NUMERALS}])(?:"
     "十分(?!钟|之|位)|第三方|三方|一致|统一|唯一|单一|同一|不一|逐一|另一|某一|任一|一般|一旦|一些|进一步|一系列|一方面|一定|一起|一直|"
     "一并|一律|一体|一线|一手|一贯|一次性|一站式|一刀切|一味|一经|一同|一举|一再|一时|一向|万一|二者|两者|两难|两极|两端|两可|两全|一一|"
-    "千万(?=不|别|要|注)|五花八门|三令五申|七嘴八舌|四面八方|十全十美|一五一十|三番五次|丢三落四|千方百计|千差万别|成千上万|半途而废|"
-    "事半功倍|一举两得|一分为二|百花齐放|百年大计|二维码|再三|一言一行|一步到位|第一时间|万无一失|一目了然|一成不变|一视同仁|三思|"
-    "一朝一夕|一概|一切|一度|一带|一面|一端|一边|归一|(?<!分)之一|合一|首一|一齐|一道|一样|一来|一点(?!半|[零〇一二三四五六七八九])|一路|一类|一块)"
+    "千万(?=不|别|要|注)|成千上万|"
+    "百年大计|二维码|再三|一步到位|第一时间|万无一失|一目了然|一成不变|一视同仁|三思|"
+    "一概|一切|一度|一带|一面|一端|一边|归一|(?<!分)之一|合一|首一|一齐|一道|一样|一来|一点(?!半|[零〇一二三四五六七八九])|一路|一类|一块)"
 )  # fmt: skip
 _CHINESE = re.compile(
     f"[{_NUMERALS}]{{2,}}|[{_FINANCIAL}]"
-    f"|(?<!第)[{_MANY}]+(?:余|多|来)?(?:{_MEASURES})|(?<=第)[{_NUMERALS}]+(?!，|、|：|:|,|步|要|时|位|方)"
-    f"|一(?:{_SPANS_ZH})|[多每前后上下近约超][{_NUMERALS}](?:{_MEASURES})"
+    f"|(?<!第)[{_MANY}]+(?:余|多|来)?(?:{_MEASURES})|第[{_MANY}](?:{_MEASURES})|第一(?:{_PARTS})"
+    f"|一(?:{_SPANS_ZH})|[多每前后上下近约超][{_MANY}](?:{_MEASURES})"
     "|[数上近超约逾][十百千万亿]|[十百千万亿]余"
     "|百分(?:之|比|点|数|百|率)|分之|半(?:[年数天月日价个小]|成(?!品))|[一过近减折大对各]半(?!途|成品)|翻番|翻[一两]番|翻倍|成倍|加倍|数倍|倍(?!增器|加器)"
-    "|(?:星期|礼拜|周)[一二三四五六日天末](?!致|常|志|程|体)|季度|[正腊]月(?!度)|双周|旬[度报]?|[俩仨]|一打|月[初底末]"
+    "|(?:星期|礼拜|周)[一二三四五六日天](?!致|常|志|程|体)|季度|[正腊]月(?!度)|双周|旬[度报]?|[俩仨]|一打|月[初底末]"
 )
 
 
@@ -96,7 +99,15 @@ def has_figure_words(folded: str) -> bool:
     """Tell whether a text in the gate's normal form holds a figure in words."""
     if _ENGLISH.search(folded) or any(match[0] not in _NO_ROMAN for match in _ROMAN.finditer(folded)):
         return True
-    return not folded.isascii() and _CHINESE.search(_IDIOMS_ZH.sub("□", folded.replace(" ", ""))) is not None
+    return not folded.isascii() and _CHINESE.search(_without_idioms(folded.replace(" ", ""))) is not None
+
+
+def _without_idioms(folded: str) -> str:
+    text = folded
+    for start in range(len(folded) - _IDIOM_LENGTH + 1):
+        if (idiom := folded[start : start + _IDIOM_LENGTH]) in CHINESE_IDIOMS:
+            text = text.replace(idiom, "□")
+    return _IDIOMS_ZH.sub("□", text)
 
 
 def _has_capitals(text: str) -> bool:

@@ -25,7 +25,7 @@ def stem(word: str) -> str:
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)].rstrip("e")
-    return word.rstrip("e") if len(word) > 3 else word
+    return word.rstrip("ey") if len(word) > 3 else word
 
 
 def letters_only(folded: str) -> str:

@@ -11,7 +11,7 @@ from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, split_words
 MIN_FOLLOWED = 3
 """Two points in the order of a list are chance; three are its outline."""
 
-MIN_SHARED = 0.6
+MIN_SHARED = 0.5
 """The share of a heading's words that a point must hold to stand for it."""
 
 _LONGEST_LABEL = 12

@@ -3,12 +3,20 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from chat_shell.sealed.gate.chinese import segment, unknown_runs
 from chat_shell.sealed.gate.chinese_names import chinese_names
 from chat_shell.sealed.gate.folding import fold, han_only
-from chat_shell.sealed.gate.word_lists import GENERAL_ACRONYMS, STOP_WORDS, is_chinese_word, is_common, is_known
+from chat_shell.sealed.gate.word_lists import (
+    GENERAL_ACRONYMS,
+    STOP_WORDS,
+    is_compound,
+    is_everyday,
+    is_everyday_chinese,
+    is_known,
+)
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.{1,300}?)\s*#*$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
@@ -23,6 +31,7 @@ _DEFINED = re.compile(
     r"|(?:以下简称|简称为?|称之为|称为|又称|所谓|命名为|名为)[“「《]?([\u4e00-\u9fff]{2,10})",
     re.MULTILINE,
 )
+_TABLE_ROW = re.compile(r"^\|\s*([^|\n]{1,60}?)\s*\|", re.MULTILINE)
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[._&'’-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:_\w+)*")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;。！？：；|>•\n])[\s\"“”'‘’()*_#+-]*$")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
@@ -30,6 +39,9 @@ _JOINERS = frozenset({"of", "and", "the", "for", "&", "de", "von", "van"})
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 _LOOK_BACK = 12
 _SHORTEST_JARGON = 4
+_TELLING_HEADING = 5
+"""Characters of a Chinese heading that is no general phrase any more."""
+
 _LONGEST_ACRONYM = 6
 _NAMED_TWICE = 2
 """A capital at the start of a sentence says nothing; one that comes back, and never small, is a name's."""
@@ -72,10 +84,11 @@ class Terms:
 def terms_of(source: ChunkSource) -> Terms:
     """Read the terms of one chunk."""
     text = unicodedata.normalize("NFKC", source.text)
-    labels = [_ENDING.sub("", source.document.rsplit("/", 1)[-1]), *source.headings, *_labels(text)]
+    title = _ENDING.sub("", source.document.rsplit("/", 1)[-1])
+    headings, defined = [title, *source.headings, *_headings(text)], list(_defined(text))
     names = list(_names(_HEADING.sub(" ", text)))
-    phrases = [*labels, *(name for name in names if " " in name)]
-    words = {form for label in labels for form in _label_words(label)}
+    phrases = [*headings, *defined, *(name for name in names if " " in name)]
+    words = {*_lone_words(headings, is_known), *_lone_words(defined, is_everyday)}
     words.update(form for name in names if " " not in name for form in _forms(name) if not name.isupper())
     acronyms = {name for name in names if name.isupper() and " " not in name}
     words.update(form for name in acronyms for form in _forms(name) if not is_known(form))
@@ -83,31 +96,41 @@ def terms_of(source: ChunkSource) -> Terms:
         words=frozenset(words),
         capitals=frozenset(name for name in acronyms if is_known(fold(name))),
         phrases=frozenset(phrases),
-        han=frozenset((*_han_labels(labels), *chinese_names(fold(text)))),
+        han=frozenset(
+            (*_han(headings, _is_general_heading), *_han(defined, is_everyday_chinese), *chinese_names(fold(text)))
+        ),
     )
 
 
-def _labels(text: str) -> Iterator[str]:
-    """Yield the headings, table heads, code spans, led-in terms and defined terms of a Markdown text."""
-    for pattern in (_HEADING, _CODE, _LED, _DEFINED):
-        for match in pattern.finditer(text):
-            yield match[match.lastindex or 0]
+def _headings(text: str) -> Iterator[str]:
+    """Yield the headings of a Markdown text, its table heads and what each row of a table is about."""
+    for pattern in (_HEADING, _TABLE_ROW):
+        yield from (match[match.lastindex or 0] for match in pattern.finditer(text))
     for match in _TABLE_HEAD.finditer(text):
         yield from (cell.strip() for cell in match[1].split("|") if cell.strip())
 
 
-def _label_words(label: str) -> Iterator[str]:
-    """Yield the word of a label that has one word of content, unless that is a general one."""
-    content = [word for word in spaced_and_cjk(split_words(fold(label)))[0] if word not in STOP_WORDS]
-    if len(content) == 1 and not is_known(content[0]) and not content[0].isdigit():
-        yield content[0]
+def _defined(text: str) -> Iterator[str]:
+    """Yield what a Markdown text sets off: code, quotations, terms led in or defined."""
+    for pattern in (_CODE, _LED, _DEFINED):
+        yield from (match[match.lastindex or 0] for match in pattern.finditer(text))
 
 
-def _han_labels(labels: Iterable[str]) -> Iterator[str]:
+def _lone_words(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the words of labels that have one word of content, unless that is a general one."""
     for label in labels:
-        han = han_only(fold(label))
-        if len(han) > 1 and not is_chinese_word(han):
-            yield han
+        content = [word for word in spaced_and_cjk(split_words(fold(label)))[0] if word not in STOP_WORDS]
+        if len(content) == 1 and not is_general(content[0]) and not content[0].isdigit():
+            yield content[0]
+
+
+def _han(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterator[str]:
+    return (han for label in labels if len(han := han_only(fold(label))) > 1 and not is_general(han))
+
+
+def _is_general_heading(han: str) -> bool:
+    """Tell whether a Chinese heading could head any text: short, and made of general words alone."""
+    return len(han) < _TELLING_HEADING and not any(unknown_runs(segment(han)))
 
 
 def _names(text: str) -> Iterator[str]:
@@ -121,7 +144,7 @@ def _names(text: str) -> Iterator[str]:
             yield from _row(row)
             row = []
         starts = _SENTENCE_END.search(text, max(0, match.start() - _LOOK_BACK), match.start()) is not None
-        if _points(word, spelled, starts):
+        if _points(word, spelled, starts or bool(row)):
             yield word
         if (word[0].isupper() and not (starts and word.casefold() in STOP_WORDS)) or (row and word in _JOINERS):
             row.append(word)
@@ -152,8 +175,8 @@ def _points(word: str, spelled: Counter[str], starts_sentence: bool) -> bool:
     if _CAMEL.search(word) or "_" in word:
         return True
     if not all(is_known(part) for part in parts):
-        return word[0].isupper() or len(folded) >= _SHORTEST_JARGON
-    if word[0].islower() or is_common(folded) or folded in spelled:
+        return word[0].isupper() or (len(folded) >= _SHORTEST_JARGON and not all(map(is_compound, parts)))
+    if word[0].islower() or is_everyday(folded) or folded in spelled:
         return False
     return not starts_sentence or spelled[word] >= _NAMED_TWICE
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
+_SHORTEST_PART = 4
 _LISTS = Path(__file__).parent / "lists"
 
 
@@ -40,29 +41,51 @@ MODERN_WORDS = _own("english_modern.txt")
 GENERAL_ACRONYMS = _own("english_acronyms.txt")
 """Abbreviations that any text about an organisation may use."""
 
-_COMMON = WordList(("english_common.txt",), 3)
+_EVERYDAY = WordList(("english_everyday.txt",), 3)
 _KNOWN = WordList(("english_known.txt",), 3)
-_NAMES = WordList(("english_names.txt",), 3)
 _CHINESE = WordList(("chinese_words.txt",), 1)
+_CHINESE_EVERYDAY = WordList(("chinese_everyday.txt",), 1)
+_CHINESE_PLACES = WordList(("chinese_places.txt",), 1)
+CHINESE_IDIOMS = _own("chinese_idioms.txt")
+"""Sayings of four characters with a numeral in them that counts nothing."""
+
+LONE_CHARACTERS = _own("chinese_lone.txt") | frozenset("人员者")
+"""Characters that often stand as words by themselves: verbs, adverbs, pronouns and the like."""
+
 SIMPLIFIED = _traditional()
 """For `str.translate`: traditional Chinese characters to simplified ones."""
 
 
-def is_common(word: str) -> bool:
+def is_everyday(word: str) -> bool:
     """Tell whether a word is among the eleven thousand that most English texts are made of."""
-    return word in _COMMON or word in MODERN_WORDS
+    return word in _EVERYDAY or word in MODERN_WORDS
 
 
 def is_known(word: str) -> bool:
     """Tell whether a word is English at all, in any inflection; names and jargon are not."""
-    return is_common(word) or word in _KNOWN or word in GENERAL_ACRONYMS
+    return len(word) == 1 or _is_listed(word) or (word.endswith("s") and _is_listed(word[:-1]))
 
 
-def is_first_name(word: str) -> bool:
-    """Tell whether a word is also the name of a person or a place."""
-    return word in _NAMES
+def is_compound(word: str) -> bool:
+    """Tell whether a word is two English ones written together, such as "watchlist"."""
+    cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+    return any(_is_listed(word[:cut]) and is_known(word[cut:]) for cut in cuts)
 
 
 def is_chinese_word(word: str) -> bool:
     """Tell whether some characters are a general Chinese word; names of persons, places and companies are not."""
     return word in _CHINESE
+
+
+def is_everyday_chinese(word: str) -> bool:
+    """Tell whether a word is among the five thousand that most Chinese texts are made of."""
+    return word in _CHINESE_EVERYDAY
+
+
+def is_chinese_place(word: str) -> bool:
+    """Tell whether some characters name a place or an institution."""
+    return word in _CHINESE_PLACES
+
+
+def _is_listed(word: str) -> bool:
+    return is_everyday(word) or word in _KNOWN or word in GENERAL_ACRONYMS
