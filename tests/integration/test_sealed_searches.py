@@ -1,0 +1,141 @@
+"""Restricted searches over real databases: from ticket to release, and many at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from sqlalchemy import Connection, text
+
+from backend.adapters.documents.reader import LibraryDocumentReader
+from backend.adapters.sql.database import Database
+from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
+from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
+from backend.adapters.sql.restricted.audit import SqlAuditTrail
+from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
+from backend.adapters.sql.restricted.tables import metadata
+from backend.domain.knowledge import MemberRole
+from backend.domain.search_options import SearchOptions
+from backend.domain.tickets import Ticket, sign_ticket
+from backend.services.forget_searches import ForgetSearches
+from backend.services.knowledge import KnowledgePorts
+from backend.services.restricted import RestrictedPorts, RestrictedServices, build_restricted
+from backend.services.sealed_outcomes import Outcome
+from backend.services.sealed_search import SealedAsk
+from shared.models.safe_summary import AnswerReason, Decision, Failure
+from tests.contract.knowledge_cases import make_base, put
+from tests.contract.restricted_cases import LIMITS, RELEASED, VERSIONS
+from tests.contract.store_cases import database_url, migrated
+from tests.fakes.clock import FakeClock
+from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
+
+SECRET = "secret"
+QUERY = "quarterly zinc targets"
+PASSAGE = "Quarterly zinc targets are missed in the Harbour plant"
+
+
+class House(NamedTuple):
+    """The use cases over a database, whose base `kb_a` has 100 chunks; bob is restricted in it."""
+
+    services: RestrictedServices
+    knowledge: SqlKnowledgeStore
+    ledger: SqlRestrictedLedger
+    database: Database
+    clock: FakeClock
+
+    def ticket(self, turn: int = 0) -> str:
+        """Return bob's ticket for a turn; each turn is in a conversation of its own."""
+        claim = Ticket(
+            user_id="bob",
+            tenant="acme",
+            conversation_id=f"conv_{turn}",
+            turn_id=f"resp_{turn}",
+            base_ids=("kb_a",),
+            search=SearchOptions(),
+            expires_at=self.clock.now() + timedelta(minutes=1),
+        )
+        return sign_ticket(claim, SECRET)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
+    async with migrated(database_url(request.param, request, tmp_path)) as database:
+        clock = FakeClock()
+        store, ledger = SqlKnowledgeStore(database, clock), SqlRestrictedLedger(database)
+        await store.create_base(make_base(), "ann")
+        await put(store, "a.md", [f"{PASSAGE} {number}." for number in range(100)])
+        await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
+        knowledge = KnowledgePorts(store, SqlRetrieval(database), LibraryDocumentReader(), clock)
+        ports = RestrictedPorts(ledger, SqlAuditTrail(database), FakeSafeSummaryObserver())
+        yield House(build_restricted(ports, knowledge, LIMITS, SECRET), store, ledger, database, clock)
+
+
+def ask(query: str = QUERY) -> SealedAsk:
+    return SealedAsk(query, ("kb_a",), 24, 500, VERSIONS)
+
+
+def answer(search_id: str) -> Outcome:
+    return Outcome(
+        search_id=search_id,
+        base_ids=("kb_a",),
+        versions=VERSIONS,
+        decision=Decision.ANSWER,
+        reason=AnswerReason.RISK,
+        gate_codes=(),
+        rewrites=0,
+        latency_ms=5,
+        chunks_sent=20,
+        canary_hits=0,
+        released=RELEASED,
+    )
+
+
+async def test_a_search_is_cut_released_kept_and_forgotten(house: House) -> None:
+    searches, outcomes = house.services.searches, house.services.outcomes
+    first = await searches.search(house.ticket(), ask())
+    assert (len(first.chunks), first.refusal, first.whole) == (20, None, False)
+    assert len(await house.ledger.served_texts("conv_0")) == 20
+    told = await outcomes.report(house.ticket(), answer(first.search_id))
+    assert (told.release, told.reason) == (True, AnswerReason.RISK)
+    again = await searches.search(house.ticket(1), ask(QUERY.upper()))
+    assert (again.released, again.chunks) == (RELEASED, ())
+    await put(house.knowledge, "b.md", ["Zinc."])
+    newer = await searches.search(house.ticket(1), ask())
+    assert (newer.released, len(newer.chunks)) == (None, 20)
+    later = await outcomes.report(house.ticket(1), answer(newer.search_id))
+    assert (later.release, later.reason) == (True, AnswerReason.RISK)
+    house.clock.advance(30 * 86_400)
+    await ForgetSearches(house.ledger, house.clock).forget()
+    assert await house.ledger.find_search(first.search_id) is None
+    assert (await searches.search(house.ticket(2), ask())).released is None
+
+
+async def test_50_searches_at_once_share_one_budget(house: House) -> None:
+    answers = await asyncio.gather(
+        *(house.services.searches.search(house.ticket(turn), ask(f"{QUERY} {turn}")) for turn in range(50))
+    )
+    refusals = [one.refusal for one in answers]
+    sent = {chunk.hit.chunk.id for one in answers for chunk in one.chunks}
+    assert len(sent) == 20
+    assert refusals.count(None) <= LIMITS.day
+    assert set(refusals) - {None} <= {Failure.BUDGET_DAY, Failure.BUDGET_CHUNKS}
+    records = await SqlAuditTrail(house.database).page("acme", after=None, limit=99, descending=True)
+    assert len(records) == 50 - refusals.count(None)
+
+
+async def test_no_word_of_query_or_base_is_in_the_tables_of_restricted_searches(house: House) -> None:
+    found = await house.services.searches.search(house.ticket(), ask(f"{QUERY} walrus"))
+    await house.services.outcomes.report(house.ticket(), answer(found.search_id))
+    await house.services.searches.search(house.ticket(), ask("walrus"))
+    ours = [name for name in metadata.tables if name.startswith(("restricted_", "served_", "released_", "safe_"))]
+
+    def rows(connection: Connection) -> str:
+        return " ".join(str(connection.execute(text(f"SELECT * FROM {name}")).all()) for name in ours)
+
+    written = (await house.database.read(rows)).lower()
+    assert len(ours) == 7
+    assert found.search_id in written
+    for word in ("zinc", "harbour", "walrus", "guide"):
+        assert word not in written
