@@ -16,6 +16,7 @@ class LogEvent(StrEnum):
     TURN_FINISHED = "Turn finished"
     EPOCH_STARTED = "Epoch started"
     PROMPT_DRIFT = "Prompt drift"
+    ANSWER_CUT = "Answer cut"
     TOOL_CALLED = "Tool called"
     KNOWLEDGE_SEARCHED = "Knowledge searched"
     SAFE_SUMMARY_STARTED = "Starting safe summary"

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from backend.domain.outgoing_events import CutCause
 from backend.domain.responses import StoredResponse
 from backend.domain.restricted import AuditRecord
 
@@ -35,6 +36,10 @@ class TurnObserver(Protocol):
 
     def turn_finished(self, response: StoredResponse) -> None:
         """A turn ended; `response.status` says how."""
+        ...
+
+    def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
+        """The outgoing scan ended the answer of a restricted turn, so long after the request."""
         ...
 
     def turn_broke(self, response_id: str, error: BaseException) -> None:

@@ -72,6 +72,9 @@ class RunTurn:
             group.create_task(self._keep_checkpoints(writer, ended))
             while batch := await inbox.take():
                 await writer.write(batch)
+                if writer.is_cut:
+                    reader.cancel()
+            await writer.write_rest()
             watcher.cancel()
             ended.set()
         if writer.ending is not None:

@@ -10,6 +10,7 @@ from backend.ports.conversations import ConversationStore, TurnStore
 from backend.ports.events import EventLog, StopSignals
 from backend.ports.identity import Clock
 from backend.ports.observer import TurnObserver
+from backend.services.outgoing_check import OutgoingCheck
 from shared.models.execution import ExecutionRequest
 
 
@@ -24,6 +25,7 @@ class TurnPorts:
     signals: StopSignals
     clock: Clock
     observer: TurnObserver
+    outgoing: OutgoingCheck
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from backend.domain.response_projection import ResponseProjection
 from backend.domain.responses import FinishedTurn, Item, StoredResponse
 from backend.domain.turn_calls import SentCall, TurnCalls, TurnPrompt
 from backend.domain.turn_log import TurnLog
+from backend.services.outgoing_scan import OutgoingScan
 from backend.services.turn_ports import Turn, TurnPorts
 from shared.errors import Conflict, Unavailable
 from shared.ids import new_id
 from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from shared.models.execution import AccessMode
 
 FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Between attempts to store the end of a turn while the database is away, as when it restarts; the last one repeats.
@@ -28,7 +30,10 @@ There is no last attempt: an end that this process gave up would hold its conver
 
 
 class TurnWriter:
-    """Writes one turn. `ending` is None until chat_shell has told how it ended."""
+    """Writes one turn. `ending` is None until chat_shell has told how it ended, or the outgoing scan has ended it.
+
+    What a restricted turn says is scanned before anything is made of it; an unrestricted one has no scan.
+    """
 
     def __init__(
         self, ports: TurnPorts, turn: Turn, finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS
@@ -45,14 +50,43 @@ class TurnWriter:
         self._checkpointed_number = -1
         self._newest_delta_at: datetime | None = None
         self._not_measured: list[ExecutionEvent] = []
+        restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
+        self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
         self.ending: Ending | None = None
 
     async def open(self) -> None:
         """Append the first events."""
         await self._keep(self._projection.start())
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the outgoing scan has ended the answer: nothing that comes now is written."""
+        return self._scan is not None and self._scan.cut_for is not None
+
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
-        """Write what chat_shell has reported: first for clients, then for the log."""
+        """Write what chat_shell has reported, as far as it may go now."""
+        if self._scan is None:
+            await self._write(batch)
+            return
+        was_cut = self.is_cut
+        await self._write(await self._scan.passed(batch))
+        self._tell_cut(was_cut)
+
+    async def write_rest(self) -> None:
+        """Write what is held back of a turn that has broken off."""
+        if self._scan is None:
+            return
+        was_cut = self.is_cut
+        await self._write(await self._scan.rest())
+        self._tell_cut(was_cut)
+
+    def _tell_cut(self, was_cut: bool) -> None:
+        if self._scan is not None and self._scan.cut_for is not None and not was_cut:
+            seconds = (self._ports.clock.now() - self._turn.received_at).total_seconds()
+            self._ports.observer.answer_cut(self._turn.response, self._scan.cut_for, seconds)
+
+    async def _write(self, batch: Sequence[ExecutionEvent]) -> None:
+        """Write first for clients, then for the log."""
         logged: list[LoggedEvent] = []
         for event in coalesced(batch):
             self._log.feed(event)

@@ -14,6 +14,7 @@ from backend.adapters.memory.event_log import MemoryEventLog
 from backend.adapters.memory.stop_signals import MemoryStopSignals
 from backend.domain.conversation_log import Entry
 from backend.domain.identity import Caller, KeyRole
+from backend.domain.outgoing_events import CutCause
 from backend.domain.responses import StoredResponse
 from backend.domain.turn_request import parse_turn_request
 from backend.ports.chat_shell import ChatShell
@@ -23,6 +24,7 @@ from backend.services.admission import Admission
 from backend.services.cancel_turn import CancelTurn
 from backend.services.follow_turn import FollowTurn
 from backend.services.model_catalogue import ModelCatalogue
+from backend.services.outgoing_check import OutgoingCheck
 from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.run_turn import RunTurn
@@ -57,6 +59,7 @@ class RecordingObserver:
         self.first_deltas = 0
         self.prompts: list[tuple[int, int]] = []
         self.drifts: list[tuple[str, int, str]] = []
+        self.cuts: list[tuple[str, CutCause]] = []
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         self.started.append(response.id)
@@ -69,6 +72,9 @@ class RecordingObserver:
 
     def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
         self.drifts.append((response.id, call, path))
+
+    def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
+        self.cuts.append((response.id, cause))
 
     def first_delta(self, seconds: float) -> None:
         self.first_deltas += 1
@@ -83,6 +89,16 @@ class RecordingObserver:
         self.broken.append(error)
 
 
+class FakeServedTexts:
+    """What restricted searches have brought, by conversation; "" stands for any."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, list[str]] = {}
+
+    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
+        return (*self.texts.get(conversation_id, ()), *self.texts.get("", ()))
+
+
 @dataclass
 class TurnHouse:
     """All that turns need; two houses over the same state and ports are two replicas."""
@@ -93,6 +109,7 @@ class TurnHouse:
     events: MemoryEventLog = field(default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer()))
     signals: MemoryStopSignals = field(default_factory=MemoryStopSignals)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
+    served: FakeServedTexts = field(default_factory=FakeServedTexts)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     admission: Admission = field(default_factory=Admission)
     blocks: Sequence[DynamicBlockSource] = ()
@@ -114,6 +131,7 @@ class TurnHouse:
             signals=self.signals,
             clock=self.clock,
             observer=self.observer,
+            outgoing=OutgoingCheck(self.knowledge, self.served, SECRET),
         )
         run = RunTurn(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
         self.registry = TurnRegistry(self.ports, run, self.drain_seconds)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from backend.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
 from backend.domain.index_entries import IndexEntry, index_entry
 from backend.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+from backend.domain.shared_runs import Stretch, holds_any, joined_runs
 from backend.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
 
@@ -25,7 +26,7 @@ class _StoredBase:
 
 
 class FakeKnowledge:
-    """A `KnowledgeStore` and a `Retrieval` at once."""
+    """A `KnowledgeStore`, a `Retrieval` and a `ProtectedKnowledge` at once."""
 
     def __init__(self) -> None:
         self._bases: dict[str, _StoredBase] = {}
@@ -132,6 +133,17 @@ class FakeKnowledge:
         if sum(chunk.tokens for one in stored for chunk in one.chunks) > token_limit:
             return None
         return tuple(_hit(one.document, chunk, 1.0) for one in stored for chunk in one.chunks)
+
+    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
+        runs = joined_runs(stretches)
+        texts = [
+            "\n".join((*chunk.heading_path, chunk.text)) for one in self._documents_of(base_ids) for chunk in one.chunks
+        ]
+        return any(holds_any(text, runs) for text in texts)
+
+    async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
+        found = [self._by_id(document_id) for document_id in document_ids]
+        return frozenset(one.document.knowledge_base_id for one in found if one)
 
     def _base(self, base_id: str) -> _StoredBase:
         if base_id not in self._bases:

@@ -5,6 +5,7 @@ from typing import Any
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
+from backend.domain.outgoing_events import CutCause
 from backend.domain.responses import StoredResponse
 from shared.telemetry import LogEvent, bind_ids
 
@@ -17,6 +18,9 @@ STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
 EPOCHS = Counter("ballast_epochs_total", "Epochs by the reason that started them", ["reason"])
 PROMPT_TOKENS = Counter(
     "ballast_prompt_tokens_total", "Estimated tokens sent to models, by whether the call before had sent them", ["part"]
+)
+ANSWERS_CUT = Counter(
+    "ballast_answers_cut_total", "Answers that ended because they would have shown restricted knowledge", ["cause"]
 )
 PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
 FIRST_DELTA = Histogram(
@@ -62,6 +66,17 @@ class LoggingTurnObserver:
     def deltas(self, count: int, seconds: float) -> None:
         """Count pieces that came together as one interval."""
         INTER_DELTA.observe(seconds)
+
+    def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
+        """Log and count it, and nothing of what was cut."""
+        ANSWERS_CUT.labels(cause.value).inc()
+        log.warning(
+            LogEvent.ANSWER_CUT,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            cause=cause.value,
+            seconds=round(seconds, 3),
+        )
 
     def turn_finished(self, response: StoredResponse) -> None:
         """Log the end and count it."""

@@ -5,7 +5,7 @@ A row of `search_posting` holds one word's postings among 256 chunks of one base
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -19,6 +19,7 @@ from backend.adapters.sql.knowledge.postings import (
     POSTING_BYTES,
     Rows,
     Scores,
+    numbers_in,
     packed,
     sum_scores,
     unpacked,
@@ -41,6 +42,14 @@ _CHUNKS_PER_ROW = 256
 _COUNT_TERMS = text("""
     SELECT term, SUM(octet_length(postings)) FROM search_posting
     WHERE knowledge_base_id = ANY(CAST(:base_ids AS text[])) AND term = ANY(CAST(:terms AS text[])) GROUP BY term
+""")
+_COUNT_CHUNKS = text("""
+    SELECT term, SUM(octet_length(postings)) FROM search_posting
+    WHERE knowledge_base_id = :base_id AND term = ANY(CAST(:terms AS text[])) GROUP BY term
+""")
+_READ_POSTINGS = text("""
+    SELECT term, string_agg(postings, '') FROM search_posting
+    WHERE knowledge_base_id = :base_id AND term = ANY(CAST(:terms AS text[])) GROUP BY term
 """)
 _READ = text("""
     SELECT base.id, base.chunk_count, base.index_token_count, base.next_chunk_number, (
@@ -137,6 +146,16 @@ class PostgresIndex:
             return []
         scores = sum_scores(postings, query, statistics, starts[-1])
         return _name_best(connection, scores, (list(start_of), starts), limit)
+
+    def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
+        """Measure the postings."""
+        found = connection.execute(_COUNT_CHUNKS, {"base_id": base_id, "terms": list(tokens)})
+        return {term: size // POSTING_BYTES for term, size in found}
+
+    def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """Read the postings."""
+        found = connection.execute(_READ_POSTINGS, {"base_id": base_id, "terms": list(tokens)})
+        return {term: numbers_in(postings) for term, postings in found}
 
 
 def _unseen_places(sizes: Sequence[BaseSize], starts: Sequence[int]) -> list[tuple[int, int]]:

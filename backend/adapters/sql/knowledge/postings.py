@@ -67,6 +67,11 @@ def without(rows: Sequence[tuple[str, bytes]], gone: Sequence[int]) -> Rows:
     return {term: left[start:end] for (term, _), start, end in zip(rows, cuts, cuts[1:], strict=False)}
 
 
+def numbers_in(postings: bytes) -> list[int]:
+    """Return the numbers of the chunks of one word."""
+    return np.frombuffer(postings, _POSTING)["number"].tolist()
+
+
 def unpacked(found: Iterable[tuple[str, int, bytes]]) -> Postings:
     """Read the postings of words in several bases: word, what to add to the numbers, packed postings.
 

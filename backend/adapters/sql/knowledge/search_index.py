@@ -1,6 +1,6 @@
 """What both databases' indexes offer: writing beside the chunks, and finding the best ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -91,6 +91,14 @@ class SearchIndex(Protocol):
 
         Unseen chunks are not found, and count nowhere.
         """
+        ...
+
+    def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
+        """Return in how many chunks of a base each token stands, unseen ones included; none where it is in none."""
+        ...
+
+    def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """Return the numbers of the chunks in which each token stands, unseen ones included."""
         ...
 
 

@@ -6,7 +6,7 @@ it is used to choose candidates, far more than are asked for.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 import orjson
@@ -124,6 +124,17 @@ class SqliteIndex:
                 connection, size, _words_here(query, bases_by_term, size), (limit, per_base)
             )
         ]
+
+    def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
+        """Read the counts that searches need."""
+        parameters = (_json_list([base_id]), _json_list(tokens))
+        return {term: count for term, _, count in driver_of(connection).execute(_COUNT_TERMS, parameters)}
+
+    def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """Ask the full-text table for each token."""
+        finding = f"SELECT rowid FROM {_table(base_id)} WHERE {_table(base_id)} MATCH ?"  # noqa: S608
+        driver = driver_of(connection)
+        return {token: [number for (number,) in driver.execute(finding, (f'"{token}"',))] for token in tokens}
 
 
 def _table(base_id: str) -> str:

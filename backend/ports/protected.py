@@ -1,0 +1,33 @@
+"""What is asked about bases that a user may use and not read."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backend.domain.shared_runs import Stretch
+
+
+class ProtectedKnowledge(Protocol):
+    """Tells whether words are a base's, never what it holds.
+
+    Every method raises Unavailable while the database is away. Retryable.
+    """
+
+    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
+        """Tell whether a chunk of these bases, or the headings above it, holds a run of one of the stretches."""
+        ...
+
+    async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
+        """Return the bases that these documents are in; one that is gone is in none."""
+        ...
+
+
+class ServedTexts(Protocol):
+    """Remembers what restricted searches have brought."""
+
+    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
+        """Return the texts of the chunks that were sent to secondary models in a conversation, in any turn.
+
+        Raises:
+            Unavailable: the database is away. Retryable.
+        """
+        ...

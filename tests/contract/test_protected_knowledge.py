@@ -1,0 +1,141 @@
+"""One contract for every `ProtectedKnowledge`: it knows what a base holds, however that is said."""
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from backend.adapters.sql.database import open_database
+from backend.adapters.sql.knowledge.protected import RUNS_AT_ONCE, SqlProtectedKnowledge
+from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
+from backend.adapters.sql.migrate import migrate
+from backend.domain.shared_runs import DESCRIBED, SAID, RunLengths, stretches_of
+from backend.ports.knowledge import KnowledgeStore
+from backend.ports.protected import ProtectedKnowledge
+from tests.contract.knowledge_cases import make_base, put
+from tests.fakes.clock import FakeClock
+from tests.fakes.store_knowledge import FakeKnowledge
+
+ENGLISH = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
+CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字；确认以后，方可离开。"
+EVERYDAY = "It is as it is and it was as it was, and so it is to be in all that is to be of it."
+LISTED = "张三、李四、王五、赵六、钱七、孙八、周九、吴十"
+MIXED = "先用 alpha 连接 beta 之后 gamma 再到 delta 然后 epsilon 以及 zeta 最后 eta 还有 theta 与 iota 结束"
+ACCENTED = "Über die Größe der Räume müssen nämlich später Fachkräfte für Gebäude entscheiden, bevor jemand einzieht."
+
+
+class Protected(NamedTuple):
+    store: KnowledgeStore
+    knowledge: ProtectedKnowledge
+
+
+@asynccontextmanager
+async def _sql(url: str) -> AsyncGenerator[Protected]:
+    database = open_database(url)
+    try:
+        await migrate(database)
+        yield Protected(SqlKnowledgeStore(database, FakeClock()), SqlProtectedKnowledge(database))
+    finally:
+        await database.close()
+
+
+@pytest.fixture(params=["fake", "sqlite", "postgresql"])
+async def protected(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Protected]:
+    if request.param == "fake":
+        fake = FakeKnowledge()
+        await _fill(fake)
+        yield Protected(fake, fake)
+        return
+    sqlite_url = f"sqlite+aiosqlite:///{tmp_path}/ballast.db"
+    async with _sql(sqlite_url if request.param == "sqlite" else request.getfixturevalue("postgres_url")) as made:
+        await _fill(made.store)
+        yield made
+
+
+async def _fill(store: KnowledgeStore) -> None:
+    for base_id in ("kb_a", "kb_b"):
+        await store.create_base(make_base(base_id), "ann")
+    await put(store, "a.md", [ENGLISH, CHINESE, EVERYDAY, LISTED, MIXED, ACCENTED])
+    others = [" ".join(random.Random(seed).sample(EVERYDAY.split(), 15)) for seed in range(40)]
+    await put(store, "b.md", [f"{text} {number}" for number, text in enumerate(others)])
+
+
+async def _holds(protected: Protected, text: str, lengths: RunLengths = SAID, base_id: str = "kb_a") -> bool:
+    return await protected.knowledge.holds_run([base_id], stretches_of(text, lengths))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENGLISH,
+        "so ENGINEER — and **ends** with\nthe vault, keeper of the north",
+        "Ｔhe escalation ladder begins with the du\u00adty engineer and whatever",
+        CHINESE,
+        "嗯北区金库的保管员再由保管员在名册呢",
+        "嗯在名册上，签字确认，以后方可离开吧",
+        EVERYDAY,
+        "and it was as it was and so it is to",
+        LISTED,
+        "张三李四王五赵六钱七孙八周九",
+        "beta gamma delta epsilon zeta eta theta iota and so on: alpha beta gamma delta epsilon zeta eta theta iota",
+        ACCENTED,
+        "Uber die Grosse der Räume müssen nämlich spater Fachkräfte für Gebäude entscheiden, bevor jemand",
+        " ".join(f"own{number}" for number in range(3 * RUNS_AT_ONCE)) + " " + ENGLISH,
+    ],
+)
+async def test_what_it_holds(protected: Protected, text: str) -> None:
+    assert await _holds(protected, text)
+    assert not await _holds(protected, text, base_id="kb_b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "engineer and ends with the vault keeper of another northern site and of the south",
+        "嗯金库的保管员再由保管员在别处吧",
+        "and it was as it was and so is it to be as it is",
+        "site northern the of keeper vault the with ends and engineer duty the with",
+        'escalation" OR ladder* NEAR(begins) AND "duty engineer and ends with vault',
+    ],
+)
+async def test_what_it_does_not_hold(protected: Protected, text: str) -> None:
+    assert not await _holds(protected, text)
+
+
+async def test_descriptions_are_asked_for_shorter_runs(protected: Protected) -> None:
+    assert await _holds(protected, "begins with the duty engineer and ends", DESCRIBED)
+    assert not await _holds(protected, "begins with the duty engineer and stops", DESCRIBED)
+    assert await _holds(protected, "通知北区金库的保管员", DESCRIBED)
+
+
+async def test_headings_are_held_too(protected: Protected) -> None:
+    assert await _holds(protected, f"Guide 河 {ENGLISH}"[:60])
+
+
+async def test_a_run_in_any_base_counts_and_what_was_deleted_does_not(protected: Protected) -> None:
+    await put(protected.store, "c.md", ["alpha beta gamma delta epsilon zeta eta theta iota"], base_id="kb_b")
+    stretches = stretches_of("alpha beta gamma delta epsilon zeta eta theta iota", SAID)
+    assert await protected.knowledge.holds_run(["kb_gone", "kb_a", "kb_b"], stretches)
+    await protected.store.delete_document("kb_b", "c.md")
+    assert not await protected.knowledge.holds_run(["kb_gone", "kb_b"], stretches)
+    assert not await protected.knowledge.holds_run([], stretches)
+
+
+async def test_every_run_of_a_base_is_found(protected: Protected) -> None:
+    for text in (ENGLISH, EVERYDAY):
+        words = text.split()
+        for start in range(len(words) - 8):
+            assert await _holds(protected, " ".join(words[start : start + 9]))
+    for start in range(len(CHINESE) - 16):
+        assert await _holds(protected, CHINESE[start : start + 17])
+
+
+async def test_documents_have_their_bases(protected: Protected) -> None:
+    await put(protected.store, "c.md", ["Open."], base_id="kb_b")
+    bases = await protected.knowledge.bases_of(["doc_kb_a_a.md", "doc_kb_b_c.md", "doc_gone"])
+    assert bases == {"kb_a", "kb_b"}
+    assert await protected.knowledge.bases_of(["doc_gone"]) == frozenset()
