@@ -6,6 +6,7 @@ from chat_shell.sealed.gate.folding import STOP_CHARACTERS
 from chat_shell.sealed.gate.word_lists import LONE_CHARACTERS, is_chinese_place, is_chinese_word
 
 _LONGEST_WORD = 4
+_LONE = "".join(sorted(LONE_CHARACTERS))
 _WORD_COST, _STOP_COST, _LONE_COST = 10, 7, 13
 """A cut with fewer words is likelier; a lone character that is no joining word is the sign of a name."""
 
@@ -35,8 +36,8 @@ def unknown_runs(segments: list[str]) -> Iterator[str]:
         if len(word) == 1 and word not in STOP_CHARACTERS:
             run += word
             continue
-        if 2 <= len(run) <= _LONGEST_WORD and not LONE_CHARACTERS.issuperset(run):
-            yield run
+        if len(run) > 1 and not LONE_CHARACTERS.issuperset(run):
+            yield from (part for part in {run, run.strip(_LONE)} if 2 <= len(part) <= _LONGEST_WORD)
         run = ""
 
 

@@ -26,19 +26,24 @@ _COMPOUND = re.compile(f"((?:{_COMPOUND_SURNAMES})[\u4e00-\u9fff])([\u4e00-\u9ff
 _HAN_STRETCH = re.compile("[\u4e00-\u9fff]+")
 
 
-def chinese_names(folded: str) -> Iterator[str]:
-    """Yield what reads as a name in a folded text."""
+def persons(folded: str) -> Iterator[str]:
+    """Yield what a title, a surname of two characters or a lone surname shows to be a person, in a folded text."""
     for match in _TITLED.finditer(folded):
         yield from _person(match[1] or match[2])
     for match in _COMPOUND.finditer(folded):
+        yield match[0]
         if match[1][-1] not in STOP_CHARACTERS:
             yield match[1]
-            yield match[0]
+    for stretch in _HAN_STRETCH.findall(folded):
+        yield from _surnamed(segment(stretch))
+
+
+def guessed_names(folded: str) -> Iterator[str]:
+    """Yield places, and stretches that no general word explains."""
     for stretch in _HAN_STRETCH.findall(folded):
         words = segment(stretch)
         yield from unknown_runs(words)
         yield from (word for word in words if is_chinese_place(word) and not is_chinese_word(word))
-        yield from _surnamed(words)
 
 
 def _person(name: str) -> Iterator[str]:

@@ -34,7 +34,7 @@ _ENGLISH = re.compile(
     # third: a share, a rank or a date, but not "third party" nor "third, …" in a row of points
     r"|\bthirds\b|\bthird\b(?![ -]part(?:y|ies)\b)(?!,)"
     # one: a quantity only with a unit, a scale or another number beside it
-    rf"|\bone (?:one|point|half|{_SPANS_OF_TIME}|dollars?|euros?|pounds?|yuan|to one|in|out of)\b"
+    rf"|\bone (?:one|point|half|{_SPANS_OF_TIME}|dollars?|euros?|pounds?|yuan|to one)\b"
     r"|\bone-(?:point|half|third|in|to|day|week|month|year|hour)\b"
     r"|\b(?:plus|minus|point|times|exactly|level|tier|phase) one\b"
     # second: a span of time or a date, but neither a rank nor "second, …"

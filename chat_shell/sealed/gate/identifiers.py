@@ -6,6 +6,7 @@ their capitals and markup, and are compared in the gate's normal form.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from chat_shell.sealed.gate.chinese import segment
 from chat_shell.sealed.gate.folding import fold, han_only, stem
@@ -18,8 +19,6 @@ _SHORTEST_JOINED = 5
 
 _LONGEST_PHRASE = 8
 _LONGEST_HAN = 16
-_SHORTEST_INSIDE = 3
-"""Shorter Chinese terms count only where they begin and end with words of the candidate."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,13 @@ class Identifiers:
     capitals: frozenset[str]
     phrases: frozenset[tuple[str, ...]]
     han: frozenset[str]
+    han_guesses: frozenset[str]
     phrase_lengths: tuple[int, ...] = field(init=False)
     han_lengths: tuple[int, ...] = field(init=False)
 
     def __post_init__(self):
         object.__setattr__(self, "phrase_lengths", tuple(sorted({len(phrase) for phrase in self.phrases})))
-        object.__setattr__(self, "han_lengths", tuple(sorted({len(term) for term in self.han})))
+        object.__setattr__(self, "han_lengths", tuple(sorted({len(term) for term in self.han | self.han_guesses})))
 
 
 def identifiers(sources: Iterable[ChunkSource], user_words: str) -> Identifiers:
@@ -50,6 +50,7 @@ def identifiers(sources: Iterable[ChunkSource], user_words: str) -> Identifiers:
         capitals=frozenset(word for word in terms.capitals if word.casefold() not in own_joined),
         phrases=frozenset(_stemmed(terms.phrases) - own_phrases),
         han=frozenset(term[:_LONGEST_HAN] for term in terms.han if term not in own_han),
+        han_guesses=frozenset(term for term in terms.han_guesses if term not in own_han),
     )
 
 
@@ -71,22 +72,16 @@ def names_folded(folded: str, known: Identifiers) -> bool:
 
 
 def _names_in_han(han: str, known: Identifiers) -> bool:
-    found = [
-        (start, term)
-        for length in known.han_lengths
-        for start in range(len(han) - length + 1)
-        if (term := han[start : start + length]) in known.han
-    ]
-    if not found or any(len(term) >= _SHORTEST_INSIDE for _, term in found):
-        return bool(found)
-    edges = {0}
-    for word in segment(han):
-        edges.add(max(edges) + len(word))
-    return any({start, start + len(term)} <= edges for start, term in found)
+    spans = [(start, start + length) for length in known.han_lengths for start in range(len(han) - length + 1)]
+    if any(han[start:end] in known.han for start, end in spans):
+        return True
+    guessed = [span for span in spans if han[slice(*span)] in known.han_guesses]
+    edges = {0, *accumulate(map(len, segment(han)))} if guessed else set[int]()
+    return any(edges.issuperset(span) for span in guessed)
 
 
 def _stemmed(phrases: Iterable[str]) -> set[tuple[str, ...]]:
-    contents = (tuple(_content(split_words(phrase))) for phrase in phrases)
+    contents = (tuple(_content(spaced_and_cjk(split_words(fold(phrase)))[0])) for phrase in phrases)
     return {content[:_LONGEST_PHRASE] for content in contents if len(content) > 1}
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
-from chat_shell.sealed.gate.chinese_names import chinese_names
+from chat_shell.sealed.gate.chinese_names import guessed_names, persons
 from chat_shell.sealed.gate.folding import fold, han_only
 from chat_shell.sealed.gate.word_lists import (
     GENERAL_ACRONYMS,
     STOP_WORDS,
+    is_chinese_word,
     is_compound,
     is_everyday,
     is_everyday_chinese,
@@ -31,6 +32,7 @@ _DEFINED = re.compile(
     r"|(?:以下简称|简称为?|称之为|称为|又称|所谓|命名为|名为)[“「《]?([\u4e00-\u9fff]{2,10})",
     re.MULTILINE,
 )
+_CALLED = re.compile(r"\b(?:is|are) called (?:the |an? )?((?:[a-z][a-z-]+ ?){2,3}?)(?=[.,;:)\n])")
 _TABLE_ROW = re.compile(r"^\|\s*([^|\n]{1,60}?)\s*\|", re.MULTILINE)
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[._&'’-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:_\w+)*")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;。！？：；|>•\n])[\s\"“”'‘’()*_#+-]*$")
@@ -60,14 +62,15 @@ class ChunkSource:
 class Terms:
     """Terms by the way they are compared.
 
-    `words` and `han` are folded and found in any writing; `capitals` are acronyms that are also words, found in
-    capitals only; `phrases` are several words as written.
+    `words` and `han` are folded and found in any writing; `han_guesses` only where a candidate's own words begin and
+    end; `capitals` are acronyms that are also words, found in capitals only; `phrases` are several words as written.
     """
 
     words: frozenset[str]
     capitals: frozenset[str]
     phrases: frozenset[str]
     han: frozenset[str]
+    han_guesses: frozenset[str]
 
     @classmethod
     def of(cls, parts: Iterable["Terms"]) -> "Terms":
@@ -78,41 +81,53 @@ class Terms:
             frozenset(term for part in found for term in part.capitals),
             frozenset(term for part in found for term in part.phrases),
             frozenset(term for part in found for term in part.han),
+            frozenset(term for part in found for term in part.han_guesses),
         )
 
 
 def terms_of(source: ChunkSource) -> Terms:
     """Read the terms of one chunk."""
     text = unicodedata.normalize("NFKC", source.text)
+    folded = fold(text)
     title = _ENDING.sub("", source.document.rsplit("/", 1)[-1])
     headings, defined = [title, *source.headings, *_headings(text)], list(_defined(text))
+    rows = [match[1] for match in _TABLE_ROW.finditer(text)]
     names = list(_names(_HEADING.sub(" ", text)))
-    phrases = [*headings, *defined, *(name for name in names if " " in name)]
-    words = {*_lone_words(headings, is_known), *_lone_words(defined, is_everyday)}
+    phrases = [*headings, *rows, *defined, *(name for name in names if " " in name)]
+    words = {*_lone_words(headings, is_known), *_lone_words((*defined, *rows), is_everyday)}
     words.update(form for name in names if " " not in name for form in _forms(name) if not name.isupper())
     acronyms = {name for name in names if name.isupper() and " " not in name}
-    words.update(form for name in acronyms for form in _forms(name) if not is_known(form))
+    words.update(form for name in acronyms for form in _forms(name) if not is_everyday(form))
     return Terms(
         words=frozenset(words),
-        capitals=frozenset(name for name in acronyms if is_known(fold(name))),
+        capitals=frozenset(name for name in acronyms if is_everyday(fold(name))),
         phrases=frozenset(phrases),
         han=frozenset(
-            (*_han(headings, _is_general_heading), *_han(defined, is_everyday_chinese), *chinese_names(fold(text)))
+            (
+                *_han((*headings, *rows), _is_general_heading),
+                *_han((*rows,), _is_everyday_or_several),
+                *_han(defined, is_everyday_chinese),
+                *persons(folded),
+            )
         ),
+        han_guesses=frozenset(guessed_names(folded)),
     )
 
 
+def _is_everyday_or_several(han: str) -> bool:
+    return is_everyday_chinese(han) or not is_chinese_word(han)
+
+
 def _headings(text: str) -> Iterator[str]:
-    """Yield the headings of a Markdown text, its table heads and what each row of a table is about."""
-    for pattern in (_HEADING, _TABLE_ROW):
-        yield from (match[match.lastindex or 0] for match in pattern.finditer(text))
+    """Yield the headings and table heads of a Markdown text."""
+    yield from (match[match.lastindex or 0] for match in _HEADING.finditer(text))
     for match in _TABLE_HEAD.finditer(text):
         yield from (cell.strip() for cell in match[1].split("|") if cell.strip())
 
 
 def _defined(text: str) -> Iterator[str]:
     """Yield what a Markdown text sets off: code, quotations, terms led in or defined."""
-    for pattern in (_CODE, _LED, _DEFINED):
+    for pattern in (_CODE, _LED, _DEFINED, _CALLED):
         yield from (match[match.lastindex or 0] for match in pattern.finditer(text))
 
 
