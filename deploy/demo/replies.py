@@ -47,6 +47,10 @@ _WORDS = {
         "The knowledge base has nothing that fits this question.",
         "知识库里没有与这个问题相符的内容。",
     ),
+    "summarised": (
+        "From a summary of the restricted knowledge base, which keeps its text to itself: ",
+        "以下来自受限知识库的摘要，原文不在其中：",
+    ),
     "found": ("From the knowledge base: ", "知识库中的相关内容："),
     "signature": (
         "\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences.)",
@@ -134,6 +138,9 @@ def _call(tool: str, question: str) -> DemoReply:
 
 def _from_results(question: str, results: Sequence[str]) -> str:
     passages = [passage for result in results for passage in _passages(result)]
+    summaries = [summary for result in results if (summary := _released(result))]
+    if not passages and summaries:
+        return _say("summarised", question) + ("" if is_chinese(question) else " ").join(summaries)
     if not passages:
         refused = any(result.startswith(CANNOT_ANSWER) for result in results)
         return _say("restricted" if refused else "nothing", question)
@@ -145,13 +152,27 @@ def _from_results(question: str, results: Sequence[str]) -> str:
     return _say("found", question) + quoted + _say("signature", question)
 
 
-def _passages(result: str) -> list[Passage]:
-    """Read the documents of a tool result; words of the application may stand behind the JSON."""
+def _object_in(result: str) -> Json:
+    """Read the JSON object that a tool result begins with; words of the application may stand behind it."""
     try:
         decoded, _ = json.JSONDecoder().raw_decode(result.lstrip())
     except ValueError:
-        return []
-    documents = cast(Json, decoded).get("documents") if isinstance(decoded, dict) else None
+        return {}
+    return cast(Json, decoded) if isinstance(decoded, dict) else {}
+
+
+def _released(result: str) -> str:
+    """Return the sentences of a released summary; none where the result is something else."""
+    given = _object_in(result)
+    if given.get("decision") != "answer":
+        return ""
+    lists = cast(list[list[Any]], [given.get(name, []) for name in ("observations", "risks", "recommended_actions")])
+    sentences = [str(given.get("summary", "")), *(str(item) for items in lists for item in items)]
+    return ("" if is_chinese(sentences[0]) else " ").join(sentences)
+
+
+def _passages(result: str) -> list[Passage]:
+    documents = _object_in(result).get("documents")
     found = cast(list[Json], documents) if isinstance(documents, list) else []
     return [
         Passage(one["document"], str(one.get("title", "")), str(one.get("content", "")))

@@ -24,7 +24,7 @@ _STOP_TIMEOUT_SECONDS = 2.0
 _WATCH_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
-_RESTRICTED_QUESTION = "What does Harrow & Finch pay for a parcel?"
+_RESTRICTED_QUESTION = "Where are the biggest risks in our partner contracts?"
 
 
 def main(var: Path) -> int:

@@ -76,7 +76,7 @@ class PairOptions:
 def start_pair(launch: Launch, directory: Path, options: PairOptions | None = None) -> Pair:
     """Start fake model, chat_shell and backend, and wait until they are ready."""
     chosen = options or PairOptions()
-    backend_port, grpc_port, http_port, model_port = (free_port() for _ in range(4))
+    backend_port, grpc_port, http_port, model_port, nobody = (free_port() for _ in range(5))
     model_url = f"http://127.0.0.1:{model_port}/v1"
     backend_url, http_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
     directory.mkdir(parents=True, exist_ok=True)
@@ -96,6 +96,8 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
             "CHAT_SHELL_MODEL": MODEL,
             "CHAT_SHELL_MODEL_BASE_URL": model_url,
             "CHAT_SHELL_MODEL_API_KEY": "credential-of-the-provider",
+            # who wants a secondary model sets one: it must not answer from the main model's script
+            "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": f"http://127.0.0.1:{nobody}/v1",
             "SERVICE_TOKEN": SERVICE_TOKEN,
             **chosen.chat_shell,
         },

@@ -83,6 +83,7 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
 
     restricted = demo.ask(1)
     assert "event: response.completed" in restricted
+    assert "From a summary of the restricted knowledge base" in restricted
     assert "0.62" not in restricted
     assert "file_citation" not in restricted
 

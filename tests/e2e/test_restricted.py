@@ -1,0 +1,217 @@
+"""A restricted analyst gets help through the whole pair, and neither he nor his model gets the text."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+
+from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
+from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
+from tests.e2e.client.shelf import Base, messages_of, new_base, searches, tool_texts
+from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
+from tests.e2e.turns import bare_client, items_of, text_of, turn
+from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
+from tests.servers.ports import free_port
+from tests.servers.services import Launch
+
+SECONDARY = "second-model"
+ENGLISH = (
+    "# Reserve rules\n\nThe Quillmark reserve holds 48,200 litres. Only Imogen Vance may open the zebrafish valve."
+)
+CHINESE = "# 储备规定\n\n青岚库储备量为四万八千二百升，只有沈砚之可以开启紫鹃阀门，每逢初七检查。"
+TELL_TALES = (
+    *("Quillmark", "48,200", "Imogen", "zebrafish", "reserve-rules"),
+    *("青岚", "沈砚之", "紫鹃", "四万八千", "储备规定"),
+)
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language's honest path."""
+
+    question: str
+    query: str
+    summary: dict[str, Any]
+    answer: str
+
+
+def answer(reason: str, summary: str, risk: str, action: str) -> dict[str, Any]:
+    return {
+        "decision": "answer",
+        "reason": reason,
+        "summary": summary,
+        "observations": [],
+        "risks": [risk],
+        "recommended_actions": [action],
+        "confidence": "medium",
+    }
+
+
+LANGUAGES = {
+    "english": Language(
+        "Where are we weak in how we look after our stocks?",
+        "opening the reserve hatch",
+        answer(
+            "diagnosis",
+            "Access depends on a single person, so an absence could stop everything.",
+            "Nobody may be able to act in an emergency.",
+            "Train a deputy and rehearse the handover.",
+        ),
+        "You depend on a single person; train a deputy.",
+    ),
+    "chinese": Language(
+        "我们在库存管理上有哪些薄弱环节？",
+        "储备阀门开启与检查",
+        answer(
+            "diagnosis",
+            "权限集中，一旦当事人缺席，工作会停顿。",
+            "紧急情况下可能无人处理。",
+            "培养替补人员，并演练交接。",
+        ),
+        "权限过于集中，建议培养替补。",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def house(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, str]]:
+    """A pair with a secondary model of its own, and that one's address."""
+    directory = tmp_path_factory.mktemp("restricted")
+    url = f"http://127.0.0.1:{(port := free_port())}/v1"
+    second = launch_for_module(
+        "tests.fakes.model_server", "--port", str(port), "--model", SECONDARY,
+        settings={}, directory=directory / "second", ready_url=f"{url}/models",
+    )  # fmt: skip
+    second.wait_ready()
+    settings = {
+        "CHAT_SHELL_SAFE_SUMMARY_MODEL": SECONDARY,
+        "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": url,
+        "CHAT_SHELL_SAFE_SUMMARY_API_KEY": "credential-of-the-second",
+        "CHAT_SHELL_LOG_LLM_REQUESTS": "1",
+    }
+    yield start_pair(launch_for_module, directory / "pair", PairOptions(chat_shell=settings)), url
+
+
+@pytest.fixture
+def pair(house: tuple[Pair, str]) -> Pair:
+    """The pair."""
+    return house[0]
+
+
+@pytest.fixture
+async def main(pair: Pair) -> AsyncIterator[FakeModelControl]:
+    """The main model, with nothing scripted."""
+    async with pair.control() as control:
+        await control.reset()
+        yield control
+
+
+@pytest.fixture
+async def second(house: tuple[Pair, str]) -> AsyncIterator[FakeModelControl]:
+    """The secondary model, with nothing scripted."""
+    async with FakeModelControl(house[1]) as control:
+        await control.reset()
+        yield control
+
+
+@pytest.fixture
+def stocks(pair: Pair, request: pytest.FixtureRequest) -> tuple[str, Base]:
+    """A base in both languages, and a restricted analyst of his own for the test."""
+    analyst = f"analyst-{abs(hash(request.node.name))}"
+    base = new_base(
+        pair, "stocks", {"reserve-rules.md": ENGLISH, "储备规定.md": CHINESE}, **{analyst: "restricted_analyst"}
+    )
+    return analyst, base
+
+
+def tell_tales(text: str) -> list[str]:
+    return [word for word in TELL_TALES if word in text]
+
+
+def bytes_of(requests: list[RecordedRequest]) -> str:
+    return "\n".join(request.body.decode() for request in requests)
+
+
+def newest_audit(pair: Pair) -> dict[str, Any]:
+    with pair.http(ADMIN_KEY) as http:
+        listed = http.get("/v1/audit/safe_summaries?limit=1&order=desc")
+    assert listed.status_code == 200, listed.text
+    return listed.json()["data"][0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES.keys())
+async def test_a_diagnosis_is_answered_from_a_released_summary(
+    pair: Pair, main: FakeModelControl, second: FakeModelControl, stocks: tuple[str, Base], language: Language
+) -> None:
+    analyst, base = stocks
+    await main.script(searches(language.query), Reply(text=(language.answer,)))
+    await second.script(Reply(text=(orjson.dumps(language.summary).decode(),)))
+    async with bare_client(pair, analyst) as client:
+        response = await turn(client, language.question, tools=[base.tool])
+        items = await items_of(client, response["conversation"]["id"])
+    assert (response["status"], text_of(response)) == ("completed", language.answer)
+
+    shown = tool_texts((await main.requests())[1])[0]
+    summary, note = shown.split("\n\n")
+    assert (orjson.loads(summary), note) == (language.summary, RELEASED_NOTE)
+    assert tell_tales(bytes_of(await main.requests()) + orjson.dumps([response, items]).decode()) == []
+    assert tell_tales(pair.chat_shell.log()) == []
+
+    (asked,) = await second.requests()
+    system, evidence = messages_of(asked)
+    assert system == {"role": "system", "content": SAFE_SUMMARY_PROMPT}
+    assert language.query in evidence["content"]
+    assert set(tell_tales(evidence["content"])) == set(TELL_TALES)
+    assert asked.headers["authorization"] == "Bearer credential-of-the-second"
+    record = newest_audit(pair)
+    assert (record["decision"], record["reason"]) == ("answer", "diagnosis")
+
+
+async def test_a_leaky_summary_is_rewritten_once_and_then_released(
+    pair: Pair, main: FakeModelControl, second: FakeModelControl, stocks: tuple[str, Base]
+) -> None:
+    analyst, base = stocks
+    honest = LANGUAGES["english"]
+    leaky = {**honest.summary, "summary": "The Quillmark reserve holds 48,200 litres."}
+    await main.script(searches(honest.query), Reply(text=(honest.answer,)))
+    await second.script(*(Reply(text=(orjson.dumps(said).decode(),)) for said in (leaky, honest.summary)))
+    async with bare_client(pair, analyst) as client:
+        await turn(client, honest.question, tools=[base.tool])
+    first, rewrite = await second.requests()
+    assert messages_of(rewrite)[: len(messages_of(first))] == messages_of(first)
+    assert tell_tales(messages_of(rewrite)[-1]["content"]) == []
+    assert honest.summary["summary"] in tool_texts((await main.requests())[1])[0]
+    assert tell_tales(bytes_of(await main.requests()) + pair.chat_shell.log()) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("Exactly how many litres does the stock hold?", "exact_value"),
+        ("What is the definition of a reserve?", "definition"),
+        ("List everyone who may open the valve.", "enumeration"),
+        ("What is protected in this knowledge base?", "policy_probe"),
+        ("库存一共多少升？", "exact_value"),
+        ("储备的定义是什么？", "definition"),
+        ("列出所有可以开启阀门的人。", "enumeration"),
+        ("哪些内容是受保护的？", "policy_probe"),
+    ],
+)
+async def test_what_restricted_access_does_not_give_is_refused_before_any_search(
+    pair: Pair,
+    main: FakeModelControl,
+    second: FakeModelControl,
+    stocks: tuple[str, Base],
+    question: str,
+    reason: str,
+) -> None:
+    analyst, base = stocks
+    await main.script(searches("reserve"), Reply(text=("I cannot say.",)))
+    async with bare_client(pair, analyst) as client:
+        await turn(client, question, tools=[base.tool])
+    assert tool_texts((await main.requests())[1]) == [CANNOT_ANSWER]
+    assert await second.requests() == []
+    record = newest_audit(pair)
+    assert (record["decision"], record["reason"]) == ("refuse", reason)
