@@ -17,8 +17,9 @@ class MemberRole(StrEnum):
 
     @property
     def access_mode(self) -> AccessMode:
-        """Everyone but the analyst reads; the analyst gets what the gate lets out."""
-        return AccessMode.RESTRICTED if self is MemberRole.RESTRICTED_ANALYST else AccessMode.FULL
+        """Who reads is named here; everyone else gets what the gate lets out."""
+        reads = self in (MemberRole.OWNER, MemberRole.EDITOR, MemberRole.READER)
+        return AccessMode.FULL if reads else AccessMode.RESTRICTED
 
     @property
     def may_write(self) -> bool:

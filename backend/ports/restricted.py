@@ -55,6 +55,10 @@ class RestrictedLedger(Protocol):
         """Count the audit records since then that belong to no tenant, as those of forged tickets."""
         ...
 
+    async def count_canary_replies(self, model: str, since: datetime) -> int:
+        """Count the recorded searches since then in which a reply of this model held canaries, whoever searched."""
+        ...
+
     async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
         """Return the chunks that were sent to secondary models in a conversation within 30 days, each once.
 

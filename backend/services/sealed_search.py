@@ -1,5 +1,6 @@
 """Searches of restricted members, for the sealed room: the only way by which their text leaves this service."""
 
+from datetime import timedelta
 from typing import NamedTuple
 
 from backend.domain.canaries import document_canary
@@ -18,6 +19,7 @@ from shared.ids import IdPrefix, new_id
 from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
 
 MAX_SEALED_CHUNKS = 24
+CANARY_WINDOW = timedelta(hours=1)
 
 
 class SealedAsk(NamedTuple):
@@ -38,13 +40,18 @@ class SealedChunk(NamedTuple):
 
 
 class SealedAnswer(NamedTuple):
-    """A refusal, or what was released before, or chunks. `whole` says that these are all, in document order."""
+    """A refusal, or what was released before, or chunks. `whole` says that these are all, in document order.
+
+    With chunks, `canary_replies` counts the searches of the last hour in which the model that is to read them repeated
+    canaries, for whomever and in whatever process.
+    """
 
     search_id: str
     refusal: Failure | None = None
     released: ReleasedSummary | None = None
     whole: bool = False
     chunks: tuple[SealedChunk, ...] = ()
+    canary_replies: int = 0
 
 
 class RestrictedUse(NamedTuple):
@@ -93,7 +100,10 @@ class SealedSearches:
             return await self._refused(search, refusal, admission)
         admitted = frozenset(admission.chunk_ids)
         chunks = tuple(self._sealed(hit) for hit in hits if hit.chunk.id in admitted)
-        return SealedAnswer(search.id, whole=whole and len(chunks) == len(hits), chunks=chunks)
+        since = search.searched_at - CANARY_WINDOW
+        canary_replies = await self._use.ledger.count_canary_replies(search.versions.model, since)
+        is_whole = whole and len(chunks) == len(hits)
+        return SealedAnswer(search.id, whole=is_whole, chunks=chunks, canary_replies=canary_replies)
 
     async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[Hit, ...], bool]:
         """Return chunks and whether these are all; what has little to do with the query counts as nothing."""

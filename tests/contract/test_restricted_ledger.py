@@ -16,6 +16,7 @@ from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.restricted_cases import (
     LIMITS,
     RELEASED,
+    VERSIONS,
     WIDE,
     Restricted,
     candidates,
@@ -267,6 +268,18 @@ async def test_records_come_back_as_written_by_time_tenant_and_page(stores: Rest
             await page(stores, after=after)
     assert await stores.ledger.count_unassigned(T0 - timedelta(seconds=1)) == 1
     assert await stores.ledger.count_unassigned(T0) == 0
+
+
+async def test_replies_with_canaries_are_counted_by_model_and_time(stores: Restricted) -> None:
+    other = VERSIONS.model_copy(update={"model": "other"})
+    for number, (hits, tenant, versions) in enumerate(
+        [(2, "acme", VERSIONS), (1, "else", VERSIONS), (0, "acme", VERSIONS), (3, "acme", other), (4, "acme", None)]
+    ):
+        search = make_search(f"s{number}", tenant=tenant)
+        record = make_record(f"a{number}", search, GateBlock.CANARY, canary_hits=hits, versions=versions)
+        await stores.ledger.settle(settlement(record))
+    assert await stores.ledger.count_canary_replies(VERSIONS.model, T0 - timedelta(seconds=1)) == 2
+    assert await stores.ledger.count_canary_replies(VERSIONS.model, T0) == 0
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

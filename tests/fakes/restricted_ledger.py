@@ -90,6 +90,10 @@ class FakeRestrictedLedger:
     async def count_unassigned(self, since: datetime) -> int:
         return sum(record.tenant == "" and record.recorded_at > since for record in self.records)
 
+    async def count_canary_replies(self, model: str, since: datetime) -> int:
+        replies = [record for record in self.records if record.canary_hits and record.recorded_at > since]
+        return sum(record.versions is not None and record.versions.model == model for record in replies)
+
     async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
         ids = {
             one.chunk_id

@@ -16,6 +16,7 @@ from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.restricted.audit import SqlAuditTrail
 from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
 from backend.adapters.sql.restricted.tables import metadata
+from backend.domain.access import strictest_mode
 from backend.domain.knowledge import MemberRole
 from backend.domain.search_options import SearchOptions
 from backend.domain.tickets import Ticket, sign_ticket
@@ -24,6 +25,7 @@ from backend.services.knowledge import KnowledgePorts
 from backend.services.restricted import RestrictedPorts, RestrictedServices, build_restricted
 from backend.services.sealed_outcomes import Outcome
 from backend.services.sealed_search import SealedAsk
+from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.restricted_cases import LIMITS, RELEASED, VERSIONS
@@ -139,3 +141,14 @@ async def test_no_word_of_query_or_base_is_in_the_tables_of_restricted_searches(
     assert found.search_id in written
     for word in ("zinc", "harbour", "walrus", "guide"):
         assert word not in written
+
+
+@pytest.mark.parametrize("role", ["", "unheard_of", "OWNER"])
+async def test_a_role_that_is_not_known_is_a_restricted_one(house: House, role: str) -> None:
+    def set_role(connection: Connection) -> None:
+        connection.execute(text("UPDATE knowledge_member SET role = :role WHERE user_id = 'bob'"), {"role": role})
+
+    await house.database.write(set_role)
+    (binding,) = await house.knowledge.bindings("acme", "bob", ["kb_a"])
+    assert strictest_mode([binding]) is AccessMode.RESTRICTED
+    assert (await house.knowledge.members("kb_a"))["bob"] is MemberRole.RESTRICTED_ANALYST

@@ -47,12 +47,13 @@ class ProtectedChunkShape(BaseModel):
 
 
 class SealedPart(BaseModel):
-    """A refusal, or what was released before, or chunks."""
+    """A refusal, or what was released before, or chunks and how often their reader repeated canaries of late."""
 
     search_id: str
     refusal: Failure | None
     released: ReleasedSummary | None
     chunks: list[ProtectedChunkShape]
+    canary_replies: int
 
 
 class ReportedOutcome(RequestBody):
@@ -108,6 +109,7 @@ def sealed_part(answer: SealedAnswer) -> SealedPart:
         refusal=answer.refusal,
         released=answer.released,
         chunks=[_chunk(chunk) for chunk in answer.chunks],
+        canary_replies=answer.canary_replies,
     )
 
 

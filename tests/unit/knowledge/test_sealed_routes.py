@@ -200,6 +200,19 @@ async def test_nothing_is_released_that_is_not_on_record(members: Members) -> No
     assert (await sealed_part(members))["released"] is None
 
 
+async def test_a_search_tells_how_often_the_model_has_repeated_canaries_within_the_hour(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    first = await sealed_part(members)
+    await report(members, **refusal(members, first["search_id"], "gate_blocked_canary", canary_hits=7))
+    second = await sealed_part(members, query="trains")
+    await report(members, **refusal(members, second["search_id"], "timeout"))
+    counted = [first["canary_replies"], second["canary_replies"], (await sealed_part(members))["canary_replies"]]
+    assert counted == [0, 1, 1]
+    assert (await sealed_part(members, sealed={**VERSIONS, "model": "another"}))["canary_replies"] == 0
+    members.house.clock.advance(3600)
+    assert (await sealed_part(members))["canary_replies"] == 0
+
+
 async def test_an_outcome_belongs_to_a_search_of_its_turn(members: Members) -> None:
     await members.put("a.md", MANUAL)
     found = await sealed_part(members)

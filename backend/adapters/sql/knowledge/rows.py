@@ -31,9 +31,17 @@ def base_parameters(base: KnowledgeBase) -> Parameters:
 def to_binding(row: Row) -> Binding:
     """Read a base and the member's role in it."""
     columns = dict(row)
-    role = MemberRole(columns.pop("role"))
+    role = to_role(columns.pop("role"))
     lists = {name: tuple(orjson.loads(columns[name])) for name in ("topics", "routing_keywords")}
     return Binding(base=KnowledgeBase.model_validate({**columns, **lists}), role=role)
+
+
+def to_role(stored: str) -> MemberRole:
+    """Read a role; one that this release does not know allows the least."""
+    try:
+        return MemberRole(stored)
+    except ValueError:
+        return MemberRole.RESTRICTED_ANALYST
 
 
 def to_document(row: Row) -> Document:

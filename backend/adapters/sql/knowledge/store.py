@@ -118,7 +118,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
 def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRole]:
     query = select(_member.c.user_id, _member.c.role).where(_member.c.knowledge_base_id == base_id)
-    roles = {row.user_id: MemberRole(row.role) for row in connection.execute(query)}
+    roles = {row.user_id: rows.to_role(row.role) for row in connection.execute(query)}
     return dict(sorted(roles.items()))
 
 

@@ -43,6 +43,9 @@ _FIND_RELEASED = Prepared(
 _COUNT_UNASSIGNED = Prepared(
     select(func.count().label("records")).where(_audit.c.tenant == "", _audit.c.recorded_at > bindparam("since"))
 )
+_CANARY_REPLIES = Prepared(
+    select(_audit.c.versions).where(tables.HAS_CANARIES, _audit.c.recorded_at > bindparam("since"))
+)
 _SERVED = Prepared(
     select(
         chunk.c.id.label("chunk_id"),
@@ -129,6 +132,15 @@ class SqlRestrictedLedger:
 
         def work(connection: Connection) -> int:
             return _COUNT_UNASSIGNED.rows(connection, {"since": since})[0]["records"]
+
+        return await self._database.read(work)
+
+    async def count_canary_replies(self, model: str, since: datetime) -> int:
+        """Count the recorded searches since then in which a reply of this model held canaries; they are few."""
+
+        def work(connection: Connection) -> int:
+            found = _CANARY_REPLIES.rows(connection, {"since": since})
+            return sum(orjson.loads(row["versions"] or "{}").get("model") == model for row in found)
 
         return await self._database.read(work)
 

@@ -3,11 +3,12 @@
 What belongs to a base goes with it; the audit stays. Of a search only its ids are kept, and no word of it.
 """
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
 
 from backend.adapters.sql.schema import Instant, metadata, required
 
 __all__ = [
+    "HAS_CANARIES",
     "metadata",
     "released_result",
     "released_result_base",
@@ -17,6 +18,9 @@ __all__ = [
     "safe_summary_audit",
     "served_chunk",
 ]
+
+HAS_CANARIES = text("canary_hits > 0")
+"""Written out, because a partial index serves only queries that repeat its words."""
 
 
 def _of_base(**options: bool) -> Column[str]:
@@ -124,4 +128,5 @@ safe_summary_audit = Table(
     Column("budget_after", Text),
     required("preview", Text),
     Index(None, "tenant", "recorded_at", "id"),
+    Index("ix_safe_summary_audit_canaries", "recorded_at", sqlite_where=HAS_CANARIES, postgresql_where=HAS_CANARIES),
 )

@@ -146,6 +146,14 @@ def _create_audit() -> None:
     op.create_index(
         "ix_safe_summary_audit_tenant_recorded_at_id", "safe_summary_audit", ["tenant", "recorded_at", "id"]
     )
+    has_canaries = sa.text("canary_hits > 0")
+    op.create_index(
+        "ix_safe_summary_audit_canaries",
+        "safe_summary_audit",
+        ["recorded_at"],
+        sqlite_where=has_canaries,
+        postgresql_where=has_canaries,
+    )
 
 
 def _of_base(table: str) -> sa.ForeignKeyConstraint:
