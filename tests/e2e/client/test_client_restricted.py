@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from openai import AsyncOpenAI
 
-from shared.prompts.knowledge_base import CANNOT_ANSWER
+from shared.prompts.knowledge_base import CANNOT_ANSWER, SEARCH_SEPARATELY
 from tests.e2e.client.shelf import (
     SEARCH,
     Base,
@@ -92,7 +92,14 @@ async def test_one_restricted_base_restricts_the_turn(
     canteen = new_base(pair, "canteen", {"soup.md": OPEN}, bob="reader")
     await model.script(searches("soup", knowledge_base_ids=[canteen.id]), Reply(text=("No.",)))
     await bob.responses.create(input="Soup?", tools=[file_search(canteen, ledger)], include=RESULTS)
-    assert tool_texts((await model.requests())[1]) == [CANNOT_ANSWER]
+    first, second = await model.requests()
+    assert offered(first) == [SEARCH]
+    assert "kumquat" in tool_texts(second)[0]
+    assert "kumquat" not in wire.newest.body.decode()
+    await model.reset()
+    await model.script(searches("soup"), Reply(text=("No.",)))
+    await bob.responses.create(input="Soup?", tools=[file_search(canteen, ledger)])
+    assert tool_texts((await model.requests())[1]) == [f"{CANNOT_ANSWER}\n\n{SEARCH_SEPARATELY}{canteen.id}"]
     await model.script(searches("soup"), Reply(text=("Tuesdays [1].",)))
     await bob.responses.create(input="Soup?", tools=[canteen.tool], include=RESULTS)
     assert "kumquat" in wire.newest.body.decode()
