@@ -34,6 +34,7 @@ from backend.adapters.sql.migrate import migrate
 from backend.adapters.sql.restricted.audit import SqlAuditTrail
 from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
 from backend.adapters.sql.turns import SqlTurnStore
+from backend.adapters.telemetry.descriptions import LoggingDescriptionObserver
 from backend.adapters.telemetry.observer import LoggingTurnObserver
 from backend.adapters.telemetry.restricted import LoggingSafeSummaryObserver
 from backend.adapters.telemetry.retrieval import TimedRetrieval
@@ -57,6 +58,7 @@ from backend.services.readiness import Readiness
 from backend.services.recover_turns import RecoverTurns
 from backend.services.restricted import RestrictedPorts, build_restricted
 from backend.services.run_turn import RunTurn
+from backend.services.safe_descriptions import SafeDescriptions
 from backend.services.start_turn import StartTurn, TurnSources
 from backend.services.turn_assembly import TurnPolicy
 from backend.services.turn_origins import TurnOrigins
@@ -163,11 +165,12 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     models = ModelCatalogue(ports.chat_shell, clock)
     store = SqlKnowledgeStore(database, clock)
     knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
+    descriptions = SafeDescriptions(SqlProtectedKnowledge(database), LoggingDescriptionObserver())
     ledger = SqlRestrictedLedger(database)
     replica = secrets.token_hex(8)
     sources = TurnSources(
         origins=TurnOrigins(ports.conversations, ports.turns, clock, secret),
-        scopes=TurnScopes(store, installed_blocks(), ports.observer),
+        scopes=TurnScopes(store, descriptions, installed_blocks(), ports.observer),
         models=models,
     )
     services = Services(
@@ -177,7 +180,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         readiness=Readiness(admission, database),
         models=models,
         conversations=Conversations(ports.conversations, clock, secret),
-        knowledge=build_knowledge(knowledge, secret),
+        knowledge=build_knowledge(knowledge, descriptions, secret),
         restricted=build_restricted(
             RestrictedPorts(ledger, SqlAuditTrail(database), LoggingSafeSummaryObserver()),
             knowledge,

@@ -53,3 +53,11 @@ class SafeSummaryObserver(Protocol):
     def decided(self, record: AuditRecord) -> None:
         """A search was answered or refused."""
         ...
+
+
+class DescriptionObserver(Protocol):
+    """Told what of descriptions is kept from restricted members; must not raise and must not block."""
+
+    def texts_left_out(self, base_id: str, count: int) -> None:
+        """So many of a base's hint and keywords tell of its content, or give orders to a model."""
+        ...

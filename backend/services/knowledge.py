@@ -9,6 +9,7 @@ from backend.services.ingest_document import IngestDocument
 from backend.services.knowledge_bases import KnowledgeBases
 from backend.services.knowledge_documents import KnowledgeDocuments
 from backend.services.knowledge_members import KnowledgeMembers
+from backend.services.safe_descriptions import SafeDescriptions
 from backend.services.search_knowledge import SearchKnowledge
 from backend.services.ticket_access import TicketAccess
 from backend.services.ticketed_knowledge import TicketedKnowledge
@@ -36,10 +37,10 @@ class KnowledgeServices:
     ticketed: TicketedKnowledge
 
 
-def build_knowledge(ports: KnowledgePorts, secret: str) -> KnowledgeServices:
+def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions, secret: str) -> KnowledgeServices:
     """Build the use cases; `secret` is what tickets are signed with."""
     return KnowledgeServices(
-        bases=KnowledgeBases(ports.store, ports.clock),
+        bases=KnowledgeBases(ports.store, descriptions, ports.clock),
         members=KnowledgeMembers(ports.store),
         documents=KnowledgeDocuments(ports.store),
         ingest=IngestDocument(ports.store, ports.reader, ports.clock),

@@ -6,6 +6,7 @@ from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.ports.identity import Clock
 from backend.ports.knowledge import KnowledgeStore
 from backend.services.knowledge_access import find_binding
+from backend.services.safe_descriptions import SafeDescriptions
 from shared.errors import NotFound
 from shared.ids import IdPrefix, new_id
 from shared.models.values import Value
@@ -24,8 +25,9 @@ class Description(Value):
 class KnowledgeBases:
     """The bases of a caller."""
 
-    def __init__(self, store: KnowledgeStore, clock: Clock) -> None:
+    def __init__(self, store: KnowledgeStore, descriptions: SafeDescriptions, clock: Clock) -> None:
         self._store = store
+        self._descriptions = descriptions
         self._clock = clock
 
     async def create(self, caller: Caller, description: Description) -> Binding:
@@ -41,12 +43,13 @@ class KnowledgeBases:
         return Binding(base=base, role=MemberRole.OWNER)
 
     async def find(self, caller: Caller, base_id: str) -> Binding:
-        """Return a base of the caller.
+        """Return a base of the caller, with what he may know of it.
 
         Raises:
             NotFound: he is no member.
         """
-        return await find_binding(self._store, caller, base_id)
+        (shown,) = await self._descriptions.shown([await find_binding(self._store, caller, base_id)])
+        return shown
 
     async def page(
         self, caller: Caller, *, after: str | None, limit: int, descending: bool
@@ -62,7 +65,8 @@ class KnowledgeBases:
         if after is not None and after not in ids:
             raise NotFound("There is no such knowledge base.", param="after")
         start = ids.index(after) + 1 if after is not None else 0
-        return tuple(ordered[start : start + limit]), len(ordered) > start + limit
+        shown = await self._descriptions.shown(ordered[start : start + limit])
+        return shown, len(ordered) > start + limit
 
     async def describe(self, caller: Caller, base_id: str, changes: dict[str, object]) -> Binding:
         """Change fields of a `Description`.

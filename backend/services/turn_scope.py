@@ -15,6 +15,7 @@ from backend.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
 from backend.ports.knowledge import KnowledgeStore
 from backend.ports.observer import TurnObserver
 from backend.services.knowledge_access import access_to
+from backend.services.safe_descriptions import SafeDescriptions
 from backend.services.supervision import outcome_of
 from shared.errors import BallastError, NotFound, Unavailable
 from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef
@@ -33,13 +34,20 @@ class TurnScope:
 class TurnScopes:
     """Looks at memberships and asks the deployment's blocks, at every turn anew."""
 
-    def __init__(self, knowledge: KnowledgeStore, blocks: Sequence[DynamicBlockSource], observer: TurnObserver) -> None:
+    def __init__(
+        self,
+        knowledge: KnowledgeStore,
+        descriptions: SafeDescriptions,
+        blocks: Sequence[DynamicBlockSource],
+        observer: TurnObserver,
+    ) -> None:
         self._knowledge = knowledge
+        self._descriptions = descriptions
         self._blocks = tuple(blocks)
         self._observer = observer
 
     async def bindings(self, caller: Caller, request: TurnRequest, base_ids: Sequence[str]) -> tuple[Binding, ...]:
-        """Return the bases in the caller's roles; one kept from earlier turns that is gone is left out.
+        """Return what may be said of bases in the caller's roles; one kept from earlier turns that is gone is left out.
 
         Raises:
             NotFound: a base named by the request is not there, or the caller is no member.
@@ -52,7 +60,7 @@ class TurnScopes:
             param = base_param(request, base_id)
             if param is not None:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
-        return found
+        return await self._descriptions.shown(found)
 
     async def access_to(self, caller: Caller, labels: Collection[Label]) -> Access:
         """Return the mode that the caller has today in each of the labelled bases of which he is a member."""

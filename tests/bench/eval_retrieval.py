@@ -23,14 +23,17 @@ import orjson
 
 from backend.adapters.documents.reader import LibraryDocumentReader
 from backend.adapters.sql.database import open_database
+from backend.adapters.sql.knowledge.protected import SqlProtectedKnowledge
 from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
 from backend.adapters.sql.migrate import migrate
+from backend.adapters.telemetry.descriptions import LoggingDescriptionObserver
 from backend.domain.identity import Caller, KeyRole
 from backend.ports.knowledge import Retrieval
 from backend.services.ingest_document import NewDocument
 from backend.services.knowledge import KnowledgePorts, KnowledgeServices, build_knowledge
 from backend.services.knowledge_bases import Description
+from backend.services.safe_descriptions import SafeDescriptions
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
@@ -99,7 +102,8 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[KnowledgeServices, Retr
         ports = KnowledgePorts(
             SqlKnowledgeStore(database, FakeClock()), retrieval, LibraryDocumentReader(), FakeClock()
         )
-        yield build_knowledge(ports, "secret"), retrieval
+        descriptions = SafeDescriptions(SqlProtectedKnowledge(database), LoggingDescriptionObserver())
+        yield build_knowledge(ports, descriptions, "secret"), retrieval
     finally:
         await database.close()
 

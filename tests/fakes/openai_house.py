@@ -28,6 +28,7 @@ from backend.services.outgoing_check import OutgoingCheck
 from backend.services.read_prompts import ReadPrompts
 from backend.services.read_responses import ReadResponses
 from backend.services.run_turn import RunTurn
+from backend.services.safe_descriptions import SafeDescriptions
 from backend.services.start_turn import StartTurn, TurnSources
 from backend.services.turn_assembly import TurnPolicy
 from backend.services.turn_origins import TurnOrigins
@@ -60,6 +61,7 @@ class RecordingObserver:
         self.prompts: list[tuple[int, int]] = []
         self.drifts: list[tuple[str, int, str]] = []
         self.cuts: list[tuple[str, CutCause]] = []
+        self.left_out: list[tuple[str, int]] = []
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         self.started.append(response.id)
@@ -75,6 +77,9 @@ class RecordingObserver:
 
     def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
         self.cuts.append((response.id, cause))
+
+    def texts_left_out(self, base_id: str, count: int) -> None:
+        self.left_out.append((base_id, count))
 
     def first_delta(self, seconds: float) -> None:
         self.first_deltas += 1
@@ -123,6 +128,7 @@ class TurnHouse:
     def __post_init__(self) -> None:
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
+        self.descriptions = SafeDescriptions(self.knowledge, self.observer)
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,
@@ -147,7 +153,7 @@ class TurnHouse:
         )
         sources = TurnSources(
             origins=TurnOrigins(self.conversations, self.turns, self.clock, SECRET),
-            scopes=TurnScopes(self.knowledge, self.blocks, self.observer),
+            scopes=TurnScopes(self.knowledge, self.descriptions, self.blocks, self.observer),
             models=ModelCatalogue(self.chat_shell, self.clock),
         )
         cancel = CancelTurn(self.ports)
