@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from chat_shell.sealed.gate.folding import STOP_CHARACTERS
-from chat_shell.sealed.gate.word_lists import LONE_CHARACTERS, is_chinese_place, is_chinese_word
+from chat_shell.sealed.gate.word_lists import CHINESE_DICTIONARY, LONE_CHARACTERS
 
 _LONGEST_WORD = 4
 _LONE = "".join(sorted(LONE_CHARACTERS))
@@ -13,16 +13,19 @@ _WORD_COST, _STOP_COST, _LONE_COST = 10, 7, 13
 
 def segment(han: str) -> list[str]:
     """Cut a stretch of Chinese characters into words, places and single characters, as few as can be."""
-    costs, starts = [0], [0]
-    for end in range(1, len(han) + 1):
-        lone = _STOP_COST if han[end - 1] in STOP_CHARACTERS else _LONE_COST
-        best, start = costs[end - 1] + lone, end - 1
-        for length in range(2, min(_LONGEST_WORD, end) + 1):
-            cost = costs[end - length] + _WORD_COST
-            if cost < best and _is_word(han[end - length : end]):
-                best, start = cost, end - length
-        costs.append(best)
-        starts.append(start)
+    end_of_text = len(han)
+    costs, starts = [0] + [_WORD_COST * 2 * end_of_text] * end_of_text, [0] * (end_of_text + 1)
+    for start, character in enumerate(han):
+        shelf, cost = CHINESE_DICTIONARY.shelf(character), costs[start]
+        for end in range(start + 1, min(start + _LONGEST_WORD, end_of_text) + 1):
+            if end == start + 1:
+                total = cost + (_STOP_COST if character in STOP_CHARACTERS else _LONE_COST)
+            elif f"\n{han[start:end]}\n" in shelf:
+                total = cost + _WORD_COST
+            else:
+                continue
+            if total < costs[end]:
+                costs[end], starts[end] = total, start
     return _cut(han, starts)
 
 
@@ -39,10 +42,6 @@ def unknown_runs(segments: list[str]) -> Iterator[str]:
         if len(run) > 1 and not LONE_CHARACTERS.issuperset(run):
             yield from (part for part in {run, run.strip(_LONE)} if 2 <= len(part) <= _LONGEST_WORD)
         run = ""
-
-
-def _is_word(characters: str) -> bool:
-    return is_chinese_word(characters) or is_chinese_place(characters)
 
 
 def _cut(han: str, starts: list[int]) -> list[str]:

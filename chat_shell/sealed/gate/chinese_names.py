@@ -1,7 +1,7 @@
 """Names of persons, places and things in Chinese text, which has no capitals to show them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
 from chat_shell.sealed.gate.folding import STOP_CHARACTERS
@@ -26,7 +26,12 @@ _COMPOUND = re.compile(f"((?:{_COMPOUND_SURNAMES})[\u4e00-\u9fff])([\u4e00-\u9ff
 _HAN_STRETCH = re.compile("[\u4e00-\u9fff]+")
 
 
-def persons(folded: str) -> Iterator[str]:
+def segmented(folded: str) -> list[list[str]]:
+    """Return the words of each stretch of Chinese in a folded text."""
+    return [segment(stretch) for stretch in _HAN_STRETCH.findall(folded)]
+
+
+def persons(folded: str, stretches: Iterable[list[str]]) -> Iterator[str]:
     """Yield what a title, a surname of two characters or a lone surname shows to be a person, in a folded text."""
     for match in _TITLED.finditer(folded):
         yield from _person(match[1] or match[2])
@@ -34,14 +39,13 @@ def persons(folded: str) -> Iterator[str]:
         yield match[0]
         if match[1][-1] not in STOP_CHARACTERS:
             yield match[1]
-    for stretch in _HAN_STRETCH.findall(folded):
-        yield from _surnamed(segment(stretch))
+    for words in stretches:
+        yield from _surnamed(words)
 
 
-def guessed_names(folded: str) -> Iterator[str]:
+def guessed_names(stretches: Iterable[list[str]]) -> Iterator[str]:
     """Yield places, and stretches that no general word explains."""
-    for stretch in _HAN_STRETCH.findall(folded):
-        words = segment(stretch)
+    for words in stretches:
         yield from unknown_runs(words)
         yield from (word for word in words if is_chinese_place(word) and not is_chinese_word(word))
 

@@ -16,6 +16,8 @@ STOP_CHARACTERS = frozenset(
 
 def fold(text: str) -> str:
     """Return the form in which the gate compares: `normal_form`, then simplified Chinese."""
+    if text.isascii() and text.isalnum():
+        return text.casefold()
     normal = normal_form(text)
     return normal if normal.isascii() else normal.translate(SIMPLIFIED)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
-from chat_shell.sealed.gate.chinese_names import guessed_names, persons
+from chat_shell.sealed.gate.chinese_names import guessed_names, persons, segmented
 from chat_shell.sealed.gate.folding import fold, han_only
 from chat_shell.sealed.gate.word_lists import (
     GENERAL_ACRONYMS,
@@ -89,6 +89,7 @@ def terms_of(source: ChunkSource) -> Terms:
     """Read the terms of one chunk."""
     text = unicodedata.normalize("NFKC", source.text)
     folded = fold(text)
+    stretches = segmented(folded)
     title = _ENDING.sub("", source.document.rsplit("/", 1)[-1])
     headings, defined = [title, *source.headings, *_headings(text)], list(_defined(text))
     rows = [match[1] for match in _TABLE_ROW.finditer(text)]
@@ -107,10 +108,10 @@ def terms_of(source: ChunkSource) -> Terms:
                 *_han((*headings, *rows), _is_general_heading),
                 *_han((*rows,), _is_everyday_or_several),
                 *_han(defined, is_everyday_chinese),
-                *persons(folded),
+                *persons(folded, stretches),
             )
         ),
-        han_guesses=frozenset(guessed_names(folded)),
+        han_guesses=frozenset(guessed_names(stretches)),
     )
 
 
@@ -158,7 +159,7 @@ def _names(text: str) -> Iterator[str]:
         if row and text[end : match.start()] not in (" ", "\n", " & "):
             yield from _row(row)
             row = []
-        starts = _SENTENCE_END.search(text, max(0, match.start() - _LOOK_BACK), match.start()) is not None
+        starts = word[0].isupper() and _starts_sentence(text, match.start())
         if _points(word, spelled, starts or bool(row)):
             yield word
         if (word[0].isupper() and not (starts and word.casefold() in STOP_WORDS)) or (row and word in _JOINERS):
@@ -168,6 +169,10 @@ def _names(text: str) -> Iterator[str]:
             row = []
         end = match.end()
     yield from _row(row)
+
+
+def _starts_sentence(text: str, place: int) -> bool:
+    return _SENTENCE_END.search(text, max(0, place - _LOOK_BACK), place) is not None
 
 
 def _row(row: list[str]) -> Iterator[str]:

@@ -18,6 +18,10 @@ class WordList:
                 shelves[word[:prefix_length]].append(word)
         self._shelves = {prefix: "\n".join(["", *words, ""]) for prefix, words in shelves.items()}
 
+    def shelf(self, prefix: str) -> str:
+        """Return the words with a beginning of the list's prefix length, each between two line feeds."""
+        return self._shelves.get(prefix, "")
+
     def __contains__(self, word: str) -> bool:
         """Tell whether a word, in lower case, is in the list."""
         return f"\n{word}\n" in self._shelves.get(word[: self._prefix_length], "")
@@ -45,6 +49,9 @@ _EVERYDAY = WordList(("english_everyday.txt",), 3)
 _KNOWN = WordList(("english_known.txt",), 3)
 _CHINESE = WordList(("chinese_words.txt",), 1)
 _CHINESE_EVERYDAY = WordList(("chinese_everyday.txt",), 1)
+CHINESE_DICTIONARY = WordList(("chinese_places.txt", "chinese_words.txt"), 1)
+"""General words and places together: what a text is cut into."""
+
 _CHINESE_PLACES = WordList(("chinese_places.txt",), 1)
 CHINESE_IDIOMS = _own("chinese_idioms.txt")
 """Sayings of four characters with a numeral in them that counts nothing."""
