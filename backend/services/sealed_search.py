@@ -111,7 +111,8 @@ class SealedSearches:
         found = await self._retrieval.search(base_ids, ask.query, limit)
         if is_weak(ask.query, found):
             return (), False
-        everything = await self._retrieval.everything(base_ids, ask.whole_below_tokens)
+        is_small = len(found) < limit
+        everything = await self._retrieval.everything(base_ids, ask.whole_below_tokens) if is_small else None
         if everything is not None and len(everything) <= limit:
             return everything, True
         return found, False
