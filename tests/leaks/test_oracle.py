@@ -45,7 +45,9 @@ SHELF = Shelf(passages(), {planted.file: planted for planted in secrets()})
 
 def shown(document: str, seed: int) -> Shown:
     texts = "\n\n".join(passage.text for passage in passages() if passage.document == document)
-    marked = f"<query-{CANARIES[0]}>\nx\n</query-{CANARIES[0]}>\n{texts}\n{CANARIES[1]}\n"
+    marked = (
+        f"<query-{CANARIES[0]}>\nx\n</query-{CANARIES[0]}>\n{document_text(document)[:200]}\n{texts}\n{CANARIES[1]}\n"
+    )
     return SHELF.shown_in(marked, 2, random.Random(seed))
 
 

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,31 +80,38 @@ class Shown:
     def whole_figure(self) -> str:
         """A figure whose number has no fraction, where there is one."""
         rolled = [self.figure for _ in range(_ROLLS)]
-        return next((figure for figure in rolled if "." not in number_in(figure)), rolled[0])
+        planted = self._seen(figure for secrets in self.secrets for figure in secrets.figures)
+        others = [figure for figure in planted if _TWO_DIGITS.search(figure)]
+        return next((figure for figure in (*rolled, *others) if "." not in number_in(figure)), rolled[0])
 
     @property
     def names(self) -> list[str]:
         """Planted names, codes and acronyms of the passage; of all documents where it has none."""
-        planted = [name for secrets in self.secrets for name in (*secrets.names, *secrets.codes, *secrets.acronyms)]
+        planted = self._seen(name for each in self.secrets for name in (*each.names, *each.codes, *each.acronyms))
         return [name for name in planted if name in self.passage.text] or planted or [self.passage.document]
 
     @property
     def definitions(self) -> list[str]:
         """What the planted terms mean."""
-        planted = [definition.text for secrets in self.secrets for definition in secrets.definitions]
+        planted = self._seen(definition.text for secrets in self.secrets for definition in secrets.definitions)
         return [text for text in planted if text in self.passage.text] or planted or [self.sentence]
 
     @property
     def title(self) -> str:
         """The title of a document that was shown, or its name."""
-        return self.dice.choice([secrets.title for secrets in self.secrets] or [self.passage.document])
+        return self.dice.choice(self._seen(secrets.title for secrets in self.secrets) or [self.passage.document])
 
     @property
     def headings(self) -> list[str]:
         """Headings in the order of their document."""
-        planted = [list(secrets.headings) for secrets in self.secrets if len(secrets.headings) > 1]
+        planted = [self._seen(secrets.headings) for secrets in self.secrets]
+        long = [headings for headings in planted if len(headings) > 1]
         seen = [heading for passage in self.passages for heading in passage.heading_path]
-        return self.dice.choice(planted) if planted else list(dict.fromkeys(seen)) or [self.title]
+        return self.dice.choice(long) if long else list(dict.fromkeys(seen)) or [self.title]
+
+    def _seen(self, planted: Iterable[str]) -> list[str]:
+        """Keep what stands in the request: a model can give away only what it was shown."""
+        return [text for text in planted if text in self.request_text]
 
     def _planted_in(self, passage: Passage) -> bool:
         return any(figure in passage.text for secrets in self.secrets for figure in secrets.figures)

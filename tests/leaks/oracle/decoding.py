@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tests.leaks.oracle.reading import visible
 
+AS_IT_STANDS = "as it stands"
 _LONG_TOKEN = 8
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{4,}={0,2}")
 _BASE32 = re.compile(r"[A-Za-z2-7]{8,}={0,6}")
@@ -17,6 +18,7 @@ _CODES = re.compile(r"(?:\b\d{2,3}\b[\s,;]+){2,}\d{2,3}\b")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([nrt\"/])|\\\\")
 _ENTITY = re.compile(r"&#(x?[0-9a-fA-F]+);|%([0-9a-fA-F]{2})")
 _PADDED_BYTES = 8
+_LEAST_READABLE = 0.9
 _LEET = (
     str.maketrans("0134578@$!+", "oieastbasit"),
     str.maketrans("0134578@$|+", "oleastbaslt"),
@@ -43,7 +45,7 @@ def unescaped(text: str) -> str:
 def decoded(text: str, *, is_prose: bool) -> Iterator[Decoded]:
     """Yield the text itself and all that it may hide; in prose, short tokens and every letter shift too."""
     plain = unescaped(text)
-    yield Decoded("as it stands", plain)
+    yield Decoded(AS_IT_STANDS, plain)
     seen = visible(plain)
     yield from _from_tokens(seen, 4 if is_prose else _LONG_TOKEN)
     yield Decoded("reversed", seen[::-1])
@@ -105,9 +107,13 @@ def _text_of(read: Callable[[], bytes]) -> Iterator[str]:
         content = read()
     except (binascii.Error, ValueError):
         return
-    text = content.decode("utf-8", errors="replace")
-    if text and sum(character.isprintable() and character != "\ufffd" for character in text) >= 0.9 * len(text):
+    text = content.decode("utf-8", errors="ignore")
+    if text and len(text.encode()) >= _LEAST_READABLE * len(content) and _is_readable(text):
         yield text
+
+
+def _is_readable(text: str) -> bool:
+    return text.isprintable() or sum(map(str.isprintable, text)) >= _LEAST_READABLE * len(text)
 
 
 def _has_digit_or_both_cases(token: str) -> bool:

@@ -41,6 +41,9 @@ _FIGURE = re.compile(r"(?<![a-z0-9])\d+(?:[.,'’ ]\d+)*(?![a-z0-9]*[g-z_])")
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")
 _GROUPS = re.compile(r"\d{1,3}(?:([,'’ .])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 _SPACED = re.compile(r"(?<![a-z0-9.])\d(?:[\s.,·_|/*-]+\d)+(?![a-z0-9])")
+_CLOCK = re.compile(r"20\d\d-\d\d-\d\d[ t]\d\d:\d\d(?::\d\d)?(?:\.\d+)?")
+"""Instants that services write; what was planted never has their form."""
+
 _ROMAN = re.compile(r"(?<![A-Za-z])[MDCLXVI]{2,}(?![A-Za-z])")
 _ROMAN_VALUES = {"M": 1000, "D": 500, "C": 100, "L": 50, "X": 10, "V": 5, "I": 1}
 
@@ -55,7 +58,7 @@ class Number(NamedTuple):
 
 def numbers_in(text: str) -> Iterator[Number]:
     """Yield every number, each way in which its place can be read."""
-    plain = folded(text)
+    plain = _CLOCK.sub(_blanks, folded(text))
     for pattern, read in (
         (_FIGURE, _figure_values),
         (_SPACED, _spaced_values),
@@ -73,6 +76,10 @@ def value_of(figure: str) -> Iterator[Decimal]:
     """Yield the values in a figure as its author meant them: commas stand between thousands."""
     for number in numbers_in(re.sub(r"(?<=\d),(?=\d{3})", "", figure)):
         yield number.value
+
+
+def _blanks(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def _figure_values(text: str) -> Iterator[Decimal]:

@@ -26,6 +26,7 @@ HEADINGS_IN_ORDER = 4
 
 _NEWEST_CANARIES = 64
 _NEAR_CHARACTERS = 24
+_SAY_NOTHING = frozenset({"the", "and", "last", "per", "for", "than", "out", "each", "about", "with", "more", "least"})
 _PERCENT = ("%", "percent", "per cent", "百分之", "pct")
 
 
@@ -50,6 +51,7 @@ class PlantedSecrets:
         self._squeezed: dict[str, Secret] = {}
         self._figures: dict[Decimal, list[_Figure]] = {}
         self._headings: list[tuple[str, list[list[str]]]] = []
+        self._heading_starts: set[str] = set()
         self._canaries: set[str] = set()
         self._newest: deque[Secret] = deque(maxlen=_NEWEST_CANARIES)
         for secrets in planted:
@@ -77,6 +79,8 @@ class PlantedSecrets:
 
     def structures(self, text: Sequence[str]) -> Iterator[Secret]:
         """Yield the titles of documents of which several headings stand in the text in their order."""
+        if len(self._heading_starts.intersection(text)) < HEADINGS_IN_ORDER:
+            return
         joined = f" {' '.join(text)} "
         for title, headings in self._headings:
             at = count = 0
@@ -121,7 +125,9 @@ class PlantedSecrets:
         for kind, texts in kinds.items():
             for text in texts:
                 self.add_phrase(Secret(kind, text))
-        self._headings.append((secrets.title, [words(heading) for heading in secrets.headings]))
+        headings = [words(heading) for heading in secrets.headings]
+        self._headings.append((secrets.title, headings))
+        self._heading_starts.update(heading[0] for heading in headings)
         for figure in secrets.figures:
             self._add_figure(Secret("figure", figure))
 
@@ -150,7 +156,7 @@ def _units(figure: str) -> Iterator[str]:
     for start, end in sorted(spans, reverse=True):
         plain = plain[:start] + " " + plain[end:] if end <= len(plain) else plain
     rest = "".join(character for character in plain if not character.isdigit())
-    yield from (word for word in words(rest) if len(word) > 2 or not word.isascii() or word in ("eur", "usd"))
+    yield from (word for word in words(rest) if word.isascii() and len(word) > 2 and word not in _SAY_NOTHING)
     if ideographs := "".join(word for word in words(rest) if not word.isascii()):
         yield ideographs
 
@@ -163,4 +169,5 @@ def _tells_anywhere(number: Number, figure: _Figure, plain: str) -> bool:
     if len(figure.value.as_tuple().digits) >= TELLING_DIGITS:
         return True
     near = plain[max(0, number.start - _NEAR_CHARACTERS) : number.end + _NEAR_CHARACTERS]
-    return any(unit in near for unit in figure.units)
+    around = frozenset(words(near))
+    return any(unit in around if unit.isascii() and unit.isalpha() else unit in near for unit in figure.units)

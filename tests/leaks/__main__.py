@@ -1,0 +1,75 @@
+"""`make leak-test`: hostile models against the real pair. Prints tables, writes var/leaks/*.json.
+
+python -m tests.leaks [--trials N] [--no-corpora]
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.leaks.corpus.reading import Attack, attacks
+from tests.leaks.forgeries import play_forgeries, play_role_changes
+from tests.leaks.hostile.stubs import HANG, STUBS
+from tests.leaks.results import Results
+from tests.leaks.runner import plan, play_until, staged
+
+RESULTS = Path("var/leaks")
+WANTED_TRIALS = 7_500
+HANGING_TRIALS_A_CLASS = 5
+LONG_TIMEOUT_SECONDS, SHORT_TIMEOUT_SECONDS = 20.0, 1.0
+MOST_ROUNDS = 4
+
+
+def playable() -> list[Attack]:
+    """Return the cases that are played by a restricted member from the beginning."""
+    return [case for case in attacks() if case.attack_class != "role_change"]
+
+
+def one_case_a_class(cases: list[Attack]) -> list[Attack]:
+    """Return the last case of each class."""
+    return list({case.attack_class: case for case in cases}.values())
+
+
+async def hostile_trials(directory: Path, wanted: int, *, with_corpora: bool) -> Results:
+    """Play every case with every model, again and again, until enough trials count."""
+    cases, dice = playable(), random.Random(0)
+    async with staged(directory, cases, LONG_TIMEOUT_SECONDS, with_corpora=with_corpora) as stage:
+        rounds = (visit for _ in range(MOST_ROUNDS) for visit in plan(stage, cases, STUBS, dice))
+        await play_until(stage, rounds, wanted)
+        await stage.play([stage.planned(cases[0], 0, [HANG])])
+        await stage.scanned()
+        await play_forgeries(stage, cases)
+        await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"])
+        return stage.results
+
+
+async def hanging_trials(directory: Path) -> Results:
+    """Let the secondary model hang with a short timeout, for a case of each class."""
+    cases = one_case_a_class(playable())
+    async with staged(directory, cases, SHORT_TIMEOUT_SECONDS, with_corpora=False) as stage:
+        visits = [stage.planned(case, 0, [HANG] * HANGING_TRIALS_A_CLASS) for case in cases]
+        await play_until(stage, visits, len(cases) * HANGING_TRIALS_A_CLASS)
+        return stage.results
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.leaks")
+    parser.add_argument("--trials", type=int, default=WANTED_TRIALS)
+    parser.add_argument("--no-corpora", action="store_true")
+    chosen = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
+        place = Path(directory)
+        hanging = asyncio.run(hanging_trials(place / "hanging"))
+        results = asyncio.run(hostile_trials(place / "all", chosen.trials, with_corpora=not chosen.no_corpora))
+    results.trials += hanging.trials
+    results.sightings += hanging.sightings
+    results.write(RESULTS / "trials.json")
+    sys.stdout.write(results.rendered() + "\n")
+    return 1 if results.sightings or len(results.counted) < chosen.trials else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""`python -m tests.leaks.loud backend|chat_shell`: the service with every logger at debug level.
+
+Quiet are only the database's own libraries, which print the rows that they read: those are the excluded tables.
+"""
+
+import importlib
+import logging
+import os
+import sys
+from types import ModuleType
+
+import uvloop
+
+from shared.environment import read_settings
+from shared.telemetry import QUIET_LIBRARIES, configure_logging
+
+DATABASE_LIBRARIES = ("sqlalchemy", "aiosqlite")
+
+
+def main(app: ModuleType, settings: ModuleType) -> None:
+    configure_logging(logging.DEBUG)
+    logging.getLogger().setLevel(logging.DEBUG)
+    for name in QUIET_LIBRARIES:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    for name in DATABASE_LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    read = read_settings(settings.Settings, os.environ)
+    uvloop.run(app.serve(read, os.environ) if app.__name__ == "chat_shell.app" else app.serve(read))
+
+
+if __name__ == "__main__":
+    # both services name the same metrics: only one of them fits into a program
+    service = sys.argv[1]
+    main(importlib.import_module(f"{service}.app"), importlib.import_module(f"{service}.settings"))

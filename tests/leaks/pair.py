@@ -1,0 +1,104 @@
+"""Both services at debug level, in front of models that the caller serves."""
+
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from tests.servers.ports import free_port
+from tests.servers.services import RunningService
+
+ADMIN_KEY = "admin-key-of-the-leak-test"
+SERVICE_TOKEN = "service-token-of-the-leak-test"
+SECRET = "secret-of-the-leak-test"
+MODEL = "main-model"
+NEVER_OVER = 1_000_000
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class ModelAddresses:
+    """Where the scripted models listen."""
+
+    main: str
+    secondary: str
+
+
+@dataclass(frozen=True)
+class LeakPair:
+    """The running pair; `database` is its SQLite file."""
+
+    backend: RunningService
+    chat_shell: RunningService
+    backend_url: str
+    chat_shell_url: str
+    database: Path
+
+    @property
+    def logs(self) -> tuple[Path, Path]:
+        """The log files of both."""
+        return self.backend.spec.log_path, self.chat_shell.spec.log_path
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the database for reading."""
+        return sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
+
+    def client(self, key: str, **headers: str) -> httpx2.AsyncClient:
+        """Return a client of the backend, to be used in an `async with`."""
+        named = {"Authorization": f"Bearer {key}", **headers}
+        return httpx2.AsyncClient(base_url=self.backend_url, headers=named, timeout=120, trust_env=False)
+
+
+@contextmanager
+def running_pair(directory: Path, models: ModelAddresses, timeout_seconds: float) -> Generator[LeakPair]:
+    """Start the pair and kill it in the end; budgets and circuit never refuse."""
+    backend_port, grpc_port, http_port = (free_port() for _ in range(3))
+    backend_url, chat_shell_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
+    chat_shell = _service(
+        "chat_shell",
+        {
+            "CHAT_SHELL_GRPC_PORT": str(grpc_port),
+            "CHAT_SHELL_HTTP_PORT": str(http_port),
+            "CHAT_SHELL_BACKEND_URL": backend_url,
+            "CHAT_SHELL_MODEL": MODEL,
+            "CHAT_SHELL_MODEL_BASE_URL": models.main,
+            "CHAT_SHELL_SAFE_SUMMARY_MODEL": "secondary-model",
+            "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": models.secondary,
+            "CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS": str(timeout_seconds),
+            "CHAT_SHELL_CANARY_LIMIT": str(NEVER_OVER),
+            "CHAT_SHELL_LOG_LLM_REQUESTS": "1",
+            "SERVICE_TOKEN": SERVICE_TOKEN,
+        },
+        directory / "chat_shell",
+        f"{chat_shell_url}/readyz",
+    )
+    database = directory / "backend" / "leaks.db"
+    backend = _service(
+        "backend",
+        {
+            "BACKEND_PORT": str(backend_port),
+            "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc_port}",
+            "BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{database}",
+            "BACKEND_ADMIN_KEY": ADMIN_KEY,
+            "BACKEND_SECRET": SECRET,
+            "BACKEND_RESTRICTED_BUDGETS": f"conversation={NEVER_OVER},day={NEVER_OVER},month={NEVER_OVER}",
+            "SERVICE_TOKEN": SERVICE_TOKEN,
+        },
+        directory / "backend",
+        f"{backend_url}/readyz",
+    )
+    with ExitStack() as running:
+        for service in (chat_shell, backend):
+            service.start()
+            running.callback(service.kill)
+        for service in (chat_shell, backend):
+            service.wait_ready(START_SECONDS)
+        yield LeakPair(backend, chat_shell, backend_url, chat_shell_url, database)
+
+
+def _service(name: str, settings: Mapping[str, str], directory: Path, ready_url: str) -> RunningService:
+    directory.mkdir(parents=True, exist_ok=True)
+    return RunningService("tests.leaks.loud", name, settings=settings, directory=directory, ready_url=ready_url)

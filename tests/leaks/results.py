@@ -1,0 +1,131 @@
+"""What a run has found: counted trials by stub and class, and every leak."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from shared.prompts import knowledge_base as texts
+from tests.leaks.trials import Trial
+from tests.leaks.visits import Sighting, Visit
+
+_EXAMPLES = 60
+
+
+@dataclass
+class Results:
+    """Everything that the table says."""
+
+    trials: list[Trial] = field(default_factory=list[Trial])
+    sightings: list[Sighting] = field(default_factory=list[Sighting])
+    other_answers: Counter[str] = field(default_factory=Counter[str])
+    pre_screened: dict[str, bool] = field(default_factory=dict[str, bool])
+    forgeries: Counter[str] = field(default_factory=Counter[str])
+    tables: tuple[str, ...] = ()
+    seconds: float = 0
+
+    @property
+    def counted(self) -> list[Trial]:
+        """Trials in which the secondary model was called and its reply or failure reached the room."""
+        return [trial for trial in self.trials if trial.is_counted]
+
+    def take(self, visit: Visit, sightings: Iterable[Sighting]) -> None:
+        """Add what a visit whose trials are known has shown."""
+        self.sightings.extend(dict.fromkeys(sightings))
+        self.pre_screened[visit.case.id] = visit.is_pre_screened
+        self.other_answers.update(visit.refusals)
+        for trial in visit.trials:
+            if trial.result not in (None, texts.CANNOT_ANSWER) and '"summary"' not in str(trial.result):
+                self.other_answers[str(trial.result)[:200]] += 1
+
+    def by_stub(self) -> list[list[str]]:
+        """Return rows of the table: stub, trials, released, leaks."""
+        leaks = Counter(sighting.trial.stub.name for sighting in self.sightings if sighting.trial)
+        return self._rows([(trial.stub.name, trial) for trial in self.counted], leaks)
+
+    def by_class(self) -> list[list[str]]:
+        """Return rows of the table: attack class, trials, released, leaks."""
+        leaks = Counter(sighting.visit.case.attack_class for sighting in self.sightings if sighting.visit)
+        return self._rows([(trial.attack_class, trial) for trial in self.counted], Counter(dict(leaks)))
+
+    def as_object(self) -> dict[str, Any]:
+        """Return all of it for a file."""
+        return {
+            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "counted_trials": len(self.counted),
+            "planned_trials": len(self.trials),
+            "leaks": len(self.sightings),
+            "seconds": round(self.seconds),
+            "by_stub": self.by_stub(),
+            "by_class": self.by_class(),
+            "forged_calls": dict(self.forgeries),
+            "other_answers": dict(self.other_answers),
+            "scanned_tables": self.tables,
+            "sightings": [_described(sighting) for sighting in self.sightings[:500]],
+        }
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(orjson.dumps(self.as_object(), option=orjson.OPT_INDENT_2))
+
+    def rendered(self) -> str:
+        """Return the tables for a terminal."""
+        count = len(self.counted)
+        bound = f"below {3 / count:.2e} a trial at 95 %" if count and not self.sightings else "see the leaks"
+        head = [
+            _table(["secondary model", "trials", "released", "leaks"], self.by_stub()),
+            _table(["attack class", "trials", "released", "leaks"], self.by_class()),
+            f"counted trials   {count} of {len(self.trials)} planned, in {self.seconds:.0f} s",
+            f"forged calls     {sum(self.forgeries.values())}: {dict(self.forgeries)}",
+            f"other answers    {dict(self.other_answers)}" if self.other_answers else "other answers    none",
+            f"scanned tables   {', '.join(self.tables)}",
+            f"leaks            {len(self.sightings)} ({bound})",
+        ]
+        sinks = Counter(sighting.sink for sighting in self.sightings)
+        lines = [f"leaks by sink    {dict(sinks)}", *_examples(self.sightings)]
+        verdict = "FAILED" if self.sightings else "PASSED"
+        return "\n".join([*head, *lines, verdict])
+
+    @staticmethod
+    def _rows(trials: Sequence[tuple[str, Trial]], leaks: Counter[str]) -> list[list[str]]:
+        counted = Counter(name for name, _ in trials)
+        released = Counter(name for name, trial in trials if trial.is_released)
+        return [[name, str(number), str(released[name]), str(leaks[name])] for name, number in counted.items()]
+
+
+def _described(sighting: Sighting) -> dict[str, str]:
+    return {
+        "sink": sighting.sink,
+        "kind": sighting.leak.kind,
+        "via": sighting.leak.via,
+        "text": sighting.leak.text[:200],
+        "case": sighting.visit.case.id if sighting.visit else "",
+        "stub": sighting.trial.stub.name if sighting.trial else "",
+        "result": (sighting.trial.result or "")[:700] if sighting.trial else "",
+    }
+
+
+def _examples(sightings: Iterable[Sighting]) -> list[str]:
+    """Return one line for each released reply and for each other sink that gave something away."""
+    first: dict[tuple[bool, object], str] = {}
+    for sighting in sightings:
+        of_trial = sighting.trial is not None
+        what = "" if sighting.leak.kind == "canary" else sighting.leak.text
+        key = sighting.trial if of_trial else (sighting.sink, sighting.leak.kind, what)
+        first.setdefault((not of_trial, key), str(_described(sighting)))
+    from_trials = [line for (is_other, _), line in first.items() if not is_other]
+    return [*from_trials, *(line for (is_other, _), line in first.items() if is_other)][:_EXAMPLES]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    lines: list[str] = []
+    for row in (heads, *rows):
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join([row[0].ljust(widths[0]), *cells[1:]]))
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], ""])

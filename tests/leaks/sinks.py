@@ -1,0 +1,119 @@
+"""Where protected text may end up: logs, tables and metrics of a running pair, read from where one stopped."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+import httpx2
+import orjson
+
+from tests.leaks.pair import LeakPair
+
+EXCLUDED_TABLES = frozenset({"document", "chunk"})
+EXCLUDED_PREFIX = "search_"
+"""The index. Every table but these is scanned, new ones too."""
+
+_BODIES_BEGIN = ("{", "[", '"')
+
+
+class SinkText(NamedTuple):
+    """A text and where it was found."""
+
+    sink: str
+    text: str
+
+
+def leaves(sink: str, body: str | bytes) -> Iterator[SinkText]:
+    """Yield the texts in a JSON body, or the lines of what is no JSON."""
+    text = body.decode(errors="replace") if isinstance(body, bytes) else body
+    parsed = _parsed(text)
+    if parsed is None:
+        yield SinkText(sink, text)
+    else:
+        yield from (SinkText(sink, leaf) for leaf in _strings(parsed))
+
+
+class LogSink:
+    """The logs of both services since they were read last."""
+
+    def __init__(self, pair: LeakPair) -> None:
+        self._offsets = dict.fromkeys(pair.logs, 0)
+
+    def new_texts(self) -> Iterator[SinkText]:
+        """Yield what was logged since; a line still being written waits for the next call."""
+        for path, offset in self._offsets.items():
+            with path.open("rb") as file:
+                file.seek(offset)
+                content = file.read()
+            whole = content[: content.rfind(b"\n") + 1]
+            self._offsets[path] = offset + len(whole)
+            for line in whole.split(b"\n"):
+                yield from leaves(f"log of {path.parent.name}", line)
+
+
+class TableSink:
+    """The tables, without rows that were there before the first trial and have not changed since."""
+
+    def __init__(self, pair: LeakPair) -> None:
+        self._pair = pair
+        self._seen: dict[str, set[int]] = {}
+        for _ in self.new_texts():
+            pass
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that are scanned."""
+        return tuple(self._seen)
+
+    def new_texts(self) -> Iterator[SinkText]:
+        """Yield the values of rows that are new or have changed."""
+        with contextlib.closing(self._pair.connect()) as database:
+            for table in _scanned_tables(database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")):
+                seen = self._seen.setdefault(table, set())
+                for row in database.execute(f'SELECT * FROM "{table}"'):
+                    if (mark := hash(row)) not in seen:
+                        seen.add(mark)
+                        yield from _values(f"table {table}", row)
+
+
+async def metric_texts(pair: LeakPair) -> Iterator[SinkText]:
+    """Return the metrics of both services."""
+    async with httpx2.AsyncClient(timeout=30, trust_env=False) as client:
+        answers = [await client.get(f"{url}/metrics") for url in (pair.backend_url, pair.chat_shell_url)]
+    return (SinkText("metrics", line) for answer in answers for line in answer.text.splitlines())
+
+
+def _scanned_tables(names: Iterator[Any] | Any) -> list[str]:
+    tables = sorted(name for (name,) in names)
+    return [name for name in tables if name not in EXCLUDED_TABLES and not name.startswith(EXCLUDED_PREFIX)]
+
+
+def _values(sink: str, row: tuple[Any, ...]) -> Iterator[SinkText]:
+    for value in row:
+        if isinstance(value, str | bytes):
+            yield from leaves(sink, value)
+
+
+def _parsed(text: str) -> Any:
+    if not text.lstrip().startswith(_BODIES_BEGIN):
+        return None
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield all strings, keys too, and what stands in those that are JSON themselves beside the string as it is."""
+    if isinstance(value, str):
+        yield value
+        inner = _parsed(value)
+        if inner is not None and not isinstance(inner, str):
+            yield from _strings(inner)
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            yield key
+            yield from _strings(item)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _strings(item)

@@ -1,0 +1,47 @@
+"""The leak test in small: every hostile model and every class of attack once, against the real pair.
+
+`make leak-test` is the whole of it.
+"""
+
+import random
+from pathlib import Path
+
+from shared.prompts.knowledge_base import CANNOT_ANSWER
+from tests.leaks.__main__ import one_case_a_class, playable
+from tests.leaks.corpus.reading import attacks
+from tests.leaks.forgeries import play_forgeries, play_role_changes
+from tests.leaks.hostile.stubs import HANG, HONEST, STUBS
+from tests.leaks.runner import Stage, staged
+from tests.leaks.trials import SEARCHES_A_TURN
+
+TIMEOUT_SECONDS = 6.0
+
+
+async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
+    cases = one_case_a_class(playable())
+    async with staged(tmp_path, cases, TIMEOUT_SECONDS, with_corpora=False) as stage:
+        mixed = random.Random(1).sample([*STUBS, HANG], len(STUBS) + 1)
+        a_case = -(-len(mixed) // len(cases))
+        visits = [
+            stage.planned(case, 0, [*mixed[at * a_case : (at + 1) * a_case], HONEST][:SEARCHES_A_TURN])
+            for at, case in enumerate(cases)
+        ]
+        await stage.play(visits)
+        await stage.scanned()
+        await play_forgeries(stage, cases)
+        await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"][:1])
+        check(stage)
+
+
+def check(stage: Stage) -> None:
+    results = stage.results
+    assert not results.sightings, results.rendered()
+    assert not stage.registry.unknown_requests
+    assert not results.other_answers, results.other_answers
+    counted = results.counted
+    assert {trial.attack_class for trial in counted} >= {case.attack_class for case in playable()}
+    played = {trial.stub.name for trial in results.trials}
+    assert played >= {stub.name for stub in (*STUBS, HANG)}
+    assert len(counted) >= 0.8 * len(results.trials)
+    assert any(trial.is_released for trial in counted if trial.stub is HONEST)
+    assert {trial.result for trial in counted if not trial.is_released} == {CANNOT_ANSWER}

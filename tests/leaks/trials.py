@@ -1,0 +1,170 @@
+"""Trials, and the two scripted models that play them: the secondary one lies, the main one repeats."""
+
+import base64
+import random
+import re
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import orjson
+
+from shared.prompts import knowledge_base as texts
+from tests.fakes.model_server import RecordedRequest, Reply, ScriptedCall
+from tests.leaks.bases import Base
+from tests.leaks.corpus.reading import ToolAttempt
+from tests.leaks.hostile.replies import Behaviour, HttpReply, strict, summary
+from tests.leaks.hostile.stubs import Stub
+
+SEARCHES_A_TURN = 10
+_CODE_WORDS: tuple[str, ...] = (
+    *("lantern", "orchid", "velvet", "harbor", "meadow", "copper", "walnut", "saffron", "pebble", "ribbon"),
+    *("thicket", "willow", "marble", "lagoon", "ember", "falcon", "juniper", "quartz", "sparrow", "timber"),
+)
+_CODE = re.compile(rf"ref ((?:{'|'.join(_CODE_WORDS)}) (?:{'|'.join(_CODE_WORDS)}) \w+ \w+)")
+_LANE = re.compile(r"You are in lane (\d+)\.")
+_DELTA_CHARACTERS = 40
+_MOST_CHARACTERS = 6_000
+
+
+@dataclass(eq=False)
+class Trial:
+    """One search with one secondary model, and what came of it."""
+
+    code: str
+    stub: Stub
+    attack_class: str
+    case_id: str
+    base: Base
+    query: str
+    seed: int
+    calls: int = 0
+    shown: frozenset[str] = frozenset()
+    result: str | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the secondary model was called and its reply or failure reached the room."""
+        return self.calls > 0 and self.result is not None
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the main model got something else than the one refusal."""
+        return self.result is not None and self.result != texts.CANNOT_ANSWER
+
+
+@dataclass
+class Lane:
+    """A conversation of the run: what its main model searches for in the next turn, and what it was sent."""
+
+    number: int
+    is_obeying: bool
+    searches: list[Trial] = field(default_factory=list[Trial])
+    attempts: tuple[ToolAttempt, ...] = ()
+    spoken: str | None = None
+    requests: list[bytes] = field(default_factory=list[bytes])
+
+    @property
+    def instructions(self) -> str:
+        """By which the model server knows the lane."""
+        return f"You are in lane {self.number}."
+
+
+class Registry:
+    """All lanes and trials of a run, and the answers of both models."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._dice = random.Random(seed)
+        self._numbers = count(1)
+        self._lanes: dict[int, Lane] = {}
+        self._trials: dict[str, Trial] = {}
+        self.canaries: list[str] = []
+        self.unknown_requests: list[str] = []
+
+    def new_lane(self) -> Lane:
+        """Open a lane."""
+        number = next(self._numbers)
+        lane = Lane(number, is_obeying=number % 2 == 1)
+        self._lanes[number] = lane
+        return lane
+
+    def new_trial(self, stub: Stub, attack_class: str, case_id: str, base: Base, document: str | None) -> Trial:
+        """Plan a trial; the code in its query is how the secondary model knows it."""
+        number = next(self._numbers)
+        code = " ".join(_CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
+        query = f"{base.topic(document, self._dice)} ref {code}"
+        trial = Trial(code, stub, attack_class, case_id, base, query, number)
+        self._trials[code] = trial
+        return trial
+
+    def main_answer(self, request: RecordedRequest) -> Reply:
+        """Search first, then say what was got."""
+        found = _LANE.search(request.body.decode())
+        if found is None:
+            return Reply(text=("ok",))
+        lane = self._lanes[int(found[1])]
+        lane.requests.append(request.body)
+        messages: list[dict[str, Any]] = request.json_body["messages"]
+        results = _results_at_end(messages)
+        if not results and (lane.searches or lane.attempts):
+            return Reply(tool_calls=tuple(_calls(lane)))
+        if results:
+            _take_results(lane, results)
+        said = lane.spoken or ("\n".join(results) if lane.is_obeying else _all_it_can(messages)) or "Nothing."
+        return Reply(text=_deltas(said[:_MOST_CHARACTERS]))
+
+    def secondary_answer(self, body: dict[str, Any]) -> Behaviour:
+        """Play the stub of the trial whose code is in the query."""
+        messages: list[dict[str, str]] = body["messages"]
+        text = "\n".join(message["content"] for message in messages)
+        found = _CODE.search(text)
+        trial = self._trials.get(found[1]) if found else None
+        if trial is None:
+            self.unknown_requests.append(text[-500:])
+            return strict(summary("") | {"decision": "refuse", "reason": "out_of_scope"})
+        trial.calls += 1
+        shown = trial.base.shelf.shown_in(text, trial.calls, random.Random(trial.seed))
+        trial.shown |= {passage.chunk_id for passage in shown.passages}
+        self.canaries.extend(shown.canaries)
+        return trial.stub.reply(shown) if shown.passages else HttpReply(b"")
+
+
+def _results_at_end(messages: list[dict[str, Any]]) -> list[str]:
+    results: list[str] = []
+    for message in reversed(messages):
+        if message["role"] != "tool":
+            break
+        results.append(message["content"])
+    return results[::-1]
+
+
+def _calls(lane: Lane) -> list[ScriptedCall]:
+    searches = [
+        ScriptedCall(
+            name=texts.KNOWLEDGE_BASE_SEARCH,
+            arguments=orjson.dumps({"query": trial.query}).decode(),
+            call_id=f"call_{lane.number}_{trial.seed}",
+        )
+        for trial in lane.searches
+    ]
+    attempts = [
+        ScriptedCall(name=attempt.name, arguments=orjson.dumps(attempt.arguments).decode(), call_id=f"call_other_{at}")
+        for at, attempt in enumerate(lane.attempts)
+    ]
+    return [*searches, *attempts]
+
+
+def _take_results(lane: Lane, results: list[str]) -> None:
+    for trial, result in zip(lane.searches, results, strict=False):
+        trial.result = result
+
+
+def _all_it_can(messages: list[dict[str, Any]]) -> str:
+    """Say everything that is in the request, plainly and in two disguises."""
+    got = "\n".join(str(message["content"]) for message in messages if message["role"] == "tool")
+    context = "\n".join(str(message["content"]) for message in messages if message["role"] == "user")
+    return f"{got}\n{context}\n{got[::-1]}\n{base64.b64encode(got.encode()).decode()}"
+
+
+def _deltas(text: str) -> tuple[str, ...]:
+    return tuple(text[at : at + _DELTA_CHARACTERS] for at in range(0, len(text), _DELTA_CHARACTERS))

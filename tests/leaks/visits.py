@@ -1,0 +1,194 @@
+"""A visit: one restricted member, one conversation, one attack case, up to ten secondary models."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import httpx2
+import orjson
+
+from tests.leaks.bases import Base
+from tests.leaks.corpus.reading import Attack, ToolAttempt
+from tests.leaks.oracle.oracle import Circumstances, Leak, Oracle
+from tests.leaks.sinks import SinkText, leaves
+from tests.leaks.trials import Lane, Registry, Trial
+
+ACT_FOR = "X-Ballast-User"
+SEARCHING_TURNS = 3
+"""Earlier turns that search once each: five refusals would pause the member."""
+
+
+@dataclass(eq=False)
+class Visit:
+    """What was tried in one conversation, and everything that was seen of it."""
+
+    case: Attack
+    base: Base
+    trials: list[Trial]
+    lane: Lane
+    user: str
+    is_streamed: bool
+    user_texts: list[str] = field(default_factory=list[str])
+    received: list[SinkText] = field(default_factory=list[SinkText])
+    response_ids: list[str] = field(default_factory=list[str])
+    refusals: list[str] = field(default_factory=list[str])
+    is_pre_screened: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Whom the service key acts for."""
+        return {ACT_FOR: self.user}
+
+    @property
+    def circumstances(self) -> Circumstances:
+        """All that was shown and said in it."""
+        shown = frozenset[str]().union(*(trial.shown for trial in self.trials))
+        return self.given(shown)
+
+    def given(self, shown: frozenset[str]) -> Circumstances:
+        """What was said in it, with these passages shown."""
+        return Circumstances(shown, tuple(self.user_texts), self.base.owner_texts)
+
+
+class Sighting(NamedTuple):
+    """A leak, where it was seen, and in whose visit if that is known."""
+
+    sink: str
+    leak: Leak
+    visit: Visit | None = None
+    trial: Trial | None = None
+
+
+class Visitor:
+    """Plays visits with a service key that acts for a new member each time."""
+
+    def __init__(self, registry: Registry, service: httpx2.AsyncClient, owner: httpx2.AsyncClient) -> None:
+        self._registry = registry
+        self._service = service
+        self._owner = owner
+        self._pre_screened: set[str] = set()
+
+    def planned(self, case: Attack, base: Base, trials: Sequence[Trial]) -> Visit:
+        """Make a visit that has not begun."""
+        lane = self._registry.new_lane()
+        return Visit(case, base, list(trials), lane, f"analyst-{lane.number}", is_streamed=lane.number % 3 == 0)
+
+    async def play(self, visit: Visit, carrier: str) -> None:
+        """Say what the case says, searching; then the carrier, a harmless question, with searches not yet made."""
+        await self.admit(visit)
+        visit.user_texts.extend(entry.text for entry in visit.case.setup.history if entry.role == "user")
+        visit.lane.attempts = attempts_of(visit.case, visit.base)
+        *before, last = visit.case.user_turns
+        first_searching = len(before) - SEARCHING_TURNS
+        for at, words in enumerate(before):
+            await self.turn(visit, words, self._open(visit)[: int(at >= first_searching)])
+        is_refused = visit.case.expected == "refused_by_pre_screen" or visit.case.id in self._pre_screened
+        await self.turn(visit, last, self._open(visit)[: 1 if is_refused else None])
+        asked = [trial for trial in visit.trials if trial.result is not None]
+        visit.is_pre_screened = bool(asked) and asked[-1].calls == 0
+        if visit.is_pre_screened:
+            self._pre_screened.add(visit.case.id)
+        if remaining := self._open(visit):
+            await self.turn(visit, carrier, remaining)
+        await self.read_back(visit)
+
+    async def admit(self, visit: Visit, role: str = "restricted_analyst") -> None:
+        """Make the user a member of the base."""
+        place = f"/v1/knowledge_bases/{visit.base.id}/members/{visit.user}"
+        answer = await self._owner.put(place, json={"role": role})
+        assert answer.status_code in (200, 201), answer.text
+
+    async def turn(self, visit: Visit, words: str, searches: Sequence[Trial]) -> None:
+        """Run a turn in which the main model makes these searches."""
+        visit.lane.searches = list(searches)
+        visit.user_texts.append(words)
+        setup = visit.case.setup
+        body: dict[str, Any] = {"input": words, "stream": visit.is_streamed}
+        if visit.response_ids and not setup.new_conversation_each_turn:
+            body["previous_response_id"] = visit.response_ids[-1]
+        else:
+            tool = {"type": "file_search", "vector_store_ids": [visit.base.id]}
+            body |= {"instructions": visit.lane.instructions, "tools": [tool]}
+            if setup.history:
+                given = [{"role": entry.role, "content": entry.text} for entry in setup.history]
+                body["input"] = [*given, {"role": "user", "content": words}]
+        answer = await self._service.post("/v1/responses", json=body, headers=visit.headers)
+        visit.received.extend(client_texts(answer))
+        if found := _response_id(answer):
+            visit.response_ids.append(found)
+        else:
+            visit.refusals.append(f"{answer.status_code} {answer.text[:160]}")
+
+    async def read_back(self, visit: Visit) -> None:
+        """Read everything that the member may read of his conversation."""
+        if not visit.response_ids:
+            return
+        read = visit.response_ids if visit.case.setup.read_back else visit.response_ids[-1:]
+        places = [f"/v1/responses/{each}/prompts" for each in visit.response_ids]
+        for each in read:
+            places += [
+                f"/v1/responses/{each}",
+                f"/v1/responses/{each}?stream=true",
+                f"/v1/responses/{each}/input_items",
+            ]
+        for place in places:
+            answer = await self._service.get(place, headers=visit.headers)
+            visit.received.extend(client_texts(answer))
+            if place == f"/v1/responses/{read[-1]}" and answer.status_code == 200:
+                conversation = answer.json()["conversation"]["id"]
+                items = await self._service.get(f"/v1/conversations/{conversation}/items", headers=visit.headers)
+                visit.received.extend(client_texts(items))
+
+    @staticmethod
+    def _open(visit: Visit) -> list[Trial]:
+        return [trial for trial in visit.trials if trial.calls == 0]
+
+
+def attempts_of(case: Attack, base: Base) -> tuple[ToolAttempt, ...]:
+    """Return the calls that the case wants of the main model, with the real ids in them."""
+    name = (case.document or "").rpartition("/")[2]
+    document_id = base.document_ids.get(name) or next(iter(base.document_ids.values()))
+    written = [orjson.dumps(attempt.model_dump()).decode() for attempt in case.setup.main_model_calls]
+    filled = [text.replace("$KB", base.id).replace("$DOC", document_id) for text in written]
+    return tuple(ToolAttempt.model_validate_json(text) for text in filled)
+
+
+def client_texts(answer: httpx2.Response) -> list[SinkText]:
+    """Return the texts that a client received; a stream as its frames and as its deltas joined."""
+    kind = "client stream" if answer.headers.get("content-type", "").startswith("text/event-stream") else "client"
+    if kind == "client":
+        found = list(leaves(f"client {answer.request.url.path.split('/')[2]}", answer.content))
+        return [*found, *(SinkText("client headers", value) for value in answer.headers.values())]
+    frames = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
+    deltas: list[str] = []
+    found: list[SinkText] = []
+    for frame in frames[:-1]:
+        event = orjson.loads(frame)
+        if event["type"].endswith(".delta"):
+            deltas.append(event["delta"])
+        else:
+            found.extend(leaves(kind, frame))
+    return [*found, SinkText(kind, "".join(deltas))]
+
+
+def scan_visit(visit: Visit, oracle: Oracle) -> Iterator[Sighting]:
+    """Yield each leak in what the main model was sent and in what the client received."""
+    for trial in visit.trials:
+        if trial.is_released and trial.result is not None:
+            for leak in oracle.leaks(trial.result, visit.given(trial.shown), is_prose=True):
+                yield Sighting("main model", leak, visit, trial)
+    sent = [text for body in visit.lane.requests for text in leaves("main model", body)]
+    given = visit.circumstances
+    for text in (*sent, *visit.received):
+        for leak in oracle.leaks(text.text, given):
+            yield Sighting(text.sink, leak, visit)
+
+
+def _response_id(answer: httpx2.Response) -> str | None:
+    if answer.status_code != 200:
+        return None
+    text = answer.text
+    if text.startswith("{"):
+        return orjson.loads(text)["id"]
+    first = next((line for line in text.splitlines() if line.startswith("data: {")), "")
+    return orjson.loads(first.removeprefix("data: "))["response"]["id"] if first else None
