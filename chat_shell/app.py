@@ -16,6 +16,7 @@ from chat_shell.adapters.http.app import create_http_app
 from chat_shell.adapters.http.listening import HttpServer, http_server, listening_socket
 from chat_shell.adapters.models.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.adapters.models.entries import ModelConfigurationError, ModelEntry, read_models_file
+from chat_shell.adapters.models.session import open_session
 from chat_shell.adapters.retrieval.backend import BackendKnowledge
 from chat_shell.adapters.telemetry.observer import LoggingTurnObserver
 from chat_shell.adapters.telemetry.room import LoggingRoomObserver
@@ -25,7 +26,7 @@ from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
 from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
-from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
+from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.tokens import new_token
 from chat_shell.sealed.verdicts import Gate
 from chat_shell.services.admission import Admission
@@ -57,9 +58,12 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         admission = Admission()
         clock = SystemClock()
         room_times = RoomTimes(settings.safe_summary_timeout_seconds)
-        room = _sealed_room(settings, secondary_endpoint(settings, entries), session, room_times)
+        # a session of its own: a secondary model that hangs holds up no retrieval
+        secondary_session = await stack.enter_async_context(open_session())
+        secondary = ChatCompletionsSecondary(secondary_session, secondary_endpoint(settings, entries))
+        room = _sealed_room(settings, secondary, session, room_times)
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
-        run = turn_runner(models, knowledge_tools(knowledge, room), clock, _turn_defaults(settings, room_times))
+        run = turn_runner(models, knowledge_tools(knowledge, room), clock, turn_defaults(settings, room_times))
         turns = Turns(run, models.cards, clock, admission)
         await _serve_doors(settings, turns, admission)
 
@@ -105,12 +109,12 @@ def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> S
 
 
 def _sealed_room(
-    settings: Settings, endpoint: SecondaryEndpoint, session: aiohttp.ClientSession, times: RoomTimes
+    settings: Settings, secondary: SecondaryModel, session: aiohttp.ClientSession, times: RoomTimes
 ) -> SafeSummaries:
     clock = SystemClock()
     parts = RoomParts(
         backend=HttpSealedBackend(session, settings.backend_url, settings.service_token.get_secret_value()),
-        model=ChatCompletionsSecondary(session, endpoint),
+        model=secondary,
         gate=Gate(GATE_VERSION, prepare, judge),
         circuit=CanaryCircuit(settings.canary_limit, clock.now),
         now=clock.now,
@@ -119,7 +123,7 @@ def _sealed_room(
     return SealedRoom(parts, times, LoggingRoomObserver(settings.log_llm_requests))
 
 
-def _turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:
+def turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:
     """Give tools longer than a safe summary may take: it ends by itself, and is recorded."""
     return TurnDefaults(
         RetryPolicy(jitter=random.random),

@@ -87,10 +87,12 @@ class FakeSecondary:
     replies: Sequence[bytes | Failure | BaseException | None] = (b"good",)
     name: str = "second"
     prompts: list[Messages] = field(default_factory=list[Messages])
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def reply(self, messages: Messages) -> bytes | Failure:
         said = self.replies[min(len(self.prompts), len(self.replies) - 1)]
         self.prompts.append(messages)
+        self.asked.set()
         if said is None:
             await asyncio.Event().wait()
         if isinstance(said, BaseException):

@@ -1,5 +1,9 @@
 """The room: what it releases, and that every other way ends in nothing, with a code."""
 
+import asyncio
+import gc
+import sys
+import warnings
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -8,6 +12,7 @@ import pytest
 
 from chat_shell.sealed.backend_wire import Recorded
 from chat_shell.sealed.outcome import Found
+from chat_shell.sealed.rim import sealed
 from chat_shell.sealed.verdicts import Blocked, Refused
 from chat_shell.sealed.watch import ModelAnswered, ModelAsked, OutcomeSent, SummaryStarted
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason, SummaryVersions
@@ -233,3 +238,32 @@ async def test_a_preview_is_of_what_is_released_only():
     await stage.ask()
     sent = next(seen for seen in stage.observer.seen if isinstance(seen, OutcomeSent))
     assert (sent.completed.preview, stage.observer.completed.preview) == (released().summary, "")
+
+
+# Cancellation
+
+
+async def test_a_cancelled_search_releases_nothing_and_leaves_no_failed_task_behind():
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
+    stage = RoomStage(model=FakeSecondary((None,)))
+    asking = asyncio.create_task(stage.ask())
+    assert stage.model is not None
+    await stage.model.asked.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    del asking
+    gc.collect()
+    assert (stage.backend.outcomes, told) == ([], [])
+
+
+async def test_what_the_rim_gives_out_has_no_trace_of_the_error():
+    async def loud() -> str:
+        secret = SECRET
+        raise RuntimeError(secret) from ValueError(secret)
+
+    with warnings.catch_warnings(record=True) as warned:
+        assert await sealed(loud(), Failure.INVALID_OUTPUT) is Failure.INVALID_OUTPUT
+    assert warned == []
+    assert sys.exc_info() == (None, None, None)
