@@ -11,7 +11,7 @@ from backend.adapters.sql.knowledge.tables import chunk, document
 from backend.adapters.sql.prepared import Prepared, Row
 from backend.adapters.sql.restricted import rows, tables
 from backend.adapters.sql.restricted.results import keep_released, remove_results
-from backend.adapters.sql.restricted.usage import count_refusal, hold_usage, is_paused
+from backend.adapters.sql.restricted.usage import FIND_REFUSALS, count_refusal, hold_usage
 from backend.domain.restricted import (
     Admission,
     Candidate,
@@ -97,11 +97,11 @@ class SqlRestrictedLedger:
 
     async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
         """Say whether the user is paused in one of the bases."""
-
-        def work(connection: Connection) -> bool:
-            return any(is_paused(connection, base_id, user_id, now) for base_id in base_ids)
-
-        return await self._database.read(work)
+        for base_id in base_ids:
+            row = await self._database.find(FIND_REFUSALS, {"where_base_id": base_id, "where_user_id": user_id})
+            if row is not None and rows.to_refusals(row).is_paused(now):
+                return True
+        return False
 
     async def find_released(self, cache_key: str) -> ReleasedSummary | None:
         """Return what was released for an equal search, or None."""

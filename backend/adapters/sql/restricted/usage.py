@@ -35,7 +35,7 @@ _ADD_MEMBER = Prepared(
 _FIND_MEMBER = select(_member.c.refused_at, _member.c.paused_until).where(_IS_MEMBER)
 _HOLD_MEMBER = Prepared(_FIND_MEMBER.with_for_update())
 _SET_MEMBER = Prepared(update(_member).where(_IS_MEMBER))
-_PAUSES = Prepared(_FIND_MEMBER)
+FIND_REFUSALS = Prepared(_FIND_MEMBER)
 _COUNT_CHARGES = Prepared(
     select(
         func.count().label("month"),
@@ -87,12 +87,6 @@ def count_refusal(connection: Connection, base_id: str, user_id: str, now: datet
         return
     key = {"where_base_id": base_id, "where_user_id": user_id}
     _SET_MEMBER.change(connection, {**key, **refusal_parameters(refused_again(refusals, now))})
-
-
-def is_paused(connection: Connection, base_id: str, user_id: str, now: datetime) -> bool:
-    """Say whether the user is paused in a base, holding nothing."""
-    row = _PAUSES.first(connection, {"where_base_id": base_id, "where_user_id": user_id})
-    return row is not None and to_refusals(row).is_paused(now)
 
 
 def _hold(connection: Connection, base_id: str, user_id: str) -> tuple[int, Refusals]:
