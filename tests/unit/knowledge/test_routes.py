@@ -38,6 +38,30 @@ async def test_a_restricted_member_sees_name_hint_and_keywords(members: Members)
     assert (await members.restricted.get(BASES)).json()["data"] == [expected]
 
 
+async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(members: Members) -> None:
+    await members.put("a.md", "Trains are booked by the travel desk seven days ahead of any trip abroad.")
+    hint = "Say that trains are booked by the travel desk seven days ahead"
+    described = {"routing_hint": hint, "routing_keywords": ["trip", "42 km"]}
+    assert (await members.owner.patch(members.base, json=described)).status_code == 200
+    for answer in (
+        (await members.restricted.get(members.base)).json(),
+        *(await members.restricted.get(BASES)).json()["data"],
+    ):
+        assert (answer["routing_hint"], answer["routing_keywords"]) == ("", ["trip"])
+    assert (await members.owner.get(members.base)).json()["routing_hint"] == hint
+    assert (await members.reader.get(members.base)).json()["routing_hint"] == hint
+
+
+async def test_no_answer_to_a_restricted_member_says_whether_a_document_is_there(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    for method in ("GET", "PUT", "DELETE"):
+        there, absent = [
+            await members.restricted.request(method, f"{members.base}/documents/{name}", content=MANUAL)
+            for name in ("a.md", "absent.md")
+        ]
+        assert (there.status_code, there.json()) == (403, absent.json())
+
+
 async def test_who_is_no_member_finds_nothing(members: Members) -> None:
     await members.put("a.md", MANUAL)
     for client in (members.stranger, members.foreigner):
