@@ -2,8 +2,9 @@
 
     python -m tests.bench.gate
 
-English passages are another organisation's; the Chinese corpus has one kind of text only, so that nothing is said
-of its false alarms. Times are those of the processor, so that a busy machine changes little. The corpora are no part of the project: they are read from `../shared/corpora` or `BALLAST_CORPORA`.
+English passages are another organisation's; the Chinese corpus has one kind of text only, so that nothing is said of
+its false alarms. Times are the processor's, so that a busy machine changes little. The corpora are no part of the
+project: they are read from `../shared/corpora` or `BALLAST_CORPORA`.
 """
 
 import gzip
@@ -147,7 +148,7 @@ def timed(
     prepared: list[float] = []
     judged: list[float] = []
     for candidate in candidates[:TIMED]:
-            shown = [protected(texts[place].ljust(CHUNK_CHARACTERS), place) for place in near(candidate)]
+        shown = [protected(texts[place].ljust(CHUNK_CHARACTERS), place) for place in near(candidate)]
         started = time.process_time()
         case = prepare(shown, "", ["canarytoken"])
         between = time.process_time()

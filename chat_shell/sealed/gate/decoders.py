@@ -17,6 +17,9 @@ MAX_UNKNOWN_SHARE = 0.12
 """Words in no list of English and not the user's: an honest summary has hardly one, text in a code has nothing else."""
 
 MAX_SINGLE_LETTERS = 2
+MAX_SINGLE_SHARE = 0.25
+"""Letters that stand alone, "a" and "I" among them: more is a word that was taken apart."""
+
 MAX_WORD_LETTERS = 24
 """The longest words of the list of English words have as many letters."""
 
@@ -60,6 +63,7 @@ def is_hardly_text(folded: str, unknown: list[str]) -> bool:
     return (
         len(unknown) > max(MAX_UNKNOWN_WORDS, MAX_UNKNOWN_SHARE * len(words))
         or sum(1 for word in apart if len(word) == 1 and word not in "ai") > MAX_SINGLE_LETTERS
+        or sum(1 for word in apart if len(word) == 1) > max(MAX_SINGLE_LETTERS, MAX_SINGLE_SHARE * len(apart))
         or any(len(word) > MAX_WORD_LETTERS for word in words)
         or letters < MIN_LETTER_SHARE * len(visible)
     )

@@ -160,7 +160,7 @@ def _names(text: str) -> Iterator[str]:
             yield from _row(row)
             row = []
         starts = word[0].isupper() and _starts_sentence(text, match.start())
-        if _points(word, spelled, starts or bool(row)):
+        if _points(word, spelled, starts or len(row) > 1):
             yield word
         if (word[0].isupper() and not (starts and word.casefold() in STOP_WORDS)) or (row and word in _JOINERS):
             row.append(word)

@@ -1,0 +1,38 @@
+"""Numbers in any writing, and idioms that only sound like one."""
+
+import pytest
+
+from chat_shell.sealed.gate.figures import has_figure
+
+_NUMBERS = [
+    "12", "１２", "⑫", "²", "Ⅻ", "㈤", "㋀", "٣", "twelve percent", "XIV", "xiv", "Phase V", "a third of staff",
+    "half of them",
+    "one month", "one point five", "in May", "by march", "the May review", "Q one", "on Friday", "Mon", "every second",
+    "thirty-day", "tenfold", "twice", "one in five", "a dozen", "ninety nine", "second of June", "first quarter",
+    "quarterly",
+    "百分之十二", "十二点五", "两成", "三倍", "壹贰叁", "一二三", "一 二 三", "三个", "两年", "一年", "半年",
+    "第三季度",
+    "周五", "星期日", "一个月", "第五章", "一半", "翻番", "近百人", "上千", "五成", "三分之一", "拾伍", "十二月",
+    "一天",
+    "一成", "貳拾", "百分點", "兩週", "数十项", "十分钟", "十分之七", "统一十二", "百分百", "二零二四",
+]  # fmt: skip
+_IDIOMS = [
+    "Teams may act first of all; one of the gaps is second to none.", "Second, ownership may be unclear.",
+    "A second reviewer may help.", "third-party access", "Third, review the rules.", "May I suggest a review?",
+    "the mild mix of dim civic ill", "No one owns it, and one may doubt it.", "They march on.", "double-check the list",
+    "现有流程统一，一致性较好", "十分重要", "一旦发生，进一步处理一些", "第一，明确责任；第二，统一口径",
+    "一般而言，唯一",
+    "统一日程", "统一元数据", "统一周期和年度计划", "第三方", "一方面", "一次性", "一个负责人", "成效不足", "成本",
+    "双方",
+    "不一致", "半成品", "各部门人员", "一成不变", "多个系统", "周末", "千篇一律", "几项条件", "下一轮", "五花八门",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _NUMBERS)
+def test_a_number_in_any_writing_is_a_figure(text: str):
+    assert has_figure(text)
+
+
+@pytest.mark.parametrize("text", _IDIOMS)
+def test_idioms_are_none(text: str):
+    assert not has_figure(text)
