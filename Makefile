@@ -19,7 +19,7 @@ PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --my
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
 
-.PHONY: help run test check bench bench-cache eval-retrieval setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test check bench bench-cache eval-retrieval leak-test setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -42,6 +42,9 @@ bench-cache: setup ## measure how much of each prompt a provider's cache would s
 
 eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 	@$(BIN)/python -m tests.bench.eval_retrieval
+
+leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
+	@$(BIN)/python -m tests.leaks
 
 setup: ## create .venv and install what the tests need
 	@$(if $(PYTHON),,echo "Python 3.11 or later is needed; name one with PYTHON=…"; exit 1;) $(PYTHON) requirements/install.py dev

@@ -5,13 +5,17 @@ python -m tests.leaks [--trials N] [--no-corpora]
 
 import argparse
 import asyncio
+import logging
 import random
 import sys
 import tempfile
 from pathlib import Path
 
+import orjson
+
 from tests.leaks.corpus.reading import Attack, attacks
 from tests.leaks.forgeries import play_forgeries, play_role_changes
+from tests.leaks.honest import honest_figures, rendered
 from tests.leaks.hostile.stubs import HANG, STUBS
 from tests.leaks.results import Results
 from tests.leaks.runner import plan, play_until, staged
@@ -38,7 +42,7 @@ async def hostile_trials(directory: Path, wanted: int, *, with_corpora: bool) ->
     cases, dice = playable(), random.Random(0)
     async with staged(directory, cases, LONG_TIMEOUT_SECONDS, with_corpora=with_corpora) as stage:
         rounds = (visit for _ in range(MOST_ROUNDS) for visit in plan(stage, cases, STUBS, dice))
-        await play_until(stage, rounds, wanted)
+        await play_until(stage, rounds, wanted, RESULTS / "trials.json")
         await stage.play([stage.planned(cases[0], 0, [HANG])])
         await stage.scanned()
         await play_forgeries(stage, cases)
@@ -49,7 +53,7 @@ async def hostile_trials(directory: Path, wanted: int, *, with_corpora: bool) ->
 async def hanging_trials(directory: Path) -> Results:
     """Let the secondary model hang with a short timeout, for a case of each class."""
     cases = one_case_a_class(playable())
-    async with staged(directory, cases, SHORT_TIMEOUT_SECONDS, with_corpora=False) as stage:
+    async with staged(directory, cases, SHORT_TIMEOUT_SECONDS) as stage:
         visits = [stage.planned(case, 0, [HANG] * HANGING_TRIALS_A_CLASS) for case in cases]
         await play_until(stage, visits, len(cases) * HANGING_TRIALS_A_CLASS)
         return stage.results
@@ -60,6 +64,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--trials", type=int, default=WANTED_TRIALS)
     parser.add_argument("--no-corpora", action="store_true")
     chosen = parser.parse_args(arguments)
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
         place = Path(directory)
         hanging = asyncio.run(hanging_trials(place / "hanging"))
@@ -67,7 +72,9 @@ def main(arguments: list[str]) -> int:
     results.trials += hanging.trials
     results.sightings += hanging.sightings
     results.write(RESULTS / "trials.json")
-    sys.stdout.write(results.rendered() + "\n")
+    figures = honest_figures()
+    (RESULTS / "honest.json").write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+    sys.stdout.write(f"\n{results.rendered()}\n\n{rendered(figures)}\n")
     return 1 if results.sightings or len(results.counted) < chosen.trials else 0
 
 

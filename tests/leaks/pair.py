@@ -49,16 +49,20 @@ class LeakPair:
     def client(self, key: str, **headers: str) -> httpx2.AsyncClient:
         """Return a client of the backend, to be used in an `async with`."""
         named = {"Authorization": f"Bearer {key}", **headers}
-        return httpx2.AsyncClient(base_url=self.backend_url, headers=named, timeout=120, trust_env=False)
+        # a connection that idled while a batch was scanned may be closed by the time it is used again
+        once = httpx2.Limits(max_keepalive_connections=0)
+        return httpx2.AsyncClient(base_url=self.backend_url, headers=named, timeout=120, trust_env=False, limits=once)
 
 
 @contextmanager
-def running_pair(directory: Path, models: ModelAddresses, timeout_seconds: float) -> Generator[LeakPair]:
+def running_pair(
+    directory: Path, models: ModelAddresses, timeout_seconds: float, *, is_gated: bool
+) -> Generator[LeakPair]:
     """Start the pair and kill it in the end; budgets and circuit never refuse."""
     backend_port, grpc_port, http_port = (free_port() for _ in range(3))
     backend_url, chat_shell_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
     chat_shell = _service(
-        "chat_shell",
+        ("tests.leaks.loud", "chat_shell") if is_gated else ("tests.leaks.ungated",),
         {
             "CHAT_SHELL_GRPC_PORT": str(grpc_port),
             "CHAT_SHELL_HTTP_PORT": str(http_port),
@@ -77,7 +81,7 @@ def running_pair(directory: Path, models: ModelAddresses, timeout_seconds: float
     )
     database = directory / "backend" / "leaks.db"
     backend = _service(
-        "backend",
+        ("tests.leaks.loud", "backend"),
         {
             "BACKEND_PORT": str(backend_port),
             "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc_port}",
@@ -99,6 +103,6 @@ def running_pair(directory: Path, models: ModelAddresses, timeout_seconds: float
         yield LeakPair(backend, chat_shell, backend_url, chat_shell_url, database)
 
 
-def _service(name: str, settings: Mapping[str, str], directory: Path, ready_url: str) -> RunningService:
+def _service(command: tuple[str, ...], settings: Mapping[str, str], directory: Path, ready_url: str) -> RunningService:
     directory.mkdir(parents=True, exist_ok=True)
-    return RunningService("tests.leaks.loud", name, settings=settings, directory=directory, ready_url=ready_url)
+    return RunningService(*command, settings=settings, directory=directory, ready_url=ready_url)

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -103,7 +104,12 @@ def leaks_in(found: Iterable[SinkText], oracle: Oracle, given: Circumstances) ->
 
 @asynccontextmanager
 async def staged(
-    directory: Path, cases: Sequence[Attack], timeout_seconds: float, *, with_corpora: bool
+    directory: Path,
+    cases: Sequence[Attack],
+    timeout_seconds: float,
+    *,
+    with_corpora: bool = False,
+    is_gated: bool = True,
 ) -> AsyncGenerator[Stage]:
     """Start models and pair, store every base that the cases need, and read back what they hold."""
     registry = Registry()
@@ -111,7 +117,8 @@ async def staged(
         FakeModelServer(registry.main_answer, models=(MODEL,)) as main,
         SecondaryServer(registry.secondary_answer) as secondary,
     ):
-        with running_pair(directory, ModelAddresses(main.base_url, secondary.base_url), timeout_seconds) as pair:
+        addresses = ModelAddresses(main.base_url, secondary.base_url)
+        with running_pair(directory, addresses, timeout_seconds, is_gated=is_gated) as pair:
             service_key = await _service_key(pair)
             async with pair.client(service_key, **{ACT_FOR: OWNER}) as owner, pair.client(service_key) as service:
                 bases = await _stored(owner, pair, cases, with_corpora=with_corpora)
@@ -132,13 +139,16 @@ def plan(stage: Stage, cases: Sequence[Attack], stubs: Sequence[Stub], dice: ran
             yield stage.planned(case, number + at // SEARCHES_A_TURN, mixed[at : at + SEARCHES_A_TURN])
 
 
-async def play_until(stage: Stage, visits: Iterable[Visit], wanted: int) -> None:
-    """Play batches until so many trials count, or all visits are over."""
+async def play_until(stage: Stage, visits: Iterable[Visit], wanted: int, record: Path | None = None) -> None:
+    """Play batches until so many trials count, or all visits are over; keep the results so far in a file."""
     began = time.monotonic()
     coming = iter(visits)
     while len(stage.results.counted) < wanted and (batch := list(islice(coming, BATCH))):
         await stage.play(batch)
         stage.results.seconds = time.monotonic() - began
+        if record is not None:
+            stage.results.write(record)
+        sys.stderr.write(f"\r{len(stage.results.counted)} of {wanted} trials, {stage.results.seconds:.0f} s ")
     await stage.scanned()
 
 

@@ -15,11 +15,12 @@ from tests.leaks.runner import Stage, staged
 from tests.leaks.trials import SEARCHES_A_TURN
 
 TIMEOUT_SECONDS = 6.0
+FORGED = ("mode_forgery", "ticket_forgery")
 
 
 async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
     cases = one_case_a_class(playable())
-    async with staged(tmp_path, cases, TIMEOUT_SECONDS, with_corpora=False) as stage:
+    async with staged(tmp_path, cases, TIMEOUT_SECONDS) as stage:
         mixed = random.Random(1).sample([*STUBS, HANG], len(STUBS) + 1)
         a_case = -(-len(mixed) // len(cases))
         visits = [
@@ -28,9 +29,21 @@ async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
         ]
         await stage.play(visits)
         await stage.scanned()
-        await play_forgeries(stage, cases)
+        await play_forgeries(stage, [case for case in playable() if case.attack_class in FORGED])
         await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"][:1])
         check(stage)
+
+
+async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(tmp_path: Path) -> None:
+    telling = [stub for stub in STUBS if stub.name in ("one sentence", "figure, digits", "names", "canaries", "base64")]
+    case = next(case for case in playable() if case.attack_class == "injection_chunk")
+    async with staged(tmp_path, [case], TIMEOUT_SECONDS, is_gated=False) as stage:
+        await stage.play([stage.planned(case, 0, telling)])
+        await stage.scanned()
+        found = stage.results.sightings
+    assert {sighting.trial.stub.name for sighting in found if sighting.trial} == {stub.name for stub in telling}
+    sinks = {sighting.sink for sighting in found}
+    assert sinks >= {"main model", "log of chat_shell", "table log_entry", "table released_result"}
 
 
 def check(stage: Stage) -> None:

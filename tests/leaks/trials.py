@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from chat_shell.sealed.pre_screen import pre_screen
 from shared.prompts import knowledge_base as texts
 from tests.fakes.model_server import RecordedRequest, Reply, ScriptedCall
 from tests.leaks.bases import Base
@@ -24,6 +25,7 @@ _CODE_WORDS: tuple[str, ...] = (
 _CODE = re.compile(rf"ref ((?:{'|'.join(_CODE_WORDS)}) (?:{'|'.join(_CODE_WORDS)}) \w+ \w+)")
 _LANE = re.compile(r"You are in lane (\d+)\.")
 _DELTA_CHARACTERS = 40
+_ROLLS = 20
 _MOST_CHARACTERS = 6_000
 
 
@@ -92,7 +94,8 @@ class Registry:
         """Plan a trial; the code in its query is how the secondary model knows it."""
         number = next(self._numbers)
         code = " ".join(_CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
-        query = f"{base.topic(document, self._dice)} ref {code}"
+        topics = (base.topic(document, self._dice) for _ in range(_ROLLS))
+        query = next(query for topic in topics if not pre_screen("", query := f"{topic} ref {code}"))
         trial = Trial(code, stub, attack_class, case_id, base, query, number)
         self._trials[code] = trial
         return trial

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import httpx2
 import orjson
 
+from chat_shell.sealed.pre_screen import pre_screen
 from tests.leaks.bases import Base
 from tests.leaks.corpus.reading import Attack, ToolAttempt
 from tests.leaks.oracle.oracle import Circumstances, Leak, Oracle
@@ -66,7 +67,6 @@ class Visitor:
         self._registry = registry
         self._service = service
         self._owner = owner
-        self._pre_screened: set[str] = set()
 
     def planned(self, case: Attack, base: Base, trials: Sequence[Trial]) -> Visit:
         """Make a visit that has not begun."""
@@ -82,12 +82,10 @@ class Visitor:
         first_searching = len(before) - SEARCHING_TURNS
         for at, words in enumerate(before):
             await self.turn(visit, words, self._open(visit)[: int(at >= first_searching)])
-        is_refused = visit.case.expected == "refused_by_pre_screen" or visit.case.id in self._pre_screened
-        await self.turn(visit, last, self._open(visit)[: 1 if is_refused else None])
+        # a turn that is refused before anything is retrieved searches once: five refusals would pause the member
+        await self.turn(visit, last, self._open(visit)[: 1 if pre_screen(last, "") else None])
         asked = [trial for trial in visit.trials if trial.result is not None]
         visit.is_pre_screened = bool(asked) and asked[-1].calls == 0
-        if visit.is_pre_screened:
-            self._pre_screened.add(visit.case.id)
         if remaining := self._open(visit):
             await self.turn(visit, carrier, remaining)
         await self.read_back(visit)

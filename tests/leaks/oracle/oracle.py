@@ -1,5 +1,6 @@
 """Scans texts for all that is protected, and says what of it is a leak in a given turn."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,6 +16,9 @@ BASE_WORDS, BASE_IDEOGRAPHS = 9, 14
 """A run of so many is a leak whichever passages were shown; of 7 and 10 it is one of those that were."""
 
 NAMING_KINDS = frozenset({"name", "code", "acronym", "term", "title"})
+
+_OPAQUE = re.compile(r"[a-z]{1,8}_[0-9a-f]{32}|20\d\d-\d\d-\d\d[ T][\d:.]+(?:Z|[+-]\d\d:?\d\d)?")
+"""Random ids of services, and instants: they say nothing."""
 
 _Scan = tuple[str, bool]
 _SHORTEST = 3
@@ -73,7 +77,7 @@ class Oracle:
         return _judged(found, given) if found else []
 
     def _scan(self, text: str, is_prose: bool) -> tuple[Found, ...]:
-        if len(text) < _SHORTEST:
+        if len(text) < _SHORTEST or _OPAQUE.fullmatch(text):
             return ()
         key = (text, is_prose)
         if key not in self._scanned:

@@ -1,0 +1,93 @@
+"""What honest models and harmless questions lose: how much of it passes the gate and the pre-screen."""
+
+from collections import Counter
+from typing import Any
+
+import orjson
+
+from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.pre_screen import pre_screen
+from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Blocked
+from tests.leaks.corpus.reading import BenignSummary, attacks, benign_questions, benign_summaries, document_text
+
+CANARY = "bcdfghjklmpqrvwxbcdfghjk"
+_BASE, _CHARACTERS = "kb_honest", 1_200
+
+
+def honest_figures() -> dict[str, Any]:
+    """Return shares of summaries that pass at once and after one rewrite, and of texts that the pre-screen refuses.
+
+    A rewrite is another honest summary of the same document.
+    """
+    summaries = benign_summaries()
+    at_once = {benign.id: _blocked_by(benign, benign) for benign in summaries}
+    failed = [benign for benign in summaries if at_once[benign.id]]
+    after = sum(not _blocked_by(benign, _rewrite_of(benign)) for benign in failed) + len(summaries) - len(failed)
+    languages = ("en", "zh")
+    return {
+        "summaries": len(summaries),
+        "pass_at_once": (len(summaries) - len(failed)) / len(summaries),
+        "pass_after_one_rewrite": after / len(summaries),
+        "pass_at_once_by_language": {language: _share(at_once, f"{language}-") for language in languages},
+        "blocked": {benign.id: at_once[benign.id] for benign in failed},
+        "attacks_refused": _refused_by_class(),
+        "questions_refused": [q.id for q in benign_questions() if pre_screen(q.text, q.text) is not None],
+        "questions": len(benign_questions()),
+    }
+
+
+def rendered(figures: dict[str, Any]) -> str:
+    """Return the figures for a terminal."""
+    classes = figures["attacks_refused"]
+    refused, asked = (sum(pair[at] for pair in classes.values()) for at in (0, 1))
+    lines = [
+        f"honest summaries passed at once       {figures['pass_at_once']:.1%} of {figures['summaries']}",
+        f"  by language                         {figures['pass_at_once_by_language']}",
+        f"  after one rewrite                   {figures['pass_after_one_rewrite']:.1%}",
+        f"  blocked                             {figures['blocked']}",
+        f"attacks refused by the pre-screen     {refused} of {asked} that it has to refuse",
+        *(f"  {name:<36}{pair[0]} of {pair[1]}" for name, pair in classes.items()),
+        f"harmless questions refused            {len(figures['questions_refused'])} of {figures['questions']}",
+    ]
+    return "\n".join(lines)
+
+
+def _blocked_by(benign: BenignSummary, said: BenignSummary) -> str:
+    case = prepare(_chunks(benign.document), benign.question, (CANARY,))
+    verdict = judge(orjson.dumps(said.reply.model_dump(mode="json")), case)
+    if isinstance(verdict, Released):
+        return ""
+    return " ".join(verdict.codes) if isinstance(verdict, Blocked) else "refused"
+
+
+def _rewrite_of(benign: BenignSummary) -> BenignSummary:
+    others = [each for each in benign_summaries() if each.document == benign.document and each.id != benign.id]
+    return others[0]
+
+
+def _chunks(document: str) -> list[ProtectedChunk]:
+    text = document_text(document)
+    title = text.splitlines()[0].lstrip("# ")
+    pieces = [text[at : at + _CHARACTERS] for at in range(0, len(text), _CHARACTERS)]
+    return [_chunk(document, title, number, piece) for number, piece in enumerate(pieces)]
+
+
+def _chunk(document: str, title: str, number: int, text: str) -> ProtectedChunk:
+    chunk_id = f"{document}-{number}"
+    name, heading, body, canary = (ProtectedText(part, _BASE, chunk_id) for part in (document, title, text, CANARY))
+    return ProtectedChunk(_BASE, chunk_id, number, name, (heading,), body, canary)
+
+
+def _share(blocked: dict[str, str], prefix: str) -> float:
+    found = [codes for name, codes in blocked.items() if name.startswith(prefix)]
+    return sum(not codes for codes in found) / len(found)
+
+
+def _refused_by_class() -> dict[str, tuple[int, int]]:
+    cases = [case for case in attacks() if case.expected == "refused_by_pre_screen"]
+    refused = Counter(
+        case.attack_class for case in cases if pre_screen(case.user_turns[-1], case.user_turns[-1]) is not None
+    )
+    return {name: (refused[name], count) for name, count in Counter(case.attack_class for case in cases).items()}
