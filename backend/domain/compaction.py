@@ -85,8 +85,8 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
     restates = is_over_bound or is_longer
     said = load.restated_tokens if restates else load.context_tokens + context
     cuts = _cuts(turns)
-    if turns and not load.needs_calls:
-        cuts.append((turns[-1][0].position + 1, 0))
+    if sent and not load.needs_calls and (turns or restates):
+        cuts.append((sent[-1].position + 1, 0))
     least = fixed + said + cuts[-1][1] if cuts else needed
     if least > budget:
         raise ContextTooLong(

@@ -5,6 +5,7 @@ Every sentence is declarative and fixed: an order in a message that the user did
 
 from collections.abc import Iterable, Sequence
 
+from shared.models.execution import AccessMode
 from shared.models.values import Value
 from shared.tokens import estimate_tokens
 
@@ -23,11 +24,15 @@ SUPERSEDED = "Superseded, no longer in scope:"
 
 
 class BaseText(Value):
-    """A base as a model reads it; `name` is one line, and `text` the whole description with name and id."""
+    """A base as a model reads it; `name` is one line, and `text` the whole description with name and id.
+
+    `mode` is the reader's: the texts of both modes never stand in one epoch.
+    """
 
     id: str
     name: str
     text: str
+    mode: AccessMode = AccessMode.RESTRICTED
 
 
 def in_order(bases: Iterable[BaseText]) -> tuple[BaseText, ...]:

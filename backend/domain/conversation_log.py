@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from backend.domain.context_policy import ContextState
 from backend.domain.labels import Labels
@@ -77,12 +77,28 @@ class Entry(Value):
     context: ContextState | None = None
 
 
+def broken_at(entries: Sequence[Entry], length: int) -> int | None:
+    """Return the position at which a log of this length is broken: one is missing, or what its epoch began with is."""
+    if len(entries) != length:
+        return next((place for place, entry in enumerate(entries) if entry.position != place), len(entries))
+    epochs = pairwise(entries)
+    return next(
+        (later.position for before, later in epochs if later.epoch != before.epoch and later.reset is None), None
+    )
+
+
 NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION)
 
 
 def newest_reset(entries: Sequence[Entry]) -> Reset:
     """Return what the newest epoch of a log begins with."""
     return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
+
+
+def told_cut(entries: Sequence[Entry]) -> int:
+    """Return the position from which the model knows the conversation to be sent: void turns have told it nothing."""
+    void_turns = _void_turns(entries)
+    return newest_reset([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
 
 
 def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
@@ -93,20 +109,24 @@ def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
     return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
 
 
-def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
-    """Return what a request of an epoch carries of the log, in its order.
+def said_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str, AccessMode]]:
+    """Return the bases that context messages of an epoch have told of, each with the modes in which they did."""
+    says_from = reset.says_from
+    states = [entry.context for entry in entries if entry.context is not None and entry.position >= says_from]
+    return frozenset([(base.id, base.mode) for state in states for base in state.bases])
 
-    Void turns are left out, but for their notices: what these tell stays true.
-    """
+
+def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+    """Return what a request of an epoch carries of the log, in its order; void turns are left out."""
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
     begins_at, says_from = reset.begins_at, reset.says_from
-    context, notice = EntryKind.DYNAMIC_CONTEXT, EntryKind.NOTICE
+    context = EntryKind.DYNAMIC_CONTEXT
     sent = [
         _withheld(entry) if entry.turn_id in withheld else entry
         for entry in entries
         if entry.message is not None
         and entry.position >= (says_from if entry.kind is context else begins_at)
-        and (entry.turn_id not in void_turns or entry.kind is notice)
+        and entry.turn_id not in void_turns
     ]
     return tuple(_in_call_order(sent))
 

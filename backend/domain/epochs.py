@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backend.domain.compaction import Load, compacted
-from backend.domain.conversation_log import Entry, EpochReason, Reset, newest_reset, sent_entries
+from backend.domain.conversation_log import Entry, EpochReason, Reset, newest_reset, said_modes, sent_entries
 from backend.domain.responses import Conversation
 from backend.domain.turn_settings import TurnSettings, changed_setting
 from shared.models.events import ModelCard
@@ -17,10 +17,14 @@ in that provider's cache what it left there."""
 
 
 class TurnAccess(Value):
-    """What the caller may read today: the strictest mode of the bases in scope, and which turns he may not see."""
+    """What the caller may read today: the strictest mode of the bases in scope, and which turns he may not see.
+
+    `modes` is the mode of each base in scope.
+    """
 
     mode: AccessMode
     withheld: tuple[str, ...]
+    modes: dict[str, AccessMode]
 
 
 class Epoch(Value):
@@ -34,10 +38,11 @@ class Epoch(Value):
 def plan_epoch(conversation: Conversation, log: Sequence[Entry], settings: TurnSettings, access: TurnAccess) -> Epoch:
     """Go on, or start an epoch for the first reason that holds."""
     last = newest_reset(log)
-    reason = _reason(conversation, last, settings, access)
+    is_same_access = _is_same_access(log, last, access)
+    reason = _reason(conversation, last, settings, is_same_access=is_same_access)
     if reason is None:
         return Epoch(number=conversation.epoch, reset=last, starts=False)
-    stands = reason in CONTEXT_STANDS and _is_current(last) and _access_of(last) == (access.mode, access.withheld)
+    stands = reason in CONTEXT_STANDS and _is_current(last) and is_same_access
     reset = Reset(
         reason=reason,
         begins_at=last.begins_at,
@@ -67,13 +72,15 @@ def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> 
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changes), starts=True)
 
 
-def _reason(conversation: Conversation, last: Reset, settings: TurnSettings, access: TurnAccess) -> EpochReason | None:
+def _reason(
+    conversation: Conversation, last: Reset, settings: TurnSettings, *, is_same_access: bool
+) -> EpochReason | None:
     changed = changed_setting(conversation, settings)
     if changed is not None:
         return changed
     if not _is_current(last):
         return EpochReason.TEMPLATE_VERSION
-    if _access_of(last) != (access.mode, access.withheld):
+    if not is_same_access:
         return EpochReason.ACCESS_CHANGED
     return None
 
@@ -82,8 +89,11 @@ def _is_current(last: Reset) -> bool:
     return last.template_version in KNOWLEDGE_SECTIONS
 
 
-def _access_of(last: Reset) -> tuple[AccessMode, tuple[str, ...]]:
-    return last.access_mode, last.withheld
+def _is_same_access(log: Sequence[Entry], last: Reset, access: TurnAccess) -> bool:
+    """Whether the epoch may go on for this access: no base has two renderings in one."""
+    if (last.access_mode, last.withheld) != (access.mode, access.withheld):
+        return False
+    return all(access.modes.get(base_id, mode) is mode for base_id, mode in said_modes(log, last))
 
 
 def _length(log: Sequence[Entry]) -> int:

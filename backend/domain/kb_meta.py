@@ -37,7 +37,12 @@ def rendered_bases(bindings: Sequence[Binding]) -> tuple[BaseText, ...]:
     """
     by_id = {binding.base.id: binding for binding in sorted(bindings, key=_strictest_last)}
     return in_order(
-        BaseText(id=one_line(base_id), name=one_line(binding.base.name), text=_render(binding))
+        BaseText(
+            id=one_line(base_id),
+            name=one_line(binding.base.name),
+            text=_render(binding),
+            mode=binding.role.access_mode,
+        )
         for base_id, binding in by_id.items()
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from backend.domain.conversation_log import Entry, EntryKind
 from backend.domain.failures import report_of
@@ -18,20 +18,27 @@ from shared.models.messages import AssistantMessage
 LOST = report_of(InternalError("The server stopped while this response was running."))
 
 
+class KeptLog(NamedTuple):
+    """The log that a lost turn has left: None where it cannot be read, and then nothing is added to it."""
+
+    entries: Sequence[Entry] | None
+    length: int
+
+
 def closed_turn(
-    response: StoredResponse, log: Sequence[Entry], newest_item: Item | None, now: datetime, kept_number: int
+    response: StoredResponse, log: KeptLog, newest_item: Item | None, now: datetime, kept_number: int
 ) -> tuple[FinishedTurn, tuple[LoggedEvent, ...]]:
     """Make the failed end of a lost turn, and its last events behind number `kept_number`."""
     output = cast("list[ItemBody]", response.body["output"])
     body = ended_body(response.body, output, failed(LOST, Usage()), int(now.timestamp()))
-    entries = _last_entries(response, log, output, now)
+    entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
     items = numbered_items(output, sequence, response.id)
     events = _last_events(body, kept_number + 1)
     changes: dict[str, Any] = {
         "status": failed(LOST, Usage()).status,
         "body": body,
-        "log_end": len(log) + len(entries),
+        "log_end": log.length + len(entries),
         "items_end": sequence + len(items),
         "last_event": events[-1].sequence_number,
     }

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 import orjson
 
+from backend.domain.conversation_log import EpochReason
 from backend.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
 from backend.domain.prompt_record import (
     Measure,
     Reuse,
     SentPrompt,
+    Shortfall,
     measured,
     measured_tools,
     reuse_of,
@@ -80,9 +82,11 @@ class TurnCalls:
         """Return what the next write has to keep."""
         return self._made(tuple(call for number, call in self._calls.items() if self._kept.get(number) != call))
 
-    def unknown(self) -> CallsMade:
-        """Return the calls of which nothing is kept."""
-        return self._made(tuple(call for number, call in self._calls.items() if number not in self._kept))
+    def unknown(self, log_length: int) -> CallsMade:
+        """Return the calls of which nothing is kept, as far as the log holds by now what they sent."""
+        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._kept))
+        held = tuple(call for call in made.calls if call.log_end <= log_length)
+        return made if held == made.calls else made.model_copy(update={"calls": held, "sent": None})
 
     def keep(self, made: CallsMade) -> None:
         """Note that a write has kept these."""
@@ -121,6 +125,8 @@ class TurnCalls:
         begun = self._calls.get(event.call)
         if begun is not None:
             shortfall = shortfall_of(begun.reuse, self._prompt_tokens[event.call], event.usage)
+            if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
+                shortfall = None  # another model has a cache of its own
             self._calls[event.call] = begun.model_copy(update={"usage": event.usage, "shortfall": shortfall})
 
     def _sent(self, tools: Measure) -> SentPrompt:

@@ -37,11 +37,13 @@ class TurnLog:
     def complete_exchange(self, now: datetime) -> tuple[Entry, ...]:
         """Hand out calls with all their results: another model call follows them.
 
-        The end of a turn is not handed out here: it is stored together with the response.
+        What stands behind the last such pair waits; the end of a turn is stored together with the response.
         """
-        if not self._held or not isinstance(self._held[-1], ToolMessage) or pending_calls(self._held):
-            return ()
-        return self._hand_out(now)
+        waiting = self._held[_answered_count(self._held) :]
+        del self._held[len(self._held) - len(waiting) :]
+        entries = self._hand_out(now)
+        self._held.extend(waiting)
+        return entries
 
     def end(self, now: datetime, *, is_success: bool) -> tuple[Entry, ...]:
         """Hand out the rest.
@@ -80,6 +82,12 @@ class TurnLog:
 
 def _kind(message: AddedMessage) -> EntryKind:
     return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.ASSISTANT
+
+
+def _answered_count(messages: Sequence[AddedMessage]) -> int:
+    """Return how many messages there are up to the last result behind which no call waits."""
+    ends = [place for place, message in enumerate(messages, 1) if isinstance(message, ToolMessage)]
+    return next((end for end in reversed(ends) if not pending_calls(messages[:end])), 0)
 
 
 def _answered(messages: Sequence[AddedMessage]) -> list[AddedMessage]:

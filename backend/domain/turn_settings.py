@@ -8,6 +8,7 @@ from backend.domain.responses import Conversation
 from backend.domain.search_options import SearchOptions
 from backend.domain.turn_request import FileSearchChoice, FileSearchTool, FunctionChoice, TurnRequest
 from shared.errors import InvalidRequest
+from shared.models.canonical import canonical_parts
 from shared.models.execution import (
     ModelParameters,
     NamedToolChoice,
@@ -59,7 +60,8 @@ def changed_setting(conversation: Conversation, settings: TurnSettings) -> Epoch
         return EpochReason.NEW_CONVERSATION
     if settings.model != conversation.model:
         return EpochReason.MODEL_CHANGED
-    if settings.functions != conversation.functions:
+    # 0 and 0.0, or 1 and true, are equal, and are other bytes in a schema.
+    if canonical_parts(settings.functions, ()) != canonical_parts(conversation.functions, ()):
         return EpochReason.TOOLS_CHANGED
     if settings.instructions != conversation.instructions:
         return EpochReason.INSTRUCTIONS_CHANGED

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from backend.domain.lost_turn import closed_turn
+from backend.domain.lost_turn import KeptLog, closed_turn
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
 from backend.services.supervision import outcome_of
 from backend.services.turn_ports import TurnPorts
-from shared.errors import TurnRunning, Unavailable
+from shared.errors import CorruptRecord, TurnRunning, Unavailable
 
 BEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=9)
@@ -96,7 +96,7 @@ class RecoverTurns:
 
     async def _close(self, response: StoredResponse) -> None:
         conversations, events = self._ports.conversations, self._ports.events
-        log = await conversations.log(response.conversation_id)
+        log = await self._kept_log(response.conversation_id)
         newest = await conversations.items(response.conversation_id, after=None, limit=1, descending=True)
         is_kept = await events.exists(response.id)
         number = await self._newest_kept(response) if is_kept else response.last_event
@@ -108,6 +108,15 @@ class RecoverTurns:
             return
         if was_running and is_kept:
             await self._tell(response.id, last_events)
+
+    async def _kept_log(self, conversation_id: str) -> KeptLog:
+        """Read the log; one that cannot be read must not hold its conversation, whose next turn tells of it."""
+        try:
+            log = await self._ports.conversations.log(conversation_id)
+        except CorruptRecord:
+            found = await self._ports.conversations.find(conversation_id)
+            return KeptLog(None, found.log_length if found is not None else 0)
+        return KeptLog(log, len(log))
 
     async def _tell(self, response_id: str, last_events: tuple[LoggedEvent, ...]) -> None:
         await self._ports.events.append(response_id, last_events)

@@ -56,7 +56,7 @@ class RunTurn:
 
     def _tell_start(self, turn: Turn) -> None:
         self._ports.observer.turn_started(turn.response, turn.request.request_id)
-        if turn.epoch_reason is not None:
+        if turn.starts_epoch:
             self._ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
     async def _converse(self, turn: Turn, writer: TurnWriter, opened: asyncio.Event) -> Ending:

@@ -81,7 +81,11 @@ class StartTurn:
         card = await self._sources.models.find(settings.model)
         bindings = await self._sources.scopes.bindings(caller, request, settings.knowledge_base_ids)
         withheld = await self._withheld(caller, origin)
-        access = TurnAccess(mode=strictest_mode(bindings), withheld=tuple(sorted(withheld)))
+        access = TurnAccess(
+            mode=strictest_mode(bindings),
+            withheld=tuple(sorted(withheld)),
+            modes={binding.base.id: binding.role.access_mode for binding in bindings},
+        )
         return TurnDraft(
             caller=caller,
             request=request,

@@ -10,9 +10,9 @@ from backend.domain.conversation_log import (
     Entry,
     EntryKind,
     messages_of,
-    newest_reset,
     said_context,
     sent_entries,
+    told_cut,
 )
 from backend.domain.epochs import Epoch, compact
 from backend.domain.identity import Caller
@@ -139,7 +139,8 @@ class TurnAssembly:
             is_stored=draft.request.is_stored,
             with_results=draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL,
             received_at=draft.now,
-            epoch_reason=draft.epoch.reset.reason if draft.epoch.starts else None,
+            epoch_reason=draft.epoch.reset.reason,
+            starts_epoch=draft.epoch.starts,
             keeps_context=plan.state is not None,
             sent=draft.origin.conversation.sent,
         )
@@ -163,7 +164,7 @@ class TurnAssembly:
             time_zone=self._policy.time_zone,
             label=label,
         )
-        is_cut = epoch.starts and epoch.reset.begins_at > newest_reset(draft.origin.log).begins_at
+        is_cut = epoch.reset.begins_at > told_cut(draft.origin.log)
         notices = (notice_entry(COMPACTED, stamp),) if is_cut and draft.read.current is not None else ()
         said = (*notices, *context_entry(plan, stamp), *current_entry(draft.read, stamp))
         own = (*given_entries(draft.read, stamp), *said)

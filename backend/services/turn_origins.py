@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from backend.domain.cache_key import conversation_cache_key
-from backend.domain.conversation_log import Entry
+from backend.domain.conversation_log import Entry, broken_at
 from backend.domain.identity import Caller
 from backend.domain.responses import Conversation, OpenedConversation, StoredResponse
 from backend.domain.turn_origin import TurnOrigin, blank_origin, continued, forked
@@ -52,7 +52,7 @@ class TurnOrigins:
         if is_latest(conversation):
             return continued(opened)
         length = response.log_end or 0
-        log = _whole(conversation, await self._conversations.log(conversation.id, length), length)
+        log = await self._whole(conversation, await self._conversations.log(conversation.id, length), length)
         items = await self._conversations.all_items(conversation.id, response.items_end or 0)
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
@@ -69,24 +69,28 @@ class TurnOrigins:
             raise NotFound(f"There is no conversation '{conversation_id}'.", param=param)
         if opened.conversation.running_response_id is not None and is_continued(opened.conversation):
             raise TurnRunning("A turn is running on this conversation.")
-        _whole(opened.conversation, opened.log, opened.conversation.log_length)
+        if needs_log(opened.conversation):
+            await self._whole(opened.conversation, opened.log, opened.conversation.log_length)
         return opened
+
+    async def _whole(self, conversation: Conversation, log: tuple[Entry, ...], length: int) -> tuple[Entry, ...]:
+        """Refuse a log with a gap: it would make another request, and nobody would know.
+
+        Raises:
+            CorruptRecord: it has one.
+            NotFound: the conversation was deleted this moment.
+        """
+        if not log and length and await self._conversations.find(conversation.id) is None:
+            raise NotFound("The conversation was deleted.", param="conversation")
+        broken = broken_at(log, length)
+        if broken is not None:
+            raise CorruptRecord(f"The log entry at position {broken} of conversation {conversation.id} is missing.")
+        return log
 
     def _blank(self, caller: Caller) -> TurnOrigin:
         conversation_id = new_id(IdPrefix.CONVERSATION)
         cache_key = conversation_cache_key(self._secret, caller.tenant, conversation_id)
         return blank_origin(caller, conversation_id, cache_key, self._clock.now())
-
-
-def _whole(conversation: Conversation, log: tuple[Entry, ...], length: int) -> tuple[Entry, ...]:
-    """Refuse a log with a gap: it would make another request, and nobody would know.
-
-    Where nothing at all is left, the conversation was deleted this moment: storing the turn will tell.
-    """
-    if log and len(log) != length:
-        missing = next((place for place, entry in enumerate(log) if entry.position != place), len(log))
-        raise CorruptRecord(f"The log entry at position {missing} of conversation {conversation.id} is missing.")
-    return log
 
 
 def _owns(caller: Caller, found: StoredResponse | Conversation) -> bool:

@@ -33,9 +33,9 @@ class Turn:
     """A turn that has been stored and is about to run.
 
     `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
-    stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is
-    there where an epoch starts with this turn. `keeps_context` says that its context message, if it has one, is in the
-    log; `sent` is what the newest model call before it sent.
+    stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is why
+    its epoch began, `starts_epoch` that it did with this turn. `keeps_context` says that its context message, if it
+    has one, is in the log; `sent` is what the newest model call before it sent.
     """
 
     request: ExecutionRequest
@@ -45,6 +45,13 @@ class Turn:
     is_stored: bool
     with_results: bool
     received_at: datetime
-    epoch_reason: str | None
+    epoch_reason: str
+    starts_epoch: bool
     keeps_context: bool = False
     sent: SentPrompt | None = None
+
+    @property
+    def declared_reset(self) -> str | None:
+        """Why its first call need not extend what was sent before; an epoch that a void turn began is new here, too."""
+        is_new = self.starts_epoch or (self.sent is not None and self.sent.epoch != self.request.epoch)
+        return self.epoch_reason if is_new else None

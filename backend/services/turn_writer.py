@@ -44,8 +44,9 @@ class TurnWriter:
         self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
         self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
         self._calls = TurnCalls(
-            TurnPrompt(turn.request, turn.log_length, turn.keeps_context, turn.epoch_reason, turn.sent)
+            TurnPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
         )
+        self._stored_length = turn.log_length
         self._kept_number = -1
         self._checkpointed_number = -1
         self._newest_delta_at: datetime | None = None
@@ -111,7 +112,7 @@ class TurnWriter:
         Nothing new, nothing written.
         """
         self._measure_calls()
-        calls = self._calls.unknown()
+        calls = self._calls.unknown(self._stored_length)
         is_new = self._kept_number != self._checkpointed_number or calls.calls
         if not self._turn.is_stored or not is_new:
             return 0
@@ -203,6 +204,7 @@ class TurnWriter:
         self._measure_calls()
         length, calls = self._log.length - len(entries), self._calls.unkept()
         await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
+        self._stored_length = self._log.length
         self._calls.keep(calls)
 
     def _measure_calls(self) -> None:

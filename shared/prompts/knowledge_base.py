@@ -39,7 +39,10 @@ knowledge_base_search works on it. The hint and keywords of a restricted base se
 answer."""
 
 KNOWLEDGE_SECTIONS = {TEMPLATE_VERSION: KNOWLEDGE_SECTION}
-"""By version. An epoch keeps the text that it began with; once its version is gone from here, a new one starts."""
+"""By version. An epoch keeps the text that it began with; once its version is gone from here, a new one starts.
+
+Tools have no versions of their own: a version that changes one of their descriptions stands here alone.
+"""
 
 SEARCH_DESCRIPTION = (
     "Search the knowledge bases in scope and get the best passages as JSON, each with the number to cite it by. "

@@ -12,7 +12,10 @@ CORRUPTIONS = [
     ("content", '{"role": "user"'),
     ("content", '{"role": "wizard", "content": "x"}'),
     ("content", ""),
+    ("content", None),
     ("kind", "riddle"),
+    ("kind", "void"),
+    ("kind", "tool_result"),
     ("reset", '{"reason": "whim"}'),
     ("context", "[]"),
 ]
@@ -29,7 +32,7 @@ async def write(pair: Pair, statement: str, **values: object) -> None:
 
 @pytest.mark.parametrize(("column", "written"), CORRUPTIONS)
 async def test_a_corrupt_row_stops_its_conversation_and_names_its_place(
-    pair: Pair, model: FakeModelControl, column: str, written: str
+    pair: Pair, model: FakeModelControl, column: str, written: str | None
 ) -> None:
     async with bare_client(pair, "corrupt") as client:
         broken, whole = [await turn(client, "One?"), await turn(client, "One?")]
@@ -67,3 +70,27 @@ async def test_a_row_that_is_gone_is_missed(pair: Pair, model: FakeModelControl)
             assert answer.status_code == 500, answer.text
             assert f"position {position} of conversation {conversation}" in answer.json()["error"]["message"]
     assert len(await model.requests()) == 6
+
+
+async def test_a_log_that_is_gone_altogether_is_missed_too(pair: Pair, model: FakeModelControl) -> None:
+    async with bare_client(pair, "corrupt") as client:
+        first = await turn(client, "One?")
+        conversation = first["conversation"]["id"]
+        await write(pair, "DELETE FROM log_entry WHERE conversation_id = :id AND position = 0", id=conversation)
+        await write(pair, "DELETE FROM log_entry WHERE conversation_id = :id AND position = 1", id=conversation)
+        answer = await client.post("/v1/responses", json={"input": "?", "conversation": conversation})
+        assert answer.status_code == 500, answer.text
+        assert f"position 0 of conversation {conversation}" in answer.json()["error"]["message"]
+
+
+async def test_an_epoch_without_its_beginning_is_missed_too(pair: Pair, model: FakeModelControl) -> None:
+    async with bare_client(pair, "corrupt") as client:
+        first = await turn(client, "One?")
+        conversation = first["conversation"]["id"]
+        await turn(client, "Two?", conversation=conversation, instructions="Be brief.")
+        await write(
+            pair, "UPDATE log_entry SET reset = NULL WHERE conversation_id = :id AND position = 2", id=conversation
+        )
+        answer = await client.post("/v1/responses", json={"input": "?", "conversation": conversation})
+        assert answer.status_code == 500, answer.text
+        assert f"position 2 of conversation {conversation}" in answer.json()["error"]["message"]

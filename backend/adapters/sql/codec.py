@@ -114,19 +114,33 @@ def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
 def _to_entry(conversation_id: str, row: Row) -> Entry:
     try:
         return _ENTRY.validate_python(_entry_fields(row))
-    except ValueError as error:
+    except (KeyError, ValueError) as error:
         place = f"position {row['position']} of conversation {conversation_id}"
         raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
 
 
+_ROLES: Mapping[str, str | None] = {
+    "user": "user",
+    "dynamic_context": "user",
+    "notice": "user",
+    "assistant": "assistant",
+    "tool_result": "tool",
+    "void": None,
+}
+"""Who speaks in an entry of each kind; in a void one nobody."""
+
+
 def _entry_fields(row: Row) -> Parameters:
     content: str | None = row["content"]
-    fields = {
+    message = cast(Parameters | None, orjson.loads(content)) if content is not None else None
+    if (message["role"] if message is not None else None) != _ROLES[row["kind"]]:
+        raise ValueError("kind and content do not go together")
+    fields: Parameters = {
         "position": row["position"],
         "epoch": row["epoch"],
         "turn_id": row["turn_id"],
         "kind": row["kind"],
-        "message": orjson.loads(content) if content is not None else None,
+        "message": message,
         "created_at": row["created_at"],
     }
     # Most rows have none of these, and each field that is checked takes its time.

@@ -250,7 +250,8 @@ def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> TurnOrig
 def _epoch(turn: Turn, origin: TurnOrigin, settings: TurnSettings) -> Epoch:
     mode = AccessMode.RESTRICTED if turn.settings.is_restricted else AccessMode.FULL
     withheld = tuple(sorted(withheld_turns(origin.log, {label.base_id: mode for label in labels_in(origin.log)})))
-    access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld)
+    modes = {binding.base.id: binding.role.access_mode for binding in turn.bindings}
+    access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld, modes=modes)
     return plan_epoch(origin.conversation, origin.log, settings, access)
 
 

@@ -5,13 +5,17 @@ from typing import Any
 import pytest
 
 from backend.domain.compaction import Load
+from backend.domain.context_policy import ContextState
+from backend.domain.context_texts import BaseText
 from backend.domain.conversation_log import (
     EpochReason,
     Reset,
+    broken_at,
     history,
     newest_reset,
     said_context,
     sent_entries,
+    told_cut,
 )
 from backend.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
 from backend.domain.notices import WITHHELD
@@ -32,7 +36,7 @@ from tests.unit.context.logs import (
     void,
 )
 
-FULL = TurnAccess(mode=AccessMode.FULL, withheld=())
+FULL = TurnAccess(mode=AccessMode.FULL, withheld=(), modes={})
 FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
 LOG = log_of([context(), user(), answer()], epoch=3, reset=FIRST)
 WEATHER = ToolDefinition(name="weather", description="", parameters={"type": "object"}, strict=None)
@@ -103,16 +107,16 @@ def test_other_access_starts_an_epoch_whether_it_narrows_or_widens(
     before: tuple[AccessMode, tuple[str, ...]], now: tuple[AccessMode, tuple[str, ...]]
 ) -> None:
     log = log_of([user(), answer()], epoch=3, reset=began(access_mode=before[0], withheld=before[1]))
-    epoch = plan_epoch(conversation(), log, SETTINGS, TurnAccess(mode=now[0], withheld=now[1]))
+    epoch = plan_epoch(conversation(), log, SETTINGS, TurnAccess(mode=now[0], withheld=now[1], modes={}))
     assert (epoch.number, epoch.reset.reason, epoch.starts) == (4, EpochReason.ACCESS_CHANGED, True)
     assert (epoch.reset.access_mode, epoch.reset.withheld) == now
-    same = plan_epoch(conversation(), log, SETTINGS, TurnAccess(mode=before[0], withheld=before[1]))
+    same = plan_epoch(conversation(), log, SETTINGS, TurnAccess(mode=before[0], withheld=before[1], modes={}))
     assert (same.number, same.starts) == (3, False)
 
 
 def test_two_reasons_start_one_epoch_which_knows_both() -> None:
     """The setting gives the name; the turn after it finds the access as it is and goes on."""
-    now = TurnAccess(mode=AccessMode.RESTRICTED, withheld=("turn_0",))
+    now = TurnAccess(mode=AccessMode.RESTRICTED, withheld=("turn_0",), modes={})
     changed = settings(model="other-model")
     epoch = plan_epoch(conversation(), LOG, changed, now)
     assert (epoch.number, epoch.reset.reason) == (4, EpochReason.MODEL_CHANGED)
@@ -125,14 +129,14 @@ def test_two_reasons_start_one_epoch_which_knows_both() -> None:
 def test_what_was_said_of_knowledge_stands_where_only_a_setting_changed(changes: dict[str, Any]) -> None:
     epoch = plan_epoch(conversation(), LOG, settings(**changes), FULL)
     assert epoch.reset.says_from == 0
-    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=())
+    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
     assert plan_epoch(conversation(), LOG, settings(**changes), narrowed).reset.says_from == len(LOG)
     retired = log_of([context(), user(), answer()], epoch=3, reset=began(template_version=RETIRED_VERSION))
     assert plan_epoch(conversation(), retired, settings(**changes), FULL).reset.says_from == len(retired)
 
 
 def test_what_was_said_of_knowledge_is_said_anew_for_other_access_and_behind_a_cut() -> None:
-    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=())
+    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
     assert plan_epoch(conversation(), LOG, SETTINGS, narrowed).reset.says_from == len(LOG)
     long = log_of(*([context(), user("x" * 4_000), answer()] for _ in range(3)), epoch=3, reset=FIRST)
     cut = compact(Epoch(number=3, reset=FIRST, starts=False), long, LIGHT, card())
@@ -206,7 +210,49 @@ def test_a_message_that_fits_no_request_is_refused_with_the_figures() -> None:
     assert caught.value.param == "input"
 
 
-def test_a_void_turn_leaves_the_notice_that_it_brought() -> None:
-    """The cut that it tells of holds for the turns behind it, too."""
-    log = log_of([notice("Cut."), context(), user("Lost"), void()], [user("Kept")], reset=began())
-    assert [message.content for message in history(log) if isinstance(message, UserMessage)] == ["Cut.", "Kept"]
+def test_a_void_turn_has_told_nothing_of_the_cut_that_it_began() -> None:
+    cut = began(begins_at=len(LOG))
+    void_one = log_of([notice("Cut."), context(), user("Lost"), void()], epoch=4, reset=cut, after=LOG)
+    assert (newest_reset(void_one).begins_at, told_cut(void_one)) == (len(LOG), 0)
+    texts = [message.content for message in history(void_one) if isinstance(message, UserMessage)]
+    assert not {"Cut.", "Lost"}.intersection(texts)
+    told = log_of([notice("Cut."), user(), answer()], epoch=4, reset=cut, after=LOG)
+    assert told_cut(told) == len(LOG)
+
+
+@pytest.mark.parametrize("mode", AccessMode)
+def test_a_base_whose_mode_changed_starts_an_epoch_though_another_keeps_the_turn_restricted(mode: AccessMode) -> None:
+    """No epoch holds both renderings of a base, not of one either that was unbound in between."""
+    other = AccessMode.FULL if mode is AccessMode.RESTRICTED else AccessMode.RESTRICTED
+    base = BaseText(id="kb_a", name="A", text="- id: kb_a", mode=mode)
+    log = log_of(
+        [context(), user(), answer()], [user(), answer()], epoch=3, reset=began(access_mode=AccessMode.RESTRICTED)
+    )
+    log = (log[0].model_copy(update={"context": ContextState(bases=(base,), blocks=())}), *log[1:])
+    for today, starts in ((mode, False), (other, True)):
+        access = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={"kb_a": today})
+        epoch = plan_epoch(conversation(), log, SETTINGS, access)
+        assert epoch.starts is starts
+    assert epoch.reset.says_from == len(log)
+    unbound = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
+    assert not plan_epoch(conversation(), log, SETTINGS, unbound).starts
+
+
+@pytest.mark.parametrize(("before", "now"), [(0, 0.0), (1, True), (0, False)])
+def test_schemas_that_are_equal_but_no_equal_bytes_start_an_epoch(before: Any, now: Any) -> None:
+    """Python takes them for the same; the provider's cache does not."""
+    functions = [WEATHER.model_copy(update={"parameters": {"minimum": value}}) for value in (before, now)]
+    old = conversation(functions=(functions[0],))
+    epoch = plan_epoch(old, LOG, settings(functions=(functions[1],)), FULL)
+    assert epoch.reset.reason is EpochReason.TOOLS_CHANGED
+    assert not plan_epoch(old, LOG, settings(functions=(functions[0],)), FULL).starts
+
+
+def test_a_log_is_broken_where_an_entry_is_missing_or_an_epoch_has_no_beginning() -> None:
+    whole = log_of([user(), answer()], epoch=4, reset=began(), after=LOG)
+    assert broken_at(whole, len(whole)) is None
+    assert broken_at(whole, len(whole) + 1) == len(whole)
+    assert broken_at((), 2) == 0
+    assert broken_at((*whole[:2], *whole[3:]), len(whole)) == 2
+    headless = [entry.model_copy(update={"reset": None}) for entry in whole]
+    assert broken_at(headless, len(whole)) == len(LOG)

@@ -13,7 +13,7 @@ from backend.adapters.memory.event_log import MemoryEventLog
 from backend.domain.conversation_log import Entry, EntryKind, history
 from backend.domain.model_calls import NO_CALLS, CallsMade
 from backend.domain.response_events import LoggedEvent
-from backend.domain.responses import ItemBody, StoredResponse
+from backend.domain.responses import Item, ItemBody, StoredResponse
 from backend.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
 from backend.services.turn_inbox import TurnInbox
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
@@ -491,12 +491,30 @@ async def test_lost_turns_are_closed_side_by_side() -> None:
         assert {house.state.responses[one.id].status for one in lost} == {"failed"}
 
 
-async def test_turns_that_cannot_be_closed_keep_no_other_from_it() -> None:
+async def test_a_log_that_cannot_be_read_does_not_hold_its_conversation() -> None:
+    """Its next turn says what is wrong; a conflict without end would hide it."""
+
     class Illegible(FakeConversationStore):
         async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
+            raise CorruptRecord("The log entry at position 0 cannot be read.")
+
+    async with open_house(answer("One.")) as house:
+        first = await house.ask()
+        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
+        length = len(house.log_of(first.conversation_id))
+        ports = replace(house.ports, conversations=Illegible(house.state))
+        await RecoverTurns(ports, "replica-2", is_only_replica=True).at_start()
+        assert (house.state.responses[lost.id].status, house.state.responses[lost.id].log_end) == ("failed", length)
+        assert house.state.conversations[first.conversation_id].running_response_id is None
+        assert len(house.log_of(first.conversation_id)) == length
+
+
+async def test_turns_that_cannot_be_closed_keep_no_other_from_it() -> None:
+    class Illegible(FakeConversationStore):
+        async def items(self, conversation_id: str, **page: Any) -> tuple[Item, ...]:
             if conversation_id in illegible:
-                raise CorruptRecord("The log entry at position 0 cannot be read.")
-            return await super().log(conversation_id, end)
+                raise CorruptRecord("The item at position 0 cannot be read.")
+            return await super().items(conversation_id, **page)
 
     async with open_house(*(answer("One.") for _ in range(CLOSED_AT_ONCE + 1))) as house:
         asked = [await house.ask() for _ in range(CLOSED_AT_ONCE + 1)]
