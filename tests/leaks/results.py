@@ -65,7 +65,8 @@ class Results:
             "forged_calls": dict(self.forgeries),
             "other_answers": dict(self.other_answers),
             "scanned_tables": self.tables,
-            "sightings": [_described(sighting) for sighting in self.sightings[:500]],
+            "leaks_by_sink": dict(Counter(sighting.sink for sighting in self.sightings)),
+            "examples": [_described(sighting) for sighting in _examples(self.sightings)],
         }
 
     def write(self, path: Path) -> None:
@@ -87,7 +88,10 @@ class Results:
             f"leaks            {len(self.sightings)} ({bound})",
         ]
         sinks = Counter(sighting.sink for sighting in self.sightings)
-        lines = [f"leaks by sink    {dict(sinks)}", *_examples(self.sightings)]
+        lines = [
+            f"leaks by sink    {dict(sinks)}",
+            *(str(_described(each)) for each in _examples(self.sightings)[:_EXAMPLES]),
+        ]
         verdict = "FAILED" if self.sightings else "PASSED"
         return "\n".join([*head, *lines, verdict])
 
@@ -110,16 +114,17 @@ def _described(sighting: Sighting) -> dict[str, str]:
     }
 
 
-def _examples(sightings: Iterable[Sighting]) -> list[str]:
-    """Return one line for each released reply and for each other sink that gave something away."""
-    first: dict[tuple[bool, object], str] = {}
+def _examples(sightings: Iterable[Sighting]) -> list[Sighting]:
+    """Return one leak of each released reply, then one of each thing that another sink gave away."""
+    of_trials: dict[Trial, Sighting] = {}
+    others: dict[tuple[str, str, str], Sighting] = {}
     for sighting in sightings:
-        of_trial = sighting.trial is not None
-        what = "" if sighting.leak.kind == "canary" else sighting.leak.text
-        key = sighting.trial if of_trial else (sighting.sink, sighting.leak.kind, what)
-        first.setdefault((not of_trial, key), str(_described(sighting)))
-    from_trials = [line for (is_other, _), line in first.items() if not is_other]
-    return [*from_trials, *(line for (is_other, _), line in first.items() if is_other)][:_EXAMPLES]
+        if sighting.trial is not None:
+            of_trials.setdefault(sighting.trial, sighting)
+        else:
+            what = "" if sighting.leak.kind == "canary" else sighting.leak.text
+            others.setdefault((sighting.sink, sighting.leak.kind, what), sighting)
+    return [*of_trials.values(), *others.values()]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
