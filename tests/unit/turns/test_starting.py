@@ -1,12 +1,13 @@
 """What a turn is started with: origin, settings, knowledge, and what is stored before anything is sent."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from backend.domain.conversation_log import EntryKind
-from backend.domain.knowledge import KnowledgeBase, MemberRole
+from backend.domain.conversation_log import EntryKind, messages_of
+from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.domain.search_options import SearchOptions
 from backend.domain.tickets import verify_ticket
 from backend.ports.dynamic_blocks import TurnFacts
@@ -18,6 +19,7 @@ from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, SECRET, TurnHouse, open_house
 from tests.fakes.probe import FakePresence
+from tests.fakes.store_knowledge import FakeKnowledge
 from tests.unit.turns.samples import NOW
 
 SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
@@ -397,6 +399,30 @@ async def test_a_block_that_fails_fails_the_turn_before_anything_is_stored() -> 
         assert house.state.conversations == {}
         assert house.sent == []
         assert isinstance(house.observer.broken[0], ZeroDivisionError)
+
+
+async def test_a_knowledge_store_that_is_down_fails_the_turn_before_anything_is_stored_and_the_retry_delivers() -> None:
+    class Away(FakeKnowledge):
+        is_away = False
+
+        async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+            if Away.is_away:
+                raise Unavailable("The database cannot be reached.")
+            return await super().bindings(tenant, user_id, base_ids)
+
+    async with open_house(knowledge=Away()) as house:
+        await add_base(house, "kb_a", MemberRole.READER)
+        first = await house.ask(input="One?", tools=[searching("kb_a")])
+        before = list(house.log_of(first.conversation_id))
+        Away.is_away = True
+        with pytest.raises(Unavailable):
+            await house.start(input="Two?", conversation=first.conversation_id)
+        assert house.log_of(first.conversation_id) == before
+        assert len(house.sent) == 1
+        Away.is_away = False
+        second = await house.ask(input="Two?", conversation=first.conversation_id)
+        assert second.status == "completed"
+        assert house.sent[1].history[: len(before)] == messages_of(before)
 
 
 async def test_a_process_that_drains_takes_no_turn() -> None:
