@@ -128,7 +128,7 @@ def _found(sealed: Mapping[str, Any]) -> Found:
             raise ValueError
         return Found(search_id, released=kept)
     chunks: Sequence[Mapping[str, Any]] = sealed["chunks"]
-    return Found(search_id, chunks=tuple(map(_chunk, chunks)))
+    return Found(search_id, chunks=tuple(map(_chunk, chunks)), canary_replies=int(sealed["canary_replies"]))
 
 
 def _chunk(given: Mapping[str, Any]) -> ProtectedChunk:

@@ -34,12 +34,16 @@ class SealedAsk:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the backend found, has released before, or refuses; the last two stand in its audit already."""
+    """What the backend found, has released before, or refuses; the last two stand in its audit already.
+
+    `canary_replies` counts the last hour's searches in which the secondary model repeated canaries, in any process.
+    """
 
     search_id: str
     refusal: Failure | None = None
     released: Released | None = None
     chunks: tuple[ProtectedChunk, ...] = ()
+    canary_replies: int = 0
 
 
 @dataclass(slots=True)

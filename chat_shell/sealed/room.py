@@ -96,6 +96,8 @@ class SealedRoom(Generic[CaseT]):
         found = await self._found(ask, tally)
         if not isinstance(found, Found):
             return found
+        if circuit.is_open(model.name, found.canary_replies):
+            return Failure.CIRCUIT_OPEN
         chunks = sendable(found.chunks)
         prompt = SummaryPrompt(ask.query, chunks, self._parts.new_token)
         pen = Pen(model, self._parts.gate, circuit, self._observer)

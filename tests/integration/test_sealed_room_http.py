@@ -129,7 +129,7 @@ CHUNK = {
 
 
 def answer(**changes: Any) -> dict[str, Any]:
-    sealed = {"search_id": "s_1", "refusal": None, "released": None, "chunks": [CHUNK], **changes}
+    sealed = {"search_id": "s_1", "refusal": None, "released": None, "chunks": [CHUNK], "canary_replies": 2, **changes}
     return {"access_mode": "restricted", "whole": False, "data": [], "sealed": sealed}
 
 
@@ -138,7 +138,7 @@ async def test_chunks_are_wrapped_as_they_are_read(session: aiohttp.ClientSessio
         found = await HttpSealedBackend(session, url, "service").search(sealed_ask(), VERSIONS)
     assert isinstance(found, Found)
     (chunk,) = found.chunks
-    assert (found.search_id, chunk.chunk_id, chunk.ordinal) == ("s_1", "c_1", 3)
+    assert (found.search_id, chunk.chunk_id, chunk.ordinal, found.canary_replies) == ("s_1", "c_1", 3, 2)
     assert [repr(one) for one in (chunk.text, chunk.document, *chunk.heading_path, chunk.canary)] == [
         "<protected kb_r c_1>"
     ] * 4
@@ -179,6 +179,7 @@ async def test_refusals_and_earlier_releases_are_read(session: aiohttp.ClientSes
         (answer(released={"decision": "answer"}), 200, Failure.AUDIT_UNAVAILABLE),
         (answer(chunks=[{**CHUNK, "text": None}]), 200, Failure.AUDIT_UNAVAILABLE),
         (answer(chunks=[{"text": SECRET}]), 200, Failure.AUDIT_UNAVAILABLE),
+        (answer(canary_replies=None), 200, Failure.AUDIT_UNAVAILABLE),
     ],
 )
 async def test_any_other_answer_is_a_code(session: aiohttp.ClientSession, given: Any, status: int, failure: Failure):

@@ -15,3 +15,9 @@ def test_hits_of_one_hour_count_together():
     assert not circuit.is_open("b")
     clock.advance(1)
     assert not circuit.is_open("a")
+
+
+def test_what_the_backend_has_on_record_counts():
+    circuit = CanaryCircuit(2, FakeClock().now)
+    assert not circuit.is_open("a", 1)
+    assert circuit.is_open("a", 2)

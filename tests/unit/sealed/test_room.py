@@ -215,6 +215,18 @@ async def test_canaries_open_the_circuit_for_an_hour():
     assert len(stage.backend.searches) == 3
 
 
+async def test_canaries_of_other_processes_open_the_circuit_before_the_model_is_asked():
+    stage = RoomStage(**found(chunks=(protected_chunk(),), canary_replies=3), canary_limit=3)
+    assert await stage.ask() is None
+    assert stage.model is not None
+    assert (stage.model.prompts, stage.gate.cases) == ([], [])
+    (outcome,) = stage.backend.outcomes
+    assert (outcome.search_id, outcome.reason) == ("s_1", Failure.CIRCUIT_OPEN)
+    assert (outcome.chunks_found, outcome.chunks_sent) == (1, 0)
+    stage.backend.found = Found("s_2", chunks=(protected_chunk(),), canary_replies=2)
+    assert await stage.ask() == released()
+
+
 # What operators see
 
 
