@@ -73,9 +73,13 @@ def numbers_in(text: str) -> Iterator[Number]:
 
 
 def value_of(figure: str) -> Iterator[Decimal]:
-    """Yield the values in a figure as its author meant them: commas stand between thousands."""
-    for number in numbers_in(re.sub(r"(?<=\d),(?=\d{3})", "", figure)):
-        yield number.value
+    """Yield the values in a figure as its author meant them: commas stand between thousands, nothing is spaced out."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", folded(figure))
+    for piece in _PLAIN.findall(plain):
+        yield from _decimal(piece)
+    for pattern, read in ((_ENGLISH_RUN, _english_values), (_CHINESE_RUN, _chinese_values)):
+        for found in pattern.finditer(plain):
+            yield from read(found[0])
 
 
 def _blanks(found: re.Match[str]) -> str:
