@@ -1,6 +1,7 @@
 """The gate's normal form: that of all comparisons, with traditional Chinese written as simplified."""
 
 import re
+from functools import lru_cache
 
 from chat_shell.sealed.gate.word_lists import SIMPLIFIED
 from shared.plain_text.normal_form import normal_form
@@ -22,6 +23,7 @@ def fold(text: str) -> str:
     return normal if normal.isascii() else normal.translate(SIMPLIFIED)
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Cut the commonest English endings, so that "controls" and "controlled" are one word with "control"."""
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):

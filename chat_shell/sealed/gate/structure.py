@@ -14,10 +14,16 @@ MIN_FOLLOWED = 3
 MIN_SHARED = 0.5
 """The share of a heading's words that a point must hold to stand for it."""
 
+MIN_LABELS = 2
+"""Items of lists that are bare labels: no honest summary of the benign set has one, and an outline has nothing else."""
+
+_MOST_WORDS_OF_LABEL = 3
+_MOST_CHARACTERS_OF_LABEL = 6
 _LONGEST_LABEL = 12
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.{1,300}?)\s*#*$", re.MULTILINE)
-_LIST_ITEM = re.compile(r"^\s*(?:[-*+•]|[\d一二三四五六七八九十]{1,3}[.)、．])\s*(.{1,300})$", re.MULTILINE)
-_TABLE_ROW = re.compile(r"^\s*\|?\s*([^|\n]{1,200})\|.*$", re.MULTILINE)
+# Blanks are taken possessively: whoever writes documents must not be able to make a search of them take for ever.
+_HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,300})$", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^[^\S\n]*+(?:[-*+•]|[\d一二三四五六七八九十]{1,3}[.)、．])[^\S\n]*+(.{1,300})$", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[^\S\n]*+\|?+[^\S\n]*+([^|\n]{1,200})[^\S\n]*+\|.*$", re.MULTILINE)
 _LABEL_END = re.compile(r"[:：.。;；,，]|\s[–—-]\s|\*\*$")
 _POINT_END = re.compile(r"[.;:,。；：，、!?！？]|\band\b|\bthen\b|和|及")
 
@@ -47,6 +53,17 @@ def follows_outline(points: Sequence[str], outlines: Iterable[Outline]) -> bool:
     """Tell whether raw points, in their order, go along one of the outlines for three of its items or more."""
     contents = [content for point in points if (content := _content(point))]
     return len(contents) >= MIN_FOLLOWED and any(_followed(contents, points) >= MIN_FOLLOWED for points in outlines)
+
+
+def lists_labels(items: Iterable[str]) -> bool:
+    """Tell whether some of the items say nothing and only name, as headings do."""
+    return sum(map(_is_label, items)) >= MIN_LABELS
+
+
+def _is_label(item: str) -> bool:
+    spaced, han = spaced_and_cjk(split_words(fold(item)))
+    characters = sum(map(is_cjk, han))
+    return 0 < len(spaced) + characters and len(spaced) <= _MOST_WORDS_OF_LABEL and characters <= _MOST_CHARACTERS_OF_LABEL
 
 
 def points_of(text: str) -> list[str]:

@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
 from chat_shell.sealed.gate.chinese_names import guessed_names, persons, segmented
@@ -20,10 +21,11 @@ from chat_shell.sealed.gate.word_lists import (
 )
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.{1,300}?)\s*#*$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
-_TABLE_HEAD = re.compile(r"^(.{0,500}\|.{0,500})\n\s*\|?\s*:?-{2,}", re.MULTILINE)
+# Blanks are taken possessively: whoever writes documents must not be able to make a search of them take for ever.
+_HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,300})$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
+_TABLE_HEAD = re.compile(r"^([^|\n]{0,500}+\|.{0,500}+)\n[^\S\n]*+\|?+[^\S\n]*+:?-{2,}", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]{2,80})`")
-_LED = re.compile(r"^\s*(?:[-*+•]|\d+[.)])?\s*(?:\*\*|__)([^*_\n]{2,80}?):?(?:\*\*|__)", re.MULTILINE)
+_LED = re.compile(r"^[^\S\n]*+(?:[-*+•]|\d++[.)])?[^\S\n]*+(?:\*\*|__)([^*_\n]{2,80}?):?(?:\*\*|__)", re.MULTILINE)
 _DEFINED = re.compile(
     r"[\"“‘「『《]([^\"”’」』》\n]{2,60})[\"”’」』》]"
     r"|(?:^|[.;]\s+)(?:the |an? )?([A-Za-z][\w -]{1,60}?),?\s+(?:means|refers to|is defined as|denotes|stands for)\b"
@@ -32,8 +34,8 @@ _DEFINED = re.compile(
     r"|(?:以下简称|简称为?|称之为|称为|又称|所谓|命名为|名为)[“「《]?([\u4e00-\u9fff]{2,10})",
     re.MULTILINE,
 )
-_CALLED = re.compile(r"\b(?:is|are) called (?:the |an? )?((?:[a-z][a-z-]+ ?){2,3}?)(?=[.,;:)\n])")
-_TABLE_ROW = re.compile(r"^\|\s*([^|\n]{1,60}?)\s*\|", re.MULTILINE)
+_CALLED = re.compile(r"\b(?:is|are) called (?:the |an? )?([a-z][a-z-]++(?: [a-z][a-z-]++){0,2})(?=[.,;:)\n])")
+_TABLE_ROW = re.compile(r"^\|[^\S\n]*+([^|\n]{1,60}?)[^\S\n]*+\|", re.MULTILINE)
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[._&'’-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:_\w+)*")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;。！？：；|>•\n])[\s\"“”'‘’()*_#+-]*$")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
@@ -43,6 +45,9 @@ _LOOK_BACK = 12
 _SHORTEST_JARGON = 4
 _TELLING_HEADING = 5
 """Characters of a Chinese heading that is no general phrase any more."""
+
+_KEPT_CHUNKS = 2_048
+"""Whose terms are remembered, some 10 KB each with the text: searches of one base bring the same chunks again."""
 
 _LONGEST_ACRONYM = 6
 _NAMED_TWICE = 2
@@ -85,6 +90,7 @@ class Terms:
         )
 
 
+@lru_cache(maxsize=_KEPT_CHUNKS)
 def terms_of(source: ChunkSource) -> Terms:
     """Read the terms of one chunk."""
     text = unicodedata.normalize("NFKC", source.text)
