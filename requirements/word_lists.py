@@ -19,7 +19,10 @@ _PLAIN = re.compile("[a-z]{2,24}")
 _HAN = re.compile("[\u4e00-\u9fff]{2,4}")
 _LONE_HAN = re.compile("[\u4e00-\u9fff]")
 _NUMERALS = re.compile("[一二两三四五六七八九十百千万亿半]")
-_QUANTITY = re.compile("[年月日天时分成倍元岁]|百分|半")
+_QUANTITY = re.compile(
+    "[年月日天时分成倍元岁]|百分|半|[二两三四五六七八九十百千万亿][周个秒块人名次条项级期季]"
+    "|(?!万万|万千|千万|万一|一一|七八|一二)[〇零一二两三四五六七八九十百千万亿]{2}|[一二两三四五六七八九十百千万亿]{3}"
+)
 _PLACES = ("ns", "nt")
 _PERSONS_AND_OTHERS = ("nr", "nz")
 """Half of the words so marked are plain ones; a frequent one that begins with no surname is taken for such."""

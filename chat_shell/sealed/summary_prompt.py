@@ -6,6 +6,9 @@ from chat_shell.sealed.protected import ProtectedChunk
 from shared.models.safe_summary import GateCode
 from shared.prompts.safe_summary import REWRITE_PROMPT, SAFE_SUMMARY_PROMPT, chunk_text, query_and_evidence
 
+_SHOWN_MARKER = "marker"
+"""In a log in place of the token that data must not know."""
+
 Messages = tuple[Mapping[str, str], ...]
 
 
@@ -25,22 +28,22 @@ class SummaryPrompt:
 
     def for_model(self, failed: Iterable[GateCode] = ()) -> Messages:
         """Return the messages as they are sent; with the codes that a first reply failed, a rewrite's."""
-        return self._messages(tuple(map(self._revealed, self._chunks, self._ends)), failed)
+        return self._messages(tuple(map(self._revealed, self._chunks, self._ends)), self._marker, failed)
 
     def for_operators(self, failed: Iterable[GateCode] = ()) -> Messages:
         """Return the same messages with a note in place of each chunk."""
-        return self._messages(tuple(map(_note, self._chunks)), failed)
+        return self._messages(tuple(map(_note, self._chunks)), _SHOWN_MARKER, failed)
 
     @staticmethod
     def _revealed(chunk: ProtectedChunk, ends: tuple[str, str]) -> str:
         headings = (heading.reveal() for heading in chunk.heading_path)
         return chunk_text((*ends, chunk.canary.reveal()), chunk.document.reveal(), headings, chunk.text.reveal())
 
-    def _messages(self, chunks: Sequence[str], failed: Iterable[GateCode]) -> Messages:
+    def _messages(self, chunks: Sequence[str], marker: str, failed: Iterable[GateCode]) -> Messages:
         codes = ", ".join(failed)
         return (
             {"role": "system", "content": SAFE_SUMMARY_PROMPT},
-            {"role": "user", "content": query_and_evidence(self._query, chunks, self._marker)},
+            {"role": "user", "content": query_and_evidence(self._query, chunks, marker)},
             *([{"role": "user", "content": REWRITE_PROMPT.format(codes=codes)}] if codes else []),
         )
 

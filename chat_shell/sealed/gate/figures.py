@@ -44,17 +44,25 @@ _ENGLISH = re.compile(
     # may and march: months only
     rf"|\b(?:{_WHEN}) (?:may|march)\b|\b(?:may|march) (?:first|second|of (?:this|last|next)|and (?:{_MONTHS}))\b"
     r"|\bmarch\b(?! (?:towards?|forward|on|ahead|through|past|out)\b)"
-    r"|[%‰$€£¥]"
+    r"|[%‰$€£¥]",
+    re.ASCII,  # a letter beside an ideograph begins a word, too
 )  # fmt: skip
 _CAPITALS = re.compile(
     r"(?<=[a-z,;] )(?:May|March)\b(?! I\b)"
     r"|\b(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Mon|Tue|Tues|Wed|Thu|Thur|Thurs|Fri|Sat|Sun)\b\.?"
-    r"|\bQ ?(?:one|two|three|four)\b"
+    r"|\bQ ?(?:one|two|three|four)\b",
+    re.ASCII,
 )
-_ROMAN = re.compile(r"\bm{0,3}(?:cm|cd|d?c{0,4})(?:xc|xl|l?x{0,4})(?:ix|iv|v?i{0,4})\b")
+_ROMAN = re.compile(r"\bm{0,3}(?:cm|cd|d?c{0,4})(?:xc|xl|l?x{0,4})(?:ix|iv|v?i{0,4})\b", re.ASCII)
 _NO_ROMAN = frozenset({"", "i", "c", "d", "l", "m", "mm", "cc", "cd", "cv", "dc", "di", "dim", "li", "md", "mi", "mid",
                        "mild", "mill", "mix", "dill", "ill", "ci", "mc", "mdm", "vim", "dl", "ml"})  # fmt: skip
-_LONE_ROMAN = re.compile(r"\b[VX]\b")
+_LONE_ROMAN = re.compile(r"\b[VX]\b", re.ASCII)
+
+_COUNTED_ROMAN = re.compile(
+    rf"\b([ivxlcdm]+) ?(?:{_SPANS_OF_TIME}|percent|dollars?|euros?|pounds?|yuan|people|items?|pieces?|times)\b",
+    re.ASCII,
+)
+_WORDS_LIKE_ROMAN = frozenset({"i", "mix", "mid", "mild", "mill", "dim", "vim", "ill", "dill", "lid", "did", "vivid"})
 
 _FINANCIAL = "壹贰貳叁參肆柒捌玖佰仟廿卅"
 _DIGITS = "".join(numeral for numeral in CHINESE_DIGITS if numeral not in "俩仨")
@@ -70,6 +78,7 @@ _SPANS_ZH = (
     "个?(?:半|整)?小时|分钟|秒|个?季度|季(?!节)|元(?!数|素|化)|成(?!为|效|本|果|功|立|熟|员|长|型|就|品|分|因)|倍|折(?!扣|中)|半|刻钟|"
     "个工作日|个百分点|世纪|年代|百分|人(?!员|士|才|力|事|工|为|们|性|生|体|类|群|格)"
 )
+_COUNTED_ROMAN_ZH = re.compile(f"(?<![a-z])[ivxlcdm]+(?:余|多)?(?:{_MEASURES})")
 _IDIOM_LENGTH = 4
 _PARTS = "季|章|条|款|节|页|版|号|周|月|年|天|日|期"
 _IDIOMS_ZH = re.compile(
@@ -81,7 +90,7 @@ _IDIOMS_ZH = re.compile(
     "一概|一切|一度|一带|一面|一端|一边|归一|(?<!分)之一|合一|首一|一齐|一道|一样|一来|一点(?!半|[零〇一二三四五六七八九])|一路|一类|一块)"
 )  # fmt: skip
 _CHINESE = re.compile(
-    f"[{_NUMERALS}]{{2,}}|[{_FINANCIAL}]"
+    f"[{_NUMERALS}]{{2,}}|[{_FINANCIAL}]|[{_NUMERALS}]点[{_NUMERALS}]"
     f"|(?<!第)[{_MANY}]+(?:余|多|来)?(?:{_MEASURES})|第[{_MANY}](?:{_MEASURES})|第一(?:{_PARTS})"
     f"|一(?:{_SPANS_ZH})|[多每前后上下近约超][{_MANY}](?:{_MEASURES})"
     "|[数上近超约逾][十百千万亿]|[十百千万亿]余"
@@ -97,9 +106,19 @@ def has_figure(text: str) -> bool:
 
 def has_figure_words(folded: str) -> bool:
     """Tell whether a text in the gate's normal form holds a figure in words."""
-    if _ENGLISH.search(folded) or any(match[0] not in _NO_ROMAN for match in _ROMAN.finditer(folded)):
+    if _ENGLISH.search(folded) or _has_roman(folded):
         return True
-    return not folded.isascii() and _CHINESE.search(_without_idioms(folded.replace(" ", ""))) is not None
+    if folded.isascii():
+        return False
+    dense = folded.replace(" ", "")
+    return _COUNTED_ROMAN_ZH.search(dense) is not None or _CHINESE.search(_without_idioms(dense)) is not None
+
+
+def _has_roman(folded: str) -> bool:
+    """Tell whether a text holds a Roman numeral; one that may be a word counts before a unit only."""
+    if any(match[0] not in _NO_ROMAN for match in _ROMAN.finditer(folded)):
+        return True
+    return any(match[1] not in _WORDS_LIKE_ROMAN for match in _COUNTED_ROMAN.finditer(folded))
 
 
 def _without_idioms(folded: str) -> str:

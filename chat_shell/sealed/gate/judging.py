@@ -13,7 +13,7 @@ from chat_shell.sealed.gate.instruction import is_instruction
 from chat_shell.sealed.gate.markup import has_markup
 from chat_shell.sealed.gate.overlap import shares_passage
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
-from chat_shell.sealed.gate.structure import follows_outline, points_of
+from chat_shell.sealed.gate.structure import follows_outline, lists_labels, points_of
 from chat_shell.sealed.gate.unicode import is_foreign
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
@@ -61,6 +61,8 @@ def _texts(candidate: Candidate) -> tuple[str, ...]:
 
 
 def _follows(candidate: Candidate, case: GateCase) -> bool:
+    if lists_labels(item for items in candidate.lists for item in items):
+        return True
     orders = [*candidate.lists, candidate.fields, *map(points_of, candidate.fields)]
     return any(follows_outline(points, case.outlines) for points in orders)
 

@@ -62,8 +62,8 @@ def lists_labels(items: Iterable[str]) -> bool:
 
 def _is_label(item: str) -> bool:
     spaced, han = spaced_and_cjk(split_words(fold(item)))
-    characters = sum(map(is_cjk, han))
-    return 0 < len(spaced) + characters and len(spaced) <= _MOST_WORDS_OF_LABEL and characters <= _MOST_CHARACTERS_OF_LABEL
+    is_short = len(spaced) <= _MOST_WORDS_OF_LABEL and len(han) <= _MOST_CHARACTERS_OF_LABEL
+    return is_short and bool(spaced or han)
 
 
 def points_of(text: str) -> list[str]:

@@ -157,3 +157,18 @@ def test_canaries_are_counted_in_what_is_no_json_and_in_codes():
     assert isinstance(broken, Blocked)
     assert {code.value for code in broken.codes} == {"schema", "canary"}
     assert reply().isascii()
+
+
+@pytest.mark.parametrize(
+    "observations",
+    [["队伍", "布放", "回收"], ["对外提供", "泄露之后"], ["Crew", "Recovery plans"], ["数据与交接", "Crew"]],
+)
+def test_bare_labels_are_an_outline_whoever_wrote_them(observations: list[str]):
+    assert "structure" in codes(HONEST, observations=observations)
+
+
+@pytest.mark.parametrize(
+    "observations", [["布放环节检查不足，容易出错。"] * 2, ["The crew is often too small."] * 3, ["Unclear."]]
+)
+def test_short_statements_are_no_labels(observations: list[str]):
+    assert "structure" not in codes(HONEST, observations=observations)
