@@ -215,7 +215,7 @@ def _turn_ports(
         clock=clock,
         observer=LoggingTurnObserver(),
         outgoing=OutgoingCheck(
-            SqlProtectedKnowledge(database), SqlRestrictedLedger(database), settings.secret.get_secret_value()
+            SqlProtectedKnowledge(database), SqlRestrictedLedger(database), clock, settings.secret.get_secret_value()
         ),
     )
 

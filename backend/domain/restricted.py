@@ -144,11 +144,13 @@ class Settlement(Value):
 
     @property
     def counts_towards_pause(self) -> bool:
-        """Whether the user's own asking led here: refused by policy, or led to a summary that no gate lets out.
+        """Whether the user's own asking led here: to a refusal, to a summary that no gate lets out, or to nothing.
 
-        Nothing found, budgets, pauses and failures of models or services do not count.
+        That nothing was found tells that words are not in a base, so it has its price. Budgets, pauses and failures of
+        models or services do not count.
         """
-        return isinstance(self.record.reason, PolicyRefusal | GateBlock)
+        reason = self.record.reason
+        return isinstance(reason, PolicyRefusal | GateBlock) or reason is Failure.INSUFFICIENT_EVIDENCE
 
 
 def preview_of(released: ReleasedSummary) -> str:

@@ -1,6 +1,7 @@
 """What is asked about bases that a user may use and not read."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from backend.domain.shared_runs import Stretch
@@ -22,12 +23,22 @@ class ProtectedKnowledge(Protocol):
 
 
 class ServedTexts(Protocol):
-    """Remembers what restricted searches have brought."""
+    """Remembers what restricted searches have brought, and how often a user was refused.
 
-    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
-        """Return the texts of the chunks that were sent to secondary models in a conversation, in any turn.
+    Every method raises Unavailable while the database is away. Retryable.
+    """
 
-        Raises:
-            Unavailable: the database is away. Retryable.
+    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return the texts of the chunks of these bases that were sent to secondary models for a user within 30 days.
+
+        In whatever conversation: a branch or a new one is no way around what was served before.
         """
+        ...
+
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        """Count an answer that was cut as a refusal: a cut tells that something stands in a base."""
+        ...
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        """Say whether too many refusals have paused the user in one of the bases."""
         ...

@@ -59,8 +59,12 @@ class RestrictedLedger(Protocol):
         """Count the recorded searches since then in which a reply of this model held canaries, whoever searched."""
         ...
 
-    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
-        """Return the chunks that were sent to secondary models in a conversation within 30 days, each once.
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        """Count an answer that the outgoing scan has cut as a refusal in each base; one that is gone is left out."""
+        ...
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return the chunks of these bases that were sent to secondary models for a user within 30 days, each once.
 
         Each with its document's name and its headings, as they read today: by base, name and place. What was
         replaced or deleted since is not there.

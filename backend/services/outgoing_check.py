@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from backend.domain.canaries import canaries_in
 from backend.domain.outgoing_events import CutCause
 from backend.domain.outgoing_text import Doubt
+from backend.ports.identity import Clock
 from backend.ports.protected import ProtectedKnowledge, ServedTexts
 from shared.plain_text.figures import Figure, telling_figures
 
@@ -13,9 +14,10 @@ from shared.plain_text.figures import Figure, telling_figures
 class OutgoingCheck:
     """Looks doubts up; `secret` is what canaries are made with."""
 
-    def __init__(self, protected: ProtectedKnowledge, served: ServedTexts, secret: str) -> None:
+    def __init__(self, protected: ProtectedKnowledge, served: ServedTexts, clock: Clock, secret: str) -> None:
         self._protected = protected
         self._served = served
+        self._clock = clock
         self._secret = secret
 
     async def passage_or_canary(self, doubt: Doubt, base_ids: Sequence[str]) -> CutCause | None:
@@ -30,14 +32,30 @@ class OutgoingCheck:
             return CutCause.PASSAGE
         return None
 
-    async def served_figures(self, conversation_id: str) -> frozenset[Figure]:
-        """Return the figures that restricted searches of a conversation have brought so far.
+    async def served_figures(self, user_id: str, base_ids: Sequence[str]) -> frozenset[Figure]:
+        """Return the figures that restricted searches of a user have brought so far.
 
         Raises:
             Unavailable: the database is away.
         """
-        texts = await self._served.served_texts(conversation_id)
+        texts = await self._served.served_texts(user_id, base_ids)
         return await asyncio.to_thread(_telling_figures, texts)
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str]) -> bool:
+        """Say whether the user is paused; what is cut then is judged by its form alone, so that a cut tells nothing.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        return await self._served.is_paused(user_id, base_ids, self._clock.now())
+
+    async def count_cut(self, user_id: str, base_ids: Sequence[str]) -> None:
+        """Count a cut as a refusal of a restricted search.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        await self._served.count_cut(user_id, base_ids, self._clock.now())
 
     async def is_in(self, document_id: str, base_ids: Sequence[str]) -> bool:
         """Tell whether a document is in one of these bases, and in no other."""

@@ -38,7 +38,7 @@ class OutgoingScan:
         self.base_ids = tuple(base.id for base in bases if base.access_mode is not AccessMode.FULL)
         self.cut_for: CutCause | None = None
         self._check = check
-        self._conversation_id = request.conversation_id
+        self._user_id = request.user.id
         self._readable_ids = tuple(base.id for base in bases if base.access_mode is AccessMode.FULL)
         self._own = OwnWords(list(_user_texts(request)))
         self._answer, self._thinking = HeldText(self._own), HeldText(self._own)
@@ -132,11 +132,16 @@ class OutgoingScan:
         if doubt is None:
             return
         self.cut_for = await self._check.passage_or_canary(doubt, self.base_ids)
-        if self.cut_for is None and doubt.figures:
-            if self._served is None:
-                self._served = await self._check.served_figures(self._conversation_id)
-            if doubt.figures & self._served:
-                self.cut_for = CutCause.FIGURE
+        if self.cut_for is None and doubt.figures and await self._is_telling(doubt.figures):
+            self.cut_for = CutCause.FIGURE
+        if self.cut_for is not None:
+            await self._check.count_cut(self._user_id, self.base_ids)
+
+    async def _is_telling(self, said: frozenset[Figure]) -> bool:
+        """Tell whether a figure was served, or the user is paused: cut after cut he could find figures out."""
+        if self._served is None:
+            self._served = await self._check.served_figures(self._user_id, self.base_ids)
+        return bool(said & self._served) or await self._check.is_paused(self._user_id, self.base_ids)
 
     def _note(self, passed: Sequence[ExecutionEvent]) -> None:
         for event in passed:

@@ -163,8 +163,8 @@ async def paused(stores: Restricted, minutes: float, *base_ids: str, user_id: st
 
 
 async def test_five_refusals_in_ten_minutes_pause_for_fifteen(stores: Restricted) -> None:
-    for number in range(4):
-        await refuse(stores, f"a{number}", PolicyRefusal.VERBATIM, number)
+    for number, reason in enumerate((PolicyRefusal.VERBATIM, Failure.INSUFFICIENT_EVIDENCE) * 2):
+        await refuse(stores, f"a{number}", reason, number)
     assert not await paused(stores, 4)
     await refuse(stores, "a4", GateBlock.OVERLAP, 9.9)
     assert [await paused(stores, minutes) for minutes in (9.9, 24.8, 24.9)] == [True, True, False]
@@ -180,7 +180,7 @@ async def test_refusals_far_apart_or_of_other_causes_pause_nobody(stores: Restri
     for number in range(6):
         await refuse(stores, f"a{number}", PolicyRefusal.VERBATIM, 2.5 * number)
         await refuse(stores, f"b{number}", Failure.TIMEOUT, 2.5 * number)
-        await refuse(stores, f"c{number}", Failure.INSUFFICIENT_EVIDENCE, 2.5 * number)
+        await refuse(stores, f"c{number}", Failure.BUDGET_DAY, 2.5 * number)
     assert not await paused(stores, 12.5)
 
 
@@ -219,14 +219,24 @@ async def test_a_result_goes_with_each_base_that_it_was_made_of(stores: Restrict
     assert [record.id for record in await page(stores)] == ["a1"]
 
 
-async def test_texts_that_were_sent_in_a_conversation_are_remembered(stores: Restricted) -> None:
+async def test_an_answer_that_was_cut_counts_towards_the_pause(stores: Restricted) -> None:
+    for _ in range(5):
+        assert not await paused(stores, 0)
+        await stores.ledger.count_cut("ann", ["kb_gone", "kb_a"], T0)
+    assert await paused(stores, 14)
+    assert not await paused(stores, 14, user_id="bob")
+
+
+async def test_texts_that_were_sent_for_a_user_are_remembered_in_every_conversation(stores: Restricted) -> None:
     await stores.ledger.charge(make_search("s1"), candidates("doc_kb_a_a", [5, 3]), WIDE)
     await stores.ledger.charge(make_search("s2"), candidates("doc_kb_a_a", [3, 4]), WIDE)
     await stores.ledger.charge(make_search("s3", conversation_id="conv_b"), candidates("doc_kb_a_a", [9]), WIDE)
-    assert await stores.ledger.served_texts("conv_a") == tuple(f"a\nGuide\n河\ntext {n}" for n in (3, 4, 5))
-    assert await stores.ledger.served_texts("conv_x") == ()
+    await stores.ledger.charge(make_search("s4", user_id="bob"), candidates("doc_kb_a_a", [7]), WIDE)
+    assert await stores.ledger.served_texts("ann", ["kb_a"]) == tuple(f"a\nGuide\n河\ntext {n}" for n in (3, 4, 5, 9))
+    assert await stores.ledger.served_texts("ann", ["kb_b"]) == ()
+    assert await stores.ledger.served_texts("nobody", ["kb_a"]) == ()
     await put(stores.knowledge, "a", ["changed"], document_id="doc_newer")
-    assert await stores.ledger.served_texts("conv_a") == ()
+    assert await stores.ledger.served_texts("ann", ["kb_a"]) == ()
 
 
 async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: Restricted) -> None:
@@ -239,7 +249,7 @@ async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: R
     assert await stores.ledger.find_search("s1") is None
     assert await stores.ledger.find_search("s2") is not None
     assert [await stores.ledger.find_released(f"key-{name}") for name in ("s1", "s2")] == [None, RELEASED]
-    assert await stores.ledger.served_texts("conv_a") == ("a\nGuide\n河\ntext 1",)
+    assert await stores.ledger.served_texts("ann", ["kb_a"]) == ("a\nGuide\n河\ntext 1",)
     assert len(await page(stores)) == 2
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -98,10 +98,18 @@ class FakeServedTexts:
     """What restricted searches have brought, by conversation; "" stands for any."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, list[str]] = {}
+        self.texts: list[str] = []
+        self.cuts: list[tuple[str, tuple[str, ...]]] = []
+        self.paused: set[str] = set()
 
-    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
-        return (*self.texts.get(conversation_id, ()), *self.texts.get("", ()))
+    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self.texts)
+
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        self.cuts.append((user_id, tuple(base_ids)))
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        return user_id in self.paused
 
 
 @dataclass
@@ -137,7 +145,7 @@ class TurnHouse:
             signals=self.signals,
             clock=self.clock,
             observer=self.observer,
-            outgoing=OutgoingCheck(self.knowledge, self.served, SECRET),
+            outgoing=OutgoingCheck(self.knowledge, self.served, self.clock, SECRET),
         )
         run = RunTurn(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
         self.registry = TurnRegistry(self.ports, run, self.drain_seconds)

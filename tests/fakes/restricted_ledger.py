@@ -94,12 +94,17 @@ class FakeRestrictedLedger:
         replies = [record for record in self.records if record.canary_hits and record.recorded_at > since]
         return sum(record.versions is not None and record.versions.model == model for record in replies)
 
-    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        for base_id in filter(self._is_there, base_ids):
+            key = (base_id, user_id)
+            self._refusals[key] = refused_again(self._refusals.get(key, Refusals()), now)
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
         ids = {
             one.chunk_id
             for search_id, served in self._served.items()
             for one in served
-            if self._searches[search_id].search.conversation_id == conversation_id
+            if self._searches[search_id].search.user_id == user_id and one.knowledge_base_id in base_ids
         }
         everything = await self._knowledge.everything(self._knowledge.base_ids, 2**63) or ()
         return tuple(

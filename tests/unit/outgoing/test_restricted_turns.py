@@ -33,7 +33,7 @@ from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.outgoing import ANSWER_CUT
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chat_shell_scripted import USAGE, Step, answer
-from tests.fakes.openai_house import SECRET, TurnHouse, open_house
+from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
 
 PASSAGE = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
@@ -133,10 +133,26 @@ async def test_who_may_read_the_base_gets_its_words() -> None:
 )
 async def test_figures_that_were_served_and_canaries_end_the_answer(text: str, cause: CutCause | None) -> None:
     async with restricted_house(answer(*split(text, 1))) as house:
-        house.served.texts[""] = ["In 2021 it took 47 minutes in 1,873 cases, and 30 days at worst."]
+        house.served.texts = ["In 2021 it took 47 minutes in 1,873 cases, and 30 days at worst."]
         response = await house.ask(tools=TOOLS, input="Is it more than 30 days?")
         assert [found for _, found in house.observer.cuts] == ([cause] if cause else [])
         assert (response.status == "incomplete") is bool(cause)
+
+
+async def test_a_cut_is_counted_as_a_refusal() -> None:
+    async with restricted_house(answer("It takes 47 minutes.")) as house:
+        house.served.texts = ["It took 47 minutes."]
+        await house.ask(tools=TOOLS)
+        assert house.served.cuts == [(ADA.user_id, ("kb_a",))]
+
+
+@pytest.mark.parametrize("text", ["It takes 48 minutes.", "It takes 47 minutes."])
+async def test_while_a_user_is_paused_a_cut_tells_nothing_of_what_was_served(text: str) -> None:
+    async with restricted_house(answer(text), answer("It was so in 2021.")) as house:
+        house.served.texts = ["It took 47 minutes."]
+        house.served.paused = {ADA.user_id}
+        assert (await house.ask(tools=TOOLS)).status == "incomplete"
+        assert (await house.ask(tools=TOOLS)).status == "completed"
 
 
 async def test_a_figure_is_judged_by_what_was_served_until_then() -> None:
@@ -160,7 +176,7 @@ async def test_a_figure_is_judged_by_what_was_served_until_then() -> None:
     ]
     async with restricted_house(script) as house:
         running = await house.start(tools=TOOLS)
-        house.served.texts[""] = ["47 minutes"]
+        house.served.texts = ["47 minutes"]
         arrived.set()
         response = await running.ended()
         assert said(response) == f"It was 47 minutes, I guess.{ANSWER_CUT}"

@@ -62,7 +62,10 @@ _SERVED = Prepared(
         & (chunk.c.ordinal == _served_chunk.c.ordinal)
         & (chunk.c.id == _served_chunk.c.chunk_id),
     )
-    .where(_served_chunk.c.conversation_id == bindparam("conversation_id"))
+    .where(
+        _served_chunk.c.knowledge_base_id == bindparam("base_id"),
+        _served_chunk.c.user_id == bindparam("user_id"),
+    )
 )
 
 REMOVED_PER_STEP = 100
@@ -144,11 +147,21 @@ class SqlRestrictedLedger:
 
         return await self._database.read(work)
 
-    async def served_texts(self, conversation_id: str) -> tuple[str, ...]:
-        """Return the chunks that were sent to secondary models in a conversation, with names and headings."""
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        """Count a cut as a refusal."""
+
+        def work(connection: Connection) -> None:
+            for base_id in sorted(base_ids):
+                count_refusal(connection, base_id, user_id, now)
+
+        await self._database.write(work)
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return the chunks that were sent to secondary models for a user, with names and headings."""
 
         def work(connection: Connection) -> list[Row]:
-            return list(_SERVED.rows(connection, {"conversation_id": conversation_id}))
+            asked = [{"user_id": user_id, "base_id": base_id} for base_id in base_ids]
+            return [row for parameters in asked for row in _SERVED.rows(connection, parameters)]
 
         found = {row["chunk_id"]: row for row in await self._database.read(work)}
         ordered = sorted(found.values(), key=lambda row: (row["knowledge_base_id"], row["name"], row["ordinal"]))
