@@ -7,6 +7,7 @@ import re
 import unicodedata
 from functools import cache
 
+from chat_shell.sealed.gate.counted_words import SPANS_OF_TIME, counts_in_chinese, counts_in_english
 from chat_shell.sealed.gate.folding import fold
 from chat_shell.sealed.gate.word_lists import CHINESE_IDIOMS
 from shared.plain_text.figures import CHINESE_DIGITS, CHINESE_SCALES, CHINESE_TENS, ENGLISH_ONES, ENGLISH_TENS
@@ -23,7 +24,6 @@ _ORDINALS = (
 )
 _MONTHS = "january|february|april|june|july|august|september|october|november|december"
 _WEEKDAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_SPANS_OF_TIME = "seconds?|minutes?|hours?|days?|weeks?|fortnights?|months?|quarters?|years?|decades?|centur(?:y|ies)"
 _WHEN = "in|by|since|until|till|from|during|late|early|mid|last|end of|start of|beginning of|month of|as of"
 _ENGLISH = re.compile(
     rf"\b(?:{_NUMBERS}|{_ORDINALS})(?:s|fold)?\b"
@@ -34,7 +34,7 @@ _ENGLISH = re.compile(
     # third: a share, a rank or a date, but not "third party" nor "third, …" in a row of points
     r"|\bthirds\b|\bthird\b(?![ -]part(?:y|ies)\b)(?!,)"
     # one: a quantity only with a unit, a scale or another number beside it
-    rf"|\bone (?:one|point|half|{_SPANS_OF_TIME}|dollars?|euros?|pounds?|yuan|to one)\b"
+    rf"|\bone (?:one|point|half|{SPANS_OF_TIME}|dollars?|euros?|pounds?|yuan|to one)\b"
     r"|\bone-(?:point|half|third|in|to|day|week|month|year|hour)\b"
     r"|\b(?:plus|minus|point|times|exactly|level|tier|phase) one\b"
     # second: a span of time or a date, but neither a rank nor "second, …"
@@ -59,7 +59,7 @@ _NO_ROMAN = frozenset({"", "i", "c", "d", "l", "m", "mm", "cc", "cd", "cv", "dc"
 _LONE_ROMAN = re.compile(r"\b[VX]\b", re.ASCII)
 
 _COUNTED_ROMAN = re.compile(
-    rf"\b([ivxlcdm]+) ?(?:{_SPANS_OF_TIME}|percent|dollars?|euros?|pounds?|yuan|people|items?|pieces?|times)\b",
+    rf"\b([ivxlcdm]+) ?(?:{SPANS_OF_TIME}|percent|dollars?|euros?|pounds?|yuan|people|items?|pieces?|times)\b",
     re.ASCII,
 )
 _WORDS_LIKE_ROMAN = frozenset({"i", "mix", "mid", "mild", "mill", "dim", "vim", "ill", "dill", "lid", "did", "vivid"})
@@ -106,12 +106,14 @@ def has_figure(text: str) -> bool:
 
 def has_figure_words(folded: str) -> bool:
     """Tell whether a text in the gate's normal form holds a figure in words."""
-    if _ENGLISH.search(folded) or _has_roman(folded):
+    if _ENGLISH.search(folded) or counts_in_english(folded) or _has_roman(folded):
         return True
     if folded.isascii():
         return False
     dense = folded.replace(" ", "")
-    return _COUNTED_ROMAN_ZH.search(dense) is not None or _CHINESE.search(_without_idioms(dense)) is not None
+    if _COUNTED_ROMAN_ZH.search(dense) or counts_in_chinese(dense):
+        return True
+    return _CHINESE.search(_without_idioms(dense)) is not None
 
 
 def _has_roman(folded: str) -> bool:
