@@ -116,6 +116,24 @@ async def test_headings_are_held_too(protected: Protected) -> None:
     assert await _holds(protected, f"Guide 河 {ENGLISH}"[:60])
 
 
+async def test_a_run_may_go_over_the_cut_between_chunks_but_not_between_documents(protected: Protected) -> None:
+    for base_id in ("kb_a", "kb_b"):  # whichever base, its other chunks stand before these
+        await put(
+            protected.store,
+            "c.md",
+            ["Nobody but the harbour warden may open", "the sluice at spring tide."],
+            base_id=base_id,
+        )
+        await put(
+            protected.store, "d.md", ["先用甲方提供的钥匙打开北侧", "第二道闸门再通知值守的船长"], base_id=base_id
+        )
+        assert await _holds(protected, "harbour warden may open the sluice at spring tide", base_id=base_id)
+        assert await _holds(protected, "提供的钥匙打开北侧第二道闸门再通知", base_id=base_id)
+    await put(protected.store, "e.md", ["Warm brine is pumped out"], base_id="kb_b")
+    await put(protected.store, "f.md", ["of the lower basin by night."], base_id="kb_b")
+    assert not await _holds(protected, "brine is pumped out of the lower basin by night", base_id="kb_b")
+
+
 async def test_a_run_in_any_base_counts_and_what_was_deleted_does_not(protected: Protected) -> None:
     await put(protected.store, "c.md", ["alpha beta gamma delta epsilon zeta eta theta iota"], base_id="kb_b")
     stretches = stretches_of("alpha beta gamma delta epsilon zeta eta theta iota", SAID)

@@ -137,7 +137,9 @@ class FakeKnowledge:
     async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
         runs = joined_runs(stretches)
         texts = [
-            "\n".join((*chunk.heading_path, chunk.text)) for one in self._documents_of(base_ids) for chunk in one.chunks
+            "\n".join((*chunk.heading_path, chunk.text, *(after.text for after in one.chunks[place + 1 : place + 2])))
+            for one in self._documents_of(base_ids)
+            for place, chunk in enumerate(one.chunks)
         ]
         return any(holds_any(text, runs) for text in texts)
 

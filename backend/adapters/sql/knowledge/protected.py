@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 
 import orjson
 from sqlalchemy import Connection, bindparam, select
@@ -18,6 +19,9 @@ from backend.domain.shared_runs import Needed, Stretch, holds_any, joined_runs, 
 _document = tables.document
 _chunk = tables.chunk
 
+SEAM_CHARACTERS = 300
+"""On each side of the cut between two chunks: more than the words of a run that goes over it."""
+
 RUNS_AT_ONCE = 64
 """Of a long text: what is looked up in one unit of work stays in the order of milliseconds."""
 
@@ -32,9 +36,10 @@ class SqlProtectedKnowledge:
             _chunk.c.number, "numbers", database.dialect
         )
         self._find_texts = Prepared(
-            select(_chunk.c.heading_path, _chunk.c.text)
+            select(_document.c.id, _chunk.c.number, _chunk.c.heading_path, _chunk.c.text)
             .join_from(_chunk, _document, rows.IS_OF_DOCUMENT)
             .where(is_found)
+            .order_by(_chunk.c.number)
         )
 
     async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
@@ -62,19 +67,28 @@ class SqlProtectedKnowledge:
             return False
         wanted = sorted({token for one in needed for token in one.tokens})
         numbers = index.numbers(connection, base_id, wanted)
-        candidates = compute_aside(connection, lambda: _candidates(needed, numbers))
-        if not candidates:
+        chunks, seams = compute_aside(connection, lambda: _candidates(needed, numbers))
+        if not seams:
             return False
-        texts = self._texts(connection, base_id, sorted(candidates))
+        texts = self._texts(connection, base_id, chunks, seams)
         runs = joined_runs(stretches)
         return compute_aside(connection, lambda: any(holds_any(text, runs) for text in texts))
 
-    def _texts(self, connection: Connection, base_id: str, numbers: Sequence[int]) -> list[str]:
+    def _texts(
+        self, connection: Connection, base_id: str, chunks: Collection[int], seams: Collection[int]
+    ) -> Iterator[str]:
+        """Yield the text of each of these chunks, and what stands around the cut behind each of the others."""
+        numbers = sorted({*seams, *(number + 1 for number in seams)})
         asked = {"base_id": base_id, "numbers": list_parameter(numbers, self._database.dialect)}
-        return [
-            "\n".join((*orjson.loads(row["heading_path"]), row["text"]))
-            for row in self._find_texts.rows(connection, asked)
-        ]
+        found = self._find_texts.rows(connection, asked)
+        return chain(
+            ("\n".join((*orjson.loads(row["heading_path"]), row["text"])) for row in found if row["number"] in chunks),
+            (
+                f"{row['text'][-SEAM_CHARACTERS:]}\n{behind['text'][:SEAM_CHARACTERS]}"
+                for row, behind in pairwise(found)
+                if row["number"] in seams and (behind["id"], behind["number"]) == (row["id"], row["number"] + 1)
+            ),
+        )
 
 
 def _some_at_once(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
@@ -94,9 +108,16 @@ def _some_at_once(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
         yield some
 
 
-def _candidates(needed: Iterable[Needed], numbers: Mapping[str, Collection[int]]) -> set[int]:
-    found: set[int] = set()
+def _candidates(needed: Iterable[Needed], numbers: Mapping[str, Collection[int]]) -> tuple[set[int], set[int]]:
+    """Return the chunks that have enough by themselves, and those that have it together with the next one."""
+    in_chunk, around_cut = set[int](), set[int]()
     for tokens, least in needed:
-        counted = Counter(number for token in tokens for number in numbers.get(token, ()))
-        found.update(number for number, times in counted.items() if times >= least)
-    return found
+        holders = [numbers.get(token, ()) for token in tokens]
+        in_chunk |= _held_often(holders, least)
+        around_cut |= _held_often([{*found, *(number - 1 for number in found)} for found in holders], least)
+    return in_chunk, around_cut
+
+
+def _held_often(holders: Iterable[Collection[int]], least: int) -> set[int]:
+    counted = Counter(chain.from_iterable(holders))
+    return {number for number, times in counted.items() if times >= least}
