@@ -26,6 +26,8 @@ RUN_CHARACTERS = 10
 RUN_LETTERS = 36
 """Letters in a row without regard to blanks: about seven words, however they are spaced or joined."""
 
+_HALF_RUN = RUN_LETTERS // 2
+
 OWN_WORDS, OWN_CHARACTERS = 4, 6
 """The shortest stretch of the user's that counts as his own words: shorter ones are anybody's."""
 
@@ -51,12 +53,34 @@ class _ChunkForm:
 
 
 @dataclass(frozen=True, slots=True)
+class _Letters:
+    """The letters of the chunks and of the user, without blanks; every half run of a chunk that begins at a half."""
+
+    chunks: str
+    halves: frozenset[str]
+    own: str
+
+    @classmethod
+    def of(cls, chunk_texts: Iterable[str], user_text: str) -> "_Letters":
+        texts = [letters_only(text) for text in chunk_texts]
+        starts = ((text, start) for text in texts for start in range(0, len(text) - _HALF_RUN + 1, _HALF_RUN))
+        halves = frozenset(text[start : start + _HALF_RUN] for text, start in starts)
+        return cls("\n".join(texts), halves, letters_only(user_text))
+
+    def are_shared(self, letters: str) -> bool:
+        """Tell whether a run is a chunk's and not the user's; whichever it is, it holds one of the halves."""
+        places = (place for place, half in enumerate(_slices(letters, _HALF_RUN)) if half in self.halves)
+        around = (letters[max(0, place - _HALF_RUN) : place + RUN_LETTERS] for place in places)
+        return any(run in self.chunks and run not in self.own for part in around for run in _slices(part, RUN_LETTERS))
+
+
+@dataclass(frozen=True, slots=True)
 class Passages:
     """What the chunks say, and what of it the user said himself, in the forms that are compared."""
 
     words: RunIndex
     characters: RunIndex
-    letters: frozenset[str]
+    letters: "_Letters"
     own_words: RunIndex
     own_characters: RunIndex
     chunks: tuple[_ChunkForm, ...]
@@ -66,11 +90,10 @@ def passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
     """Index the chunks and the user's text, all folded."""
     spaced = [_spaced(text) for text in chunk_texts]
     characters = [han_only(text) for text in chunk_texts]
-    letters = {run for text in chunk_texts for run in _slices(letters_only(text), RUN_LETTERS)}
     return Passages(
         words=RunIndex.of(RUN_WORDS, spaced),
         characters=RunIndex.of(RUN_CHARACTERS, characters),
-        letters=frozenset(letters.difference(_slices(letters_only(user_text), RUN_LETTERS))),
+        letters=_Letters.of(chunk_texts, user_text),
         own_words=RunIndex.of(OWN_WORDS, [_spaced(user_text)]),
         own_characters=RunIndex.of(OWN_CHARACTERS, [han_only(user_text)]),
         chunks=tuple(map(_chunk_form, spaced, characters)),
@@ -89,7 +112,7 @@ def shares_run(folded: str, known: Passages) -> bool:
         longest_foreign_run(words, known.words, known.own_words) >= RUN_WORDS
         or bool(known.words.shared(words[::-1]))
         or longest_foreign_run(characters, known.characters, known.own_characters) >= RUN_CHARACTERS
-        or not known.letters.isdisjoint(_slices(letters_only(folded), RUN_LETTERS))
+        or known.letters.are_shared(letters_only(folded))
     )
 
 
