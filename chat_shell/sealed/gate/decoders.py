@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from chat_shell.sealed.gate.figures import has_figure, has_figure_words
 from chat_shell.sealed.gate.folding import fold, han_only, letters_only
-from chat_shell.sealed.gate.identifiers import Identifiers, names_folded
+from chat_shell.sealed.gate.identifiers import Identifiers, names_folded, names_something
+from chat_shell.sealed.gate.name_forms import is_near_a_name
 from chat_shell.sealed.gate.overlap import Passages, shares_run
-from chat_shell.sealed.gate.word_lists import is_known
+from chat_shell.sealed.gate.word_lists import STOP_WORDS, is_known
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 
 MAX_UNKNOWN_WORDS = 3
@@ -35,6 +36,14 @@ _LEET = [str.maketrans("01345789@$!|+(", digits) for digits in ("oieastbgasiltc"
 _PLAIN_SHARE = 0.85
 """Letters, digits and blanks of what was decoded: bytes that only happen to be text have more signs than that."""
 
+_SPELLING_WORDS = frozenset(
+    (
+        "alpha", "alfa", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "juliett",
+        "juliette", "kilo", "lima", "mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango",
+        "uniform", "victor", "whiskey", "whisky", "xray", "yankee", "zulu",
+    )
+)  # fmt: skip
+_SPELLED_LETTERS = 3
 _SHORTEST_DECODED = 4
 _SHORTEST_INITIALS = 5
 _BLANK_OR_APOSTROPHE = re.compile(r"[\s'’]")
@@ -51,6 +60,7 @@ def is_encoded(text: str, known: Identifiers, passages: Passages, own_words: fro
         or any(passages.words.shared(words) for words in _rewritten(folded))
         or any(_is_telling(word, known) for word in _rewritten_words(folded, unknown))
         or _reads_down(folded, known)
+        or _spells_on_the_radio(folded)
     )
 
 
@@ -85,7 +95,7 @@ def _unknown_joined(text: str) -> str:
 def says_something(text: str, known: Identifiers, passages: Passages) -> bool:
     """Tell whether a decoded text holds a figure, a term or a passage."""
     folded = fold(text)
-    return has_figure(text) or names_folded(folded, known) or shares_run(folded, passages)
+    return has_figure(text) or names_something(text, known) or shares_run(folded, passages)
 
 
 def _rewritten(folded: str) -> Iterator[list[str]]:
@@ -109,7 +119,11 @@ def _rewritten_words(folded: str, unknown: Iterable[str]) -> Iterator[str]:
 
 
 def _is_telling(reading: str, known: Identifiers) -> bool:
-    return len(reading) >= _SHORTEST_DECODED and (names_folded(reading, known) or _is_number_word(reading))
+    if len(reading) < _SHORTEST_DECODED:
+        return False
+    return (
+        names_folded(reading, known) or is_near_a_name(reading, known.names, most_wrong=1) or _is_number_word(reading)
+    )
 
 
 def _is_number_word(reading: str) -> bool:
@@ -122,6 +136,19 @@ def _reads_down(folded: str, known: Identifiers) -> bool:
     initials = "".join(word[0] for word in words)
     spelled = letters_only(" ".join(word for word in words if len(word) == 1))
     return any(term in initials or term in spelled for term in known.words if len(term) >= _SHORTEST_INITIALS)
+
+
+def _spells_on_the_radio(folded: str) -> bool:
+    """Tell whether words of the radio's spelling alphabet follow one another, joined by no word with content."""
+    row = 0
+    for word in _latin(folded.replace("x-ray", "xray")):
+        if word in _SPELLING_WORDS:
+            row += 1
+        elif word not in STOP_WORDS:
+            row = 0
+        if row >= _SPELLED_LETTERS:
+            return True
+    return False
 
 
 def _base64(coded: str) -> str | None:

@@ -10,6 +10,7 @@ from itertools import accumulate
 
 from chat_shell.sealed.gate.chinese import segment
 from chat_shell.sealed.gate.folding import fold, han_only, stem
+from chat_shell.sealed.gate.name_forms import NameForms, varies_a_name
 from chat_shell.sealed.gate.terms import ChunkSource, Terms, terms_of
 from chat_shell.sealed.gate.word_lists import STOP_WORDS, is_known
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
@@ -17,6 +18,7 @@ from shared.plain_text.normal_form import spaced_and_cjk, split_words
 _SHORTEST_JOINED = 5
 """A name of fewer letters is found by chance where two words are read as one."""
 
+_SHORTEST_SINGULAR = 3
 _LONGEST_PHRASE = 8
 _LONGEST_HAN = 16
 
@@ -30,6 +32,7 @@ class Identifiers:
     phrases: frozenset[tuple[str, ...]]
     han: frozenset[str]
     han_guesses: frozenset[str]
+    names: NameForms
     phrase_lengths: tuple[int, ...] = field(init=False)
     han_lengths: tuple[int, ...] = field(init=False)
 
@@ -51,13 +54,17 @@ def identifiers(sources: Iterable[ChunkSource], user_words: str) -> Identifiers:
         phrases=frozenset(_stemmed(terms.phrases) - own_phrases),
         han=frozenset(term[:_LONGEST_HAN] for term in terms.han if term not in own_han),
         han_guesses=frozenset(term for term in terms.han_guesses if term not in own_han),
+        names=NameForms.of(terms.names, own_joined),
     )
 
 
 def names_something(text: str, known: Identifiers) -> bool:
-    """Tell whether a raw text holds a term of the chunks."""
-    folded = fold(text)
-    return names_folded(folded, known) or not known.capitals.isdisjoint(_raw_words(text))
+    """Tell whether a raw text holds a term of the chunks, or a name of theirs written otherwise."""
+    return (
+        names_folded(fold(text), known)
+        or not known.capitals.isdisjoint(_raw_words(text))
+        or varies_a_name(text, known.names)
+    )
 
 
 def names_folded(folded: str, known: Identifiers) -> bool:
@@ -65,6 +72,7 @@ def names_folded(folded: str, known: Identifiers) -> bool:
     words = spaced_and_cjk(split_words(folded))[0]
     return (
         not known.words.isdisjoint(words)
+        or not known.words.isdisjoint(_singulars(words))
         or not known.words.isdisjoint(joined for joined in _joined(words) if len(joined) >= _SHORTEST_JOINED)
         or not known.phrases.isdisjoint(_phrases(_content(words), known.phrase_lengths))
         or _names_in_han(han_only(folded), known)
@@ -100,6 +108,12 @@ def _joined(words: list[str]) -> Iterable[str]:
             parts = words[start : start + length]
             if not all(is_known(part) and part not in STOP_WORDS for part in parts) or length == 2:
                 yield "".join(parts)
+
+
+def _singulars(words: list[str]) -> Iterable[str]:
+    for word in words:
+        if word.endswith("s") and len(word) > _SHORTEST_SINGULAR:
+            yield from (word[:-1], word.removesuffix("es"))
 
 
 def _raw_words(text: str) -> list[str]:

@@ -68,7 +68,8 @@ class Terms:
     """Terms by the way they are compared.
 
     `words` and `han` are folded and found in any writing; `han_guesses` only where a candidate's own words begin and
-    end; `capitals` are acronyms that are also words, found in capitals only; `phrases` are several words as written.
+    end; `capitals` are acronyms that are also words, found in capitals only; `phrases` are several words as written;
+    `names` are what is written with capitals in running text, of one word or more, and may be found misspelled.
     """
 
     words: frozenset[str]
@@ -76,6 +77,7 @@ class Terms:
     phrases: frozenset[str]
     han: frozenset[str]
     han_guesses: frozenset[str]
+    names: frozenset[str]
 
     @classmethod
     def of(cls, parts: Iterable["Terms"]) -> "Terms":
@@ -87,6 +89,7 @@ class Terms:
             frozenset(term for part in found for term in part.phrases),
             frozenset(term for part in found for term in part.han),
             frozenset(term for part in found for term in part.han_guesses),
+            frozenset(term for part in found for term in part.names),
         )
 
 
@@ -118,6 +121,7 @@ def terms_of(source: ChunkSource) -> Terms:
             )
         ),
         han_guesses=frozenset(guessed_names(stretches)),
+        names=frozenset(filter(_is_proper, names)),
     )
 
 
@@ -205,6 +209,12 @@ def _points(word: str, spelled: Counter[str], starts_sentence: bool) -> bool:
     if word[0].islower() or is_everyday(folded) or folded in spelled:
         return False
     return not starts_sentence or spelled[word] >= _NAMED_TWICE
+
+
+def _is_proper(name: str) -> bool:
+    """Tell whether a name is a proper one: no acronym, and no two English words that only begin a sentence."""
+    is_compound_noun = name[1:].islower() and is_compound(fold(name))
+    return name[0].isupper() and not name.isupper() and not is_compound_noun
 
 
 def _is_acronym(word: str) -> bool:

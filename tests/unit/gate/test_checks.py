@@ -76,6 +76,32 @@ def test_identifiers_are_seen_in_any_writing(text: str):
     assert "identifiers" in codes(f"{HONEST} It concerns {text} most.")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lindqvists", "Lindqvist's", "Lindquist", "lindkvist", "Lindqvvist", "Lindqivst", "lndqvst", "Falkon", "Falco",
+        "Falcons", "AnnaLindqvist", "annalindqvist", "ProjectFalcon", "FalconProject", "falconlindqvist", "A&L", "AL",
+        "A.L.", "L & A", "Rogues", "dataforges",
+    ],
+)  # fmt: skip
+def test_names_are_known_again_when_written_otherwise(text: str):
+    assert "identifiers" in codes(f"{HONEST} It concerns {text} most.")
+
+
+@pytest.mark.parametrize(
+    "text", ["a falcon's talons", "the Balcony", "lint", "al and pf", "APIs and SLAs", "the KPI", "a runbook", "Anne"]
+)
+def test_words_far_from_names_are_none(text: str):
+    assert "identifiers" not in codes(f"{HONEST} It concerns {text} most.", user_words="falcon")
+
+
+def test_a_name_of_the_users_may_be_written_otherwise_by_himself_only():
+    assert "identifiers" not in codes("The weak point is Lindquist.", user_words="What of Lindquist?")
+    assert "identifiers" not in codes(
+        "The weak points are AL and Lindqvists.", user_words="Anna Lindqvist? Lindqvists?"
+    )
+
+
 def test_what_the_user_wrote_is_his():
     assert "identifiers" not in codes("The weak point is project falcon.", user_words="How is Project Falcon doing?")
     assert "identifiers" not in codes("北辰的薄弱之处在于责任不清。", user_words="北辰项目有什么风险？")
@@ -110,6 +136,7 @@ def test_overlap_is_seen_with_a_fifth_replaced_and_over_fields():
         b"Project Falcon".hex(), "Cebwrpg Snypba", "noclaF tcejorP", "Pr0ject F4lc0n",
         codecs.encode(PASSAGE[:90], "rot13"),
         "zwoelf prozent der kunden haben keine ahnung davon", "f a l c o n", "x" * 25,
+        "mjoerwjtu", "foxtrot alpha lima charlie", "Sierra and Tango and Golf", "x-ray zulu alfa",
         "... --- ... .- -... -.-. ... --- ...",
         "".join(chr((ord(letter) - 97 + 7) % 26 + 97) for letter in "lindqvist"),
     ],
