@@ -136,7 +136,7 @@ def test_overlap_is_seen_with_a_fifth_replaced_and_over_fields():
         b"Project Falcon".hex(), "Cebwrpg Snypba", "noclaF tcejorP", "Pr0ject F4lc0n",
         codecs.encode(PASSAGE[:90], "rot13"),
         "zwoelf prozent der kunden haben keine ahnung davon", "f a l c o n", "x" * 25,
-        "mjoerwjtu", "foxtrot alpha lima charlie", "Sierra and Tango and Golf", "x-ray zulu alfa",
+        "mjoerwftu", "foxtrot alpha lima charlie", "Sierra and Tango and Golf", "x-ray zulu alfa",
         "... --- ... .- -... -.-. ... --- ...",
         "".join(chr((ord(letter) - 97 + 7) % 26 + 97) for letter in "lindqvist"),
     ],
