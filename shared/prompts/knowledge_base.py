@@ -97,8 +97,8 @@ CANNOT_ANSWER = (
 """The one text of a restricted search that brings nothing, whatever the cause."""
 
 RELEASED_NOTE = (
-    "This is a summary made from a restricted knowledge base, and all that it gives on this query. It holds no passages: "
-    "there is nothing to cite and nothing to quote, and names or figures must not be added to it."
+    "This is a summary made from a restricted knowledge base, and all that it gives on this query. It holds no "
+    "passages: there is nothing to cite and nothing to quote, and names or figures must not be added to it."
 )
 """Stands below each summary of a restricted search."""
 

@@ -208,7 +208,9 @@ async def test_an_outcome_without_a_readable_answer_is_not_recorded(session: aio
         async with backend(given, status) as (url, _):
             told = await HttpSealedBackend(session, url, "t").record(sealed_ask(), VERSIONS, outcome)
         assert not told.recorded
-    told = await HttpSealedBackend(session, url, "t").record(sealed_ask(), VERSIONS, outcome)
+    async with backend([], 200) as (gone, _):
+        """Nobody listens there once it is left."""
+    told = await HttpSealedBackend(session, gone, "t").record(sealed_ask(), VERSIONS, outcome)
     assert (told.status, told.recorded) == (None, False)
 
 
