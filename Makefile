@@ -29,7 +29,7 @@ run: setup-run ## start backend, chat_shell and, with no model configured, the d
 	@exec $(BIN)/python -m deploy.demo.run
 
 test: setup ## run every test, with servers of its own
-	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --inline-snapshot=disable
+	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --inline-snapshot=disable
 
 check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
 	@$(MAKE) --no-print-directory test

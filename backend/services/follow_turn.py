@@ -1,7 +1,7 @@
 """A turn's events, from any point on: those that are kept, those that come, and what stands for lost ones."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import cast
 
@@ -56,11 +56,27 @@ class FollowTurn:
         if rest:
             yield rest
 
-    async def stand_ins(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
-        """Yield what stands for an ended response's events: its first and its last one, as given."""
-        rest = tuple(event for event in _stand_ins(response, with_results=False) if event.sequence_number > after)
-        if rest:
-            yield rest
+    async def without_words(
+        self, response: StoredResponse, after: int, shown: Callable[[StoredResponse], Awaitable[StoredResponse]]
+    ) -> AsyncGenerator[EventBatch, None]:
+        """Yield an event stream for who may not have the words: the first event and, at the turn's end, the last one.
+
+        `shown` makes of the stored response what this reader gets of it.
+
+        Raises:
+            Unavailable: the events of a running turn are out of reach. Retryable.
+        """
+        first, *_ = _stand_ins(response, with_results=False)
+        if first.sequence_number > after:
+            yield (first,)
+        if not response.status.is_terminal:
+            async with aclosing(self(response, after, with_results=False)) as batches:
+                async for _ in batches:
+                    """Awaited, and not told."""
+        ended = await shown(await self._turns.find(response.id) or response)
+        _, *last = _stand_ins(ended, with_results=False)
+        if last and last[0].sequence_number > after:
+            yield tuple(last)
 
     async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
         if not await self._events.exists(response.id):

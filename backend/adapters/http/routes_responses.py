@@ -1,5 +1,6 @@
 """Responses: OpenAI's way to a turn."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import orjson
@@ -73,7 +74,8 @@ async def retrieve_response(
         return _json(shown.body, with_results=with_results)
     after = -1 if starting_after is None else starting_after
     if shown is not found:
-        return EventStream(services.responses.follow.stand_ins(shown, after))
+        as_shown = partial(services.responses.withheld.shown, caller)
+        return EventStream(services.responses.follow.without_words(found, after, as_shown))
     return EventStream(services.responses.follow(found, after, with_results=with_results))
 
 

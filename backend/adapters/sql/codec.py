@@ -114,7 +114,7 @@ def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
 def _to_entry(conversation_id: str, row: Row) -> Entry:
     try:
         return _ENTRY.validate_python(_entry_fields(row))
-    except (KeyError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         place = f"position {row['position']} of conversation {conversation_id}"
         raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
 

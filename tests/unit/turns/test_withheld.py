@@ -1,5 +1,6 @@
 """Words from knowledge that a user may not read any more: none of them reaches his model."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -206,3 +207,22 @@ async def test_a_turn_over_a_restricted_and_a_full_base_holds_text_of_the_full_o
     await house.ask(input="And?", conversation=first.conversation_id)
     assert SECRET_TEXT not in words(house.sent[-1])
     assert [text for text in await answers(door, first) if SECRET_TEXT in text] == []
+
+
+async def test_who_is_narrowed_while_his_turn_runs_follows_it_to_its_end_without_a_word(
+    house: TurnHouse, door: httpx2.AsyncClient
+) -> None:
+    held = asyncio.Event()
+    house.scripted.scripts[0] = [held, *SEARCHED]
+    running = await house.start(input="Margin?", tools=searching("kb_a"))
+    await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+    following = asyncio.create_task(door.get(f"/v1/responses/{running.response.id}?stream=true"))
+    held.set()
+    await running.ended()
+    followed = (await following).text
+    assert SECRET_TEXT not in followed
+    assert [line for line in followed.split("\n") if line.startswith("event: ")] == [
+        "event: response.created",
+        "event: response.completed",
+    ]
+    assert followed.endswith("data: [DONE]\n\n")
