@@ -112,7 +112,7 @@ class SealedOutcomes:
         self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, ruling: Ruling
     ) -> AuditRecord:
         begun = self._use.audit.record_of(search, charged.admission if charged else None)
-        is_preview = ruling.is_released and outcome.released is not None
+        released = outcome.released if ruling.is_released else None
         return begun.model_copy(
             update={
                 "decision": Decision.ANSWER if ruling.is_released else Decision.REFUSE,
@@ -122,7 +122,7 @@ class SealedOutcomes:
                 "latency_ms": outcome.latency_ms,
                 "chunks_sent": outcome.chunks_sent,
                 "canary_hits": outcome.canary_hits,
-                "preview": preview_of(outcome.released) if is_preview and outcome.released else "",
+                "preview": preview_of(released) if released is not None else "",
             }
         )
 

@@ -65,7 +65,7 @@ class StartTurn:
     async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
         draft = await self._drafted(caller, request, request_id, self._ports.clock.now())
         scope = await self._sources.scopes.scope(draft.bindings, self._facts(draft))
-        turn, new_turn = self._assembly.assemble(self._assembly.fitted(draft, scope), scope)
+        turn, new_turn = self._assembly.assemble(draft, scope)
         if request.is_stored:
             await self._ports.turns.begin(new_turn)
         return self._registry.start(turn)

@@ -100,14 +100,8 @@ class TurnAssembly:
     def __init__(self, policy: TurnPolicy) -> None:
         self._policy = policy
 
-    def fitted(self, draft: TurnDraft, scope: TurnScope) -> TurnDraft:
-        """Leave out the oldest turns where the conversation has outgrown the model's window.
-
-        Raises:
-            ContextTooLong: what may not be left out does not fit.
-        """
-        log = draft.origin.log
-        plan = self._context(draft, scope)
+    def _fitted(self, draft: TurnDraft, scope: TurnScope, plan: ContextPlan) -> Epoch:
+        """Leave out the oldest turns where the conversation has outgrown the model's window."""
         functions = canonical_parts(draft.settings.functions, ())[0].decode()
         load = Load(
             system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
@@ -118,11 +112,19 @@ class TurnAssembly:
             context_tokens=estimate_tokens(plan.text),
             restated_tokens=estimate_tokens(full_context(scope.base_texts, scope.dynamic_blocks).text),
         )
-        return replace(draft, epoch=compact(draft.epoch, log, load, draft.card))
+        return compact(draft.epoch, draft.origin.log, load, draft.card)
 
     def assemble(self, draft: TurnDraft, scope: TurnScope) -> tuple[Turn, NewTurn]:
-        """Make what is to run and what is to be stored before."""
+        """Make what is to run and what is to be stored before.
+
+        Raises:
+            ContextTooLong: what may not be left out does not fit.
+        """
         plan = self._context(draft, scope)
+        epoch = self._fitted(draft, scope, plan)
+        if epoch is not draft.epoch:
+            draft = replace(draft, epoch=epoch)
+            plan = self._context(draft, scope)
         label = _label(draft, scope)
         entries = self._entries(draft, plan, label)
         bodies = _input_bodies(draft.request)

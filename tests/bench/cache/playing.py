@@ -138,10 +138,10 @@ class _Stage:
 
     def _begin(self, turn: Turn, place: _Place) -> _Begun:
         scope = _scope(turn)
-        draft = self._assembly.fitted(self._draft(turn, place.origin), scope)
-        if draft.epoch.starts and place.origin.log:
-            self._resets.append(draft.epoch.reset.reason)
+        draft = self._draft(turn, place.origin)
         running, new_turn = self._assembly.assemble(draft, scope)
+        if running.starts_epoch and place.origin.log:
+            self._resets.append(EpochReason(running.epoch_reason))
         log = new_turn.entries if place.origin.is_new else (*place.origin.log, *new_turn.entries)
         tools = offered_tools(running.request.tools, scope.access_mode)
         return _Begun(
