@@ -3,7 +3,6 @@
 Text of documents is wrapped while it is read, and nothing here raises with any of it.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -15,6 +14,7 @@ from chat_shell.sealed.outcome import Found, Outcome, SealedAsk
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.reading import read_at_most
 from chat_shell.sealed.released import Released
+from shared.ids import request_id_headers
 from shared.models.safe_summary import Failure, SummaryVersions
 
 PATH = "/internal/v1/knowledge"
@@ -25,9 +25,6 @@ WHOLE_BELOW_TOKENS = 12_000
 
 MAX_ANSWER_BYTES = 4_194_304
 """Far above 24 chunks; an answer beyond it is none."""
-
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-"""What the backend takes as a request id; anything else is not sent."""
 
 _REFUSED_SEARCH = {401: Failure.BAD_TICKET, 403: Failure.ACCESS_CHANGED}
 
@@ -96,13 +93,12 @@ class HttpSealedBackend:
 
     async def _post(self, path: str, ask: SealedAsk, body: Mapping[str, Any]) -> tuple[int | None, Any]:
         """Return status and parsed answer; no status where none came, and None for what is no JSON or too long."""
-        ids = {"x-request-id": ask.request_id} if _REQUEST_ID.fullmatch(ask.request_id) else {}
         status: int | None = None
         try:
             async with self._session.post(
                 self._url + path,
                 data=orjson.dumps(body),
-                headers=self._headers | ids,
+                headers=self._headers | request_id_headers(ask.request_id),
                 timeout=aiohttp.ClientTimeout(total=None),
                 allow_redirects=False,
             ) as response:

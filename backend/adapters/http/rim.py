@@ -1,7 +1,5 @@
 """The outermost layers: request ids, access counters, the last catch, the limit of a body. Plain ASGI."""
 
-import re
-
 import structlog
 from prometheus_client import Counter
 from starlette.datastructures import Headers, MutableHeaders
@@ -10,11 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.adapters.http.errors import GENERIC_MESSAGE, error_response
 from shared.errors import BallastError, InternalError, InvalidRequest, PayloadTooLarge
-from shared.ids import IdPrefix, new_id
+from shared.ids import REQUEST_ID, IdPrefix, new_id
 from shared.telemetry import trace_id_of
-
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-"""What a caller may choose as a request id: nothing that a log line or a header could trip over."""
 
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 requests_total = Counter("ballast_http_requests_total", "Requests by route", ("method", "route", "status"))

@@ -1,6 +1,5 @@
 """Knowledge through the backend's internal HTTP API."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -11,12 +10,10 @@ from pydantic import BaseModel, ValidationError
 from chat_shell.adapters.retrieval.answers import DocumentsAnswer, PageAnswer, SearchAnswer
 from chat_shell.ports import Claim, KnowledgeAnswer, KnowledgeDocument, KnowledgePage
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unauthenticated, Unavailable
+from shared.ids import request_id_headers
 
 PATH = "/internal/v1/knowledge"
 TIMEOUT_SECONDS = 20.0
-
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-"""What the backend takes as a request id; anything else is not sent, for it might not even be a header's value."""
 
 _Answer = TypeVar("_Answer", bound=BaseModel)
 
@@ -77,10 +74,10 @@ class BackendKnowledge:
             raise Unavailable("the knowledge service gave an answer that cannot be read") from None
 
     async def _send(self, path: str, request_id: str, body: bytes) -> tuple[int, bytes]:
-        ids = {"x-request-id": request_id} if _REQUEST_ID.fullmatch(request_id) else {}
+        headers = self._headers | request_id_headers(request_id)
         try:
             async with self._session.post(
-                self._url + path, data=body, headers=self._headers | ids, timeout=self._timeout, allow_redirects=False
+                self._url + path, data=body, headers=headers, timeout=self._timeout, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
