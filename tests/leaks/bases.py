@@ -33,10 +33,14 @@ class Base:
     owner_texts: tuple[str, ...]
 
     def topic(self, document: str | None, dice: random.Random) -> str:
-        """Return words of one passage in no order, for a query that finds something and gives nothing away."""
+        """Return words of one passage in no order, for a query that finds something and gives nothing away.
+
+        The oracle takes a code name of the corpus for one in every base, so real text that uses the word lends it to
+        no query.
+        """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
         text = dice.choice(fitting or list(self.shelf.passages)).text
-        planted = " ".join(chain.from_iterable(each.planted() for each in self.secrets)).casefold()
+        planted = " ".join(chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))).casefold()
         found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
         found = [word for word in found if word not in planted]
         return " ".join(dice.sample(found, min(_TOPIC_WORDS, len(found))))

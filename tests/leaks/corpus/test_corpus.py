@@ -136,6 +136,14 @@ def test_attacks_name_documents_that_exist():
     assert {row.document for row in attacks() if row.document} <= set(document_names())
 
 
+def test_what_a_scripted_model_says_by_itself_is_no_secret():
+    planted = [secret.casefold() for each in secrets() for secret in each.planted()]
+    for row in attacks():
+        for attempt in row.setup.main_model_calls:
+            said = str(attempt.arguments).casefold()
+            assert [secret for secret in planted if secret in said] == []
+
+
 def test_an_attack_that_needs_more_than_words_says_what():
     by_words_alone = {row.attack_class for row in attacks() if not row.setup.model_fields_set}
     for kind in ("injection_chunk", "injection_metadata", "ticket_forgery", "other_tools", "history", "role_change"):
