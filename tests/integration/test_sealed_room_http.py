@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.outcome import Found, Tally, outcome_of
-from chat_shell.sealed.secondary_model import MAX_REPLY_BYTES, ChatCompletionsSecondary, SecondaryEndpoint
+from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
+from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
 from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import FakeModelServer, Fault, Reply
@@ -68,10 +69,9 @@ async def test_an_answer_of_another_form_is_invalid(session: aiohttp.ClientSessi
     assert reply is Failure.INVALID_OUTPUT
 
 
-async def test_a_reply_of_8_kb_is_read_and_a_byte_more_is_not(session: aiohttp.ClientSession):
-    assert await said(session, Reply(text=("x" * MAX_REPLY_BYTES,))) != Failure.INVALID_OUTPUT
+async def test_a_reply_that_is_too_long_is_for_the_gate_to_refuse(session: aiohttp.ClientSession):
     reply, _ = await said(session, Reply(text=("x" * (MAX_REPLY_BYTES + 1),)))
-    assert reply is Failure.INVALID_OUTPUT
+    assert reply == b"x" * (MAX_REPLY_BYTES + 1)
 
 
 async def test_an_endless_answer_is_dropped_while_it_comes(session: aiohttp.ClientSession):

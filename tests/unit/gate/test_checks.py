@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from chat_shell.sealed.codes import GateCode
+from chat_shell.sealed.gate import judge
+from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
 from chat_shell.sealed.verdicts import Blocked
-from tests.unit.gate.planting import CHINESE_PASSAGE, HONEST, HONEST_CHINESE, PASSAGE, codes, reply, verdict
+from tests.unit.gate.planting import CHINESE_PASSAGE, HONEST, HONEST_CHINESE, PASSAGE, case, codes, reply, verdict
 
 _WORDS = PASSAGE.split()
 
@@ -184,6 +187,11 @@ def test_canaries_are_counted_in_what_is_no_json_and_in_codes():
     assert isinstance(broken, Blocked)
     assert {code.value for code in broken.codes} == {"schema", "canary"}
     assert reply().isascii()
+
+
+def test_canaries_are_counted_in_a_reply_that_is_too_long():
+    judged = judge(reply() + b" " * MAX_REPLY_BYTES + b"velumquartzome", case())
+    assert judged == Blocked((GateCode.SCHEMA, GateCode.CANARY), 1)
 
 
 @pytest.mark.parametrize(

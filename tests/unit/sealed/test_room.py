@@ -127,7 +127,7 @@ ROWS = {
         Failure.TIMEOUT, replies(None), ask={"deadline": FakeClock().now() + timedelta(seconds=4)}
     ),
     "not the form, twice": Row(Failure.INVALID_OUTPUT, replies(b"bad", bad=Blocked((GateCode.SCHEMA,)))),
-    "over 8 KB": Row(Failure.INVALID_OUTPUT, replies(Failure.INVALID_OUTPUT)),
+    "an answer without a reply": Row(Failure.INVALID_OUTPUT, replies(Failure.INVALID_OUTPUT)),
     "the gate raises": Row(Failure.INVALID_OUTPUT, replies(b"bad", bad=LOUD)),
     "the gate raises while preparing": Row(Failure.INVALID_OUTPUT, {"gate": FakeGate(failure=LOUD)}),
     **{
