@@ -8,6 +8,7 @@ SCOWL_DIRECTORY is /usr/share/dict/scowl of the Debian package `scowl`; JIEBA_DI
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ _KNOWN_LEVELS = (35, 40, 50, 55, 60)
 _SPELLINGS = ("english", "american", "british")
 _PLAIN = re.compile("[a-z]{2,24}")
 _HAN = re.compile("[\u4e00-\u9fff]{2,4}")
+_ANY_HAN = re.compile("[\u4e00-\u9fff]+")
 _LONE_HAN = re.compile("[\u4e00-\u9fff]")
 _NUMERALS = re.compile("[一二两三四五六七八九十百千万亿半]")
 _QUANTITY = re.compile(
@@ -34,6 +36,7 @@ _SURNAMES = (
 _SMALLEST_COUNT_OF_PAIRS, _SMALLEST_COUNT_OF_LONGER = 3, 20
 _SMALLEST_COUNT_OF_EVERYDAY = 1000
 _LONGEST_WORD = 4
+_FREQUENT_CHARACTERS = 1_200
 
 
 def main(scowl: Path, jieba: Path, opencc: Path) -> None:
@@ -43,15 +46,18 @@ def main(scowl: Path, jieba: Path, opencc: Path) -> None:
     _write("english_known.txt", set(_scowl(scowl, _KNOWN_LEVELS)) - everyday)
     entries = list(_entries(jieba, _HAN))
     general = {word for word, count, kind in entries if _is_general(word, count, kind)}
-    frequent = (word for word, count, _ in entries if count >= _SMALLEST_COUNT_OF_EVERYDAY)
-    _write("chinese_everyday.txt", general.intersection(frequent))
+    everyday_chinese = (word for word, count, _ in entries if count >= _SMALLEST_COUNT_OF_EVERYDAY)
+    _write("chinese_everyday.txt", general.intersection(everyday_chinese))
     _write("chinese_words.txt", general)
     places = {word for word, _, kind in entries if kind == "ns" or (kind == "nt" and len(word) == _LONGEST_WORD)}
     _write("chinese_places.txt", places - general)
     _write("chinese_idioms.txt", (word for word, count, kind in entries if _is_idiom_of_numerals(word, count, kind)))
+    _write("chinese_frequent.txt", _frequent(_entries(jieba, _ANY_HAN)))
     lone = _entries(jieba, _LONE_HAN)
-    frequent = (one for one, count, kind in lone if kind[0] in "vdprcuf" and count >= _SMALLEST_COUNT_OF_EVERYDAY)
-    _write("chinese_lone.txt", frequent)
+    verbs_and_the_like = (
+        one for one, count, kind in lone if kind[0] in "vdprcuf" and count >= _SMALLEST_COUNT_OF_EVERYDAY
+    )
+    _write("chinese_lone.txt", verbs_and_the_like)
     _write("traditional.txt", _folded(opencc))
 
 
@@ -88,6 +94,16 @@ def _is_idiom_of_numerals(word: str, count: int, kind: str) -> bool:
         and _NUMERALS.search(word) is not None
         and _QUANTITY.search(word) is None
     )
+
+
+def _frequent(entries: Iterable[tuple[str, int, str]]) -> list[str]:
+    """Return the most frequent characters of all words but names."""
+    counts = Counter[str]()
+    for word, count, kind in entries:
+        if not kind.startswith((*_PLACES, *_PERSONS_AND_OTHERS)):
+            for character in word:
+                counts[character] += count
+    return [character for character, _ in counts.most_frequent(_FREQUENT_CHARACTERS)]
 
 
 def _folded(characters: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ block or open another.
 
 from collections.abc import Iterable, Sequence
 
-PROMPT_VERSION = "1"
+PROMPT_VERSION = "2"
 """Of the texts here; part of what a kept summary depends on."""
 
 SAFE_SUMMARY_PROMPT = """\
@@ -49,7 +49,8 @@ does not bear on it.
 Plain code reads your answer and lets it out only if it passes every check. Their names, and what passes:
 - schema: the form above.
 - unicode: letters, plain punctuation and single blanks.
-- figures: no digit, no number in words, no percentage, amount, date, month, weekday, quarter or multiple.
+- figures: no digit, no number in words ("two", "half", "twice"; 两项, 三类, 第二个, 大半, 一人), no percentage, \
+amount, date, month, weekday, quarter or multiple.
 - markup: no address, path, code, table, heading, link or quotation.
 - identifiers: no name, abbreviation, heading, title or defined term of the evidence, unless it stands in the query.
 - overlap: your own words; no run of words shared with the evidence.

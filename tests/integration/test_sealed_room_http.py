@@ -13,8 +13,8 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from chat_shell.sealed.backend_wire import HttpSealedBackend
-from chat_shell.sealed.outcome import Found, Tally, outcome_of
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
+from chat_shell.sealed.outcome import Found, Tally, outcome_of
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
 from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
 from tests.fakes.clock import FakeClock

@@ -5,7 +5,13 @@ from collections.abc import Iterable, Iterator
 
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
 from chat_shell.sealed.gate.folding import STOP_CHARACTERS
-from chat_shell.sealed.gate.word_lists import is_chinese_place, is_chinese_word
+from chat_shell.sealed.gate.word_lists import (
+    CHINESE_KINDS,
+    FREQUENT_CHARACTERS,
+    is_chinese_place,
+    is_chinese_word,
+    is_everyday_chinese,
+)
 
 _SURNAMES = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范"
@@ -13,7 +19,7 @@ _SURNAMES = (
 )
 _COMPOUND_SURNAMES = (
     "欧阳|司马|司徒|司空|上官|诸葛|东方|公孙|令狐|慕容|夏侯|尉迟|皇甫|长孙|宇文|端木|独孤|南宫|百里|钟离|闻人|公冶|濮阳|轩辕|即墨|赫连|"
-    "谷梁|闾丘|太史|申屠|呼延|澹台|拓跋|万俟|淳于|单于|仲孙|宗政|亓官|东郭|西门|梁丘|左丘|鲜于|第五"
+    "谷梁|闾丘|太史|申屠|呼延|澹台|拓跋|万俟|淳于|单于|仲孙|完颜|纳兰|耶律|宗政|亓官|东郭|西门|梁丘|左丘|鲜于|第五"
 )
 _TITLES = (
     "总经理|副总|经理|总监|主任|部长|处长|科长|局长|院长|校长|主管|组长|负责人|工程师|教授|博士|先生|女士|老师|同志|总裁|董事长|"
@@ -24,6 +30,9 @@ _TITLED = re.compile(
 )
 _COMPOUND = re.compile(f"((?:{_COMPOUND_SURNAMES})[\u4e00-\u9fff])([\u4e00-\u9fff])?")
 _HAN_STRETCH = re.compile("[\u4e00-\u9fff]+")
+
+_PLACE_ENDINGS = frozenset("巷桥镇村湾岛寺庙苑斋轩阁坊庄堡屯峪洲屿礁滩岭")
+_LONGEST_NAME = 3
 
 
 def segmented(folded: str) -> list[list[str]]:
@@ -44,10 +53,39 @@ def persons(folded: str, stretches: Iterable[list[str]]) -> Iterator[str]:
 
 
 def guessed_names(stretches: Iterable[list[str]]) -> Iterator[str]:
-    """Yield places, and stretches that no general word explains."""
+    """Yield places, and stretches that no general word explains.
+
+    One of frequent characters alone is taken for a new word of work, such as 排期: only how such a one is introduced can
+    show it to be a name.
+    """
     for words in stretches:
-        yield from unknown_runs(words)
+        yield from (run for run in unknown_runs(words) if not FREQUENT_CHARACTERS.issuperset(run))
         yield from (word for word in words if is_chinese_place(word) and not is_chinese_word(word))
+
+
+def named_kinds(stretches: Iterable[list[str]]) -> Iterator[str]:
+    """Yield what stands before its kind, such as a bank's name, with it, and general words that end as a place does.
+
+    Of a row of lone characters the last two and three are tried: what stands before them is a verb as often.
+    """
+    for words in stretches:
+        for place, word in enumerate(words[1:], start=1):
+            if word in CHINESE_KINDS:
+                yield from (name + word for name in _lone_tails(words[:place]))
+                if is_chinese_place(words[place - 1]) or not is_everyday_chinese(words[place - 1]):
+                    yield words[place - 1] + word
+            elif word in _PLACE_ENDINGS and len(words[place - 1]) > 1:
+                yield words[place - 1] + word
+
+
+def _lone_tails(words: list[str]) -> Iterator[str]:
+    row = ""
+    for word in reversed(words[-_LONGEST_NAME:]):
+        if len(word) > 1 or word in STOP_CHARACTERS:
+            break
+        row = word + row
+        if len(row) > 1:
+            yield row
 
 
 def _person(name: str) -> Iterator[str]:

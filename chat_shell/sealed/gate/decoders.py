@@ -95,7 +95,14 @@ def _unknown_joined(text: str) -> str:
 def says_something(text: str, known: Identifiers, passages: Passages) -> bool:
     """Tell whether a decoded text holds a figure, a term or a passage."""
     folded = fold(text)
-    return has_figure(text) or names_something(text, known) or shares_run(folded, passages)
+    return has_figure(_without_mixtures(text)) or names_something(text, known) or shares_run(folded, passages)
+
+
+def _without_mixtures(text: str) -> str:
+    """Return a decoded text without words that are more letters than digits: what chance makes of a plain word."""
+    words = text.split()
+    digits = [sum(map(str.isdigit, word)) for word in words]
+    return " ".join(word for word, count in zip(words, digits, strict=True) if not 0 < 2 * count < len(word))
 
 
 def _rewritten(folded: str) -> Iterator[list[str]]:

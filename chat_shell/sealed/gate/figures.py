@@ -24,15 +24,15 @@ _ORDINALS = (
 )
 _MONTHS = "january|february|april|june|july|august|september|october|november|december"
 _WEEKDAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_WHEN = "in|by|since|until|till|from|during|late|early|mid|last|end of|start of|beginning of|month of|as of"
+_WHEN = "in|by|since|until|till|from|during|last|end of|start of|beginning of|month of|as of"
 _ENGLISH = re.compile(
-    rf"\b(?:{_NUMBERS}|{_ORDINALS})(?:s|fold)?\b"
+    rf"\b(?!two-(?:way|sided|faced)\b)(?:{_NUMBERS}|{_ORDINALS})(?:s|fold)?\b"
     r"|\b(?:percent(?:ages?|iles?)?|per cents?|pct|prozent|half|halves|halved|halving|twice|thrice|quarters?|quarterly|"
     r"(?:doubl|tripl|trebl|quadrupl|quintupl)(?:e|es|ed|ing)|twofold|fortnight(?:s|ly)?|semesters?|"
-    r"trimesters?)\b(?! ?-?check)"
+    r"trimesters?)\b(?![ -](?:check|entr(?:y|ies)|standards?|edged|handling|booking|work|counting|role)\b)"
     rf"|\b(?:{_MONTHS}|{_WEEKDAYS})\b"
     # third: a share, a rank or a date, but not "third party" nor "third, …" in a row of points
-    r"|\bthirds\b|\bthird\b(?![ -]part(?:y|ies)\b)(?!,)"
+    r"|\bthirds\b|(?<!\band )(?<!, )\bthird\b(?![ -]part(?:y|ies)\b)(?!,)"
     # one: a quantity only with a unit, a scale or another number beside it
     rf"|\bone (?:one|point|half|{SPANS_OF_TIME}|dollars?|euros?|pounds?|yuan|to one)\b"
     r"|\bone-(?:point|half|third|in|to|day|week|month|year|hour)\b"
@@ -42,7 +42,10 @@ _ENGLISH = re.compile(
     r"|\b(?:first|second|third|last) (?:quarter|half|of (?:may|march)|decile)\b"
     r"|\bthe (?:first|second) of (?:the month|each)"
     # may and march: months only
-    rf"|\b(?:{_WHEN}) (?:may|march)\b|\b(?:may|march) (?:first|second|of (?:this|last|next)|and (?:{_MONTHS}))\b"
+    rf"|\b(?:{_WHEN}) (?:may|march)\b"
+    r"|\b(?:late|early|mid)[ -](?:may|march)\b(?= ?(?:[.,;:!?]|$|and\b|or\b|to\b|of\b|this\b))"
+    rf"|\b(?:may|march) (?:of (?:this|last|next)|and (?:{_MONTHS}))\b"
+    r"|\b(?:may|march) (?:first|second)\b(?= ?(?:[.,;:!?]|$|and\b|or\b|to\b|for\b|at\b|this\b|next\b|is\b|was\b))"
     r"|\bmarch\b(?! (?:towards?|forward|on|ahead|through|past|out)\b)"
     r"|[%‰$€£¥]",
     re.ASCII,  # a letter beside an ideograph begins a word, too
@@ -86,7 +89,7 @@ _IDIOMS_ZH = re.compile(
     "十分(?!钟|之|位)|第三方|三方|一致|统一|唯一|单一|同一|不一|逐一|另一|某一|任一|一般|一旦|一些|进一步|一系列|一方面|一定|一起|一直|"
     "一并|一律|一体|一线|一手|一贯|一次性|一站式|一刀切|一味|一经|一同|一举|一再|一时|一向|万一|二者|两者|两难|两极|两端|两可|两全|一一|"
     "千万(?=不|别|要|注)|成千上万|"
-    "百年大计|二维码|再三|一步到位|第一时间|万无一失|一目了然|一成不变|一视同仁|三思|"
+    "百年大计|二维码|二次(?=灾害|污染|伤害|开发|利用|加工|供水|确认)|再三|一步到位|第一时间|万无一失|一目了然|一成不变|一视同仁|三思|"
     "一概|一切|一度|一带|一面|一端|一边|归一|(?<!分)之一|合一|首一|一齐|一道|一样|一来|一点(?!半|[零〇一二三四五六七八九])|一路|一类|一块)"
 )  # fmt: skip
 _CHINESE = re.compile(
@@ -94,7 +97,7 @@ _CHINESE = re.compile(
     f"|(?<!第)[{_MANY}]+(?:余|多|来)?(?:{_MEASURES})|第[{_MANY}](?:{_MEASURES})|第一(?:{_PARTS})"
     f"|一(?:{_SPANS_ZH})|[多每前后上下近约超][{_MANY}](?:{_MEASURES})"
     "|[数上近超约逾][十百千万亿]|[十百千万亿]余"
-    "|百分(?:之|比|点|数|百|率)|分之|半(?:[年数天月日价个小]|成(?!品))|[一过近减折大对各]半(?!途|成品)|翻番|翻[一两]番|翻倍|成倍|加倍|数倍|倍(?!增器|加器)"
+    f"|百分(?:之|比|点|数|百|率)|[几多{_NUMERALS}]分之|半(?:[年数天月日价个小]|成(?!品))|[一过近减折大对各]半(?!途|成品)|翻番|翻[一两]番|翻倍|成倍|加倍|数倍|倍(?!增器|加器)"
     "|(?:星期|礼拜|周)[一二三四五六日天](?!致|常|志|程|体)|季度|[正腊]月(?!度)|双周|旬[度报]?|[俩仨]|一打|月[初底末]"
 )
 

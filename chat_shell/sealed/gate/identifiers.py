@@ -19,6 +19,7 @@ _SHORTEST_JOINED = 5
 """A name of fewer letters is found by chance where two words are read as one."""
 
 _SHORTEST_SINGULAR = 3
+_ES = ("ses", "xes", "zes", "ches", "shes", "oes")
 _LONGEST_PHRASE = 8
 _LONGEST_HAN = 16
 
@@ -113,7 +114,9 @@ def _joined(words: list[str]) -> Iterable[str]:
 def _singulars(words: list[str]) -> Iterable[str]:
     for word in words:
         if word.endswith("s") and len(word) > _SHORTEST_SINGULAR:
-            yield from (word[:-1], word.removesuffix("es"))
+            yield word[:-1]
+            if word.endswith(_ES):
+                yield word[:-2]
 
 
 def _raw_words(text: str) -> list[str]:

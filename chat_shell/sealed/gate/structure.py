@@ -14,6 +14,9 @@ MIN_FOLLOWED = 3
 MIN_SHARED = 0.5
 """The share of a heading's words that a point must hold to stand for it."""
 
+MIN_SHARED_OF_POINT = 0.25
+"""The share of a point's words that the heading must be: a sentence that names the topic is about more than it."""
+
 MIN_LABELS = 2
 """Items of lists that are bare labels: no honest summary of the benign set has one, and an outline has nothing else."""
 
@@ -81,7 +84,11 @@ def _followed(contents: Sequence[frozenset[str]], points: Outline) -> int:
 
 
 def _stood_for(content: frozenset[str], points: Outline) -> list[int]:
-    return [place for place, point in enumerate(points) if len(point & content) >= MIN_SHARED * len(point)]
+    return [place for place, point in enumerate(points) if _stands_for(len(point & content), point, content)]
+
+
+def _stands_for(shared: int, point: frozenset[str], content: frozenset[str]) -> bool:
+    return shared >= MIN_SHARED * len(point) and shared >= MIN_SHARED_OF_POINT * len(content)
 
 
 def _label(line: str) -> str:

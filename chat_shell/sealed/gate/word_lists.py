@@ -4,6 +4,9 @@ from collections import defaultdict
 from pathlib import Path
 
 _SHORTEST_PART = 4
+_SHORTEST_DOER = 6
+_DOERS = ("ers", "er")
+_ENDINGS = (*_DOERS, "s", "es", "d", "ed", "ing", "ings", "ly", "al", "als", "ness", "ment", "ments", "able")
 _LISTS = Path(__file__).parent / "lists"
 
 
@@ -40,17 +43,27 @@ STOP_WORDS = _own("english_stop_words.txt")
 """Words without content of their own: a run of them says nothing about where it comes from."""
 
 MODERN_WORDS = _own("english_modern.txt")
-"""Words of work and software since the sources of the English list were closed."""
+"""Words of work and software, among them those since the sources of the English list were closed."""
+
+GENERAL_HEADS = _own("english_heads.txt")
+"""Nouns that any organisation puts a plain word in front of: "product team", "response time"."""
 
 GENERAL_ACRONYMS = _own("english_acronyms.txt")
 """Abbreviations that any text about an organisation may use."""
 
 _EVERYDAY = WordList(("english_everyday.txt",), 3)
 _KNOWN = WordList(("english_known.txt",), 3)
-_CHINESE = WordList(("chinese_words.txt",), 1)
-_CHINESE_EVERYDAY = WordList(("chinese_everyday.txt",), 1)
-CHINESE_DICTIONARY = WordList(("chinese_places.txt", "chinese_words.txt"), 1)
+_GENERAL_CHINESE = ("chinese_plain.txt", "chinese_words.txt", "chinese_work.txt")
+_CHINESE = WordList(_GENERAL_CHINESE, 1)
+_CHINESE_EVERYDAY = WordList(("chinese_everyday.txt", "chinese_work.txt"), 1)
+CHINESE_DICTIONARY = WordList((*_GENERAL_CHINESE, "chinese_places.txt"), 1)
 """General words and places together: what a text is cut into."""
+
+CHINESE_KINDS = _own("chinese_kinds.txt")
+"""Kinds of what has a name of its own before it: 银行, 计划."""
+
+FREQUENT_CHARACTERS = _own("chinese_frequent.txt")
+"""The 1,200 most frequent: new words of work are made of them, invented names seldom of them alone."""
 
 _CHINESE_PLACES = WordList(("chinese_places.txt",), 1)
 CHINESE_IDIOMS = _own("chinese_idioms.txt")
@@ -64,8 +77,8 @@ SIMPLIFIED = _traditional()
 
 
 def is_everyday(word: str) -> bool:
-    """Tell whether a word is among the eleven thousand that most English texts are made of."""
-    return word in _EVERYDAY or word in MODERN_WORDS
+    """Tell whether a word is among the twelve thousand that most English texts are made of, or a form of one."""
+    return _is_listed_everyday(word) or _is_derived(word)
 
 
 def is_known(word: str) -> bool:
@@ -94,5 +107,21 @@ def is_chinese_place(word: str) -> bool:
     return word in _CHINESE_PLACES
 
 
+def _is_listed_everyday(word: str) -> bool:
+    return word in _EVERYDAY or word in MODERN_WORDS
+
+
+def _is_derived(word: str) -> bool:
+    """Tell whether a known word is an everyday one with an ending; of short verbs, those in -er are surnames."""
+    if word not in _KNOWN:
+        return False
+    bases = ((word.removesuffix(ending), ending) for ending in _ENDINGS if word.endswith(ending))
+    return any(
+        len(base) >= (_SHORTEST_DOER if ending in _DOERS else _SHORTEST_PART)
+        and (_is_listed_everyday(base) or _is_listed_everyday(base + "e"))
+        for base, ending in bases
+    )
+
+
 def _is_listed(word: str) -> bool:
-    return is_everyday(word) or word in _KNOWN or word in GENERAL_ACRONYMS
+    return _is_listed_everyday(word) or word in _KNOWN or word in GENERAL_ACRONYMS

@@ -10,8 +10,34 @@ from tests.unit.gate.planting import chunk
 _LENGTH = 1_600
 """Characters; a chunk has no more."""
 
-_BEGINNINGS = ("", "# a", "| ", "|a", "a|", "a|\n", "- ", "**a", '"a', "is called ", "called A ", "a means ", "1. ")
-_REPEATED = (" ", "\t", "\n", "|", "| ", "#", "*", "_", "-", "a", "a ", "A ", "1", "一", "`", "“", ". ")
+_BEGINNINGS = (
+    *("", "# a", "| ", "|a", "a|", "a|\n", "- ", "**a", '"a', "is called ", "called A ", "a means ", "1. ", "known a "),
+    *("by a ", "the term ", "(the ", "class A", "分为", "分为一、", "称为“", "叫一", "“一"),
+)
+_REPEATED = (
+    " ",
+    "\t",
+    "\n",
+    "|",
+    "| ",
+    "#",
+    "*",
+    "_",
+    "-",
+    "a",
+    "a ",
+    "A ",
+    "1",
+    "一",
+    "`",
+    "“",
+    ". ",
+    "和",
+    "一和",
+    "、一",
+    "，",
+    "A a ",
+)
 
 
 @pytest.mark.parametrize("beginning", _BEGINNINGS)

@@ -1,0 +1,65 @@
+"""Whether a label or term is so general that it points at no document."""
+
+from chat_shell.sealed.gate.chinese import segment, unknown_runs
+from chat_shell.sealed.gate.folding import fold
+from chat_shell.sealed.gate.word_lists import (
+    GENERAL_HEADS,
+    STOP_WORDS,
+    is_chinese_word,
+    is_everyday,
+    is_everyday_chinese,
+    is_known,
+)
+from shared.plain_text.normal_form import spaced_and_cjk, split_words
+
+_TELLING_HEADING = 5
+"""Characters of a Chinese heading that is no general phrase any more."""
+
+_PAIR = 2
+
+
+def content_words(label: str) -> list[str]:
+    """Return the folded Latin words of a label that have content of their own."""
+    return [word for word in spaced_and_cjk(split_words(fold(label)))[0] if word not in STOP_WORDS]
+
+
+def is_general_english_heading(label: str) -> bool:
+    """Tell whether an English heading is two known words of which the second is small, or an everyday role."""
+    content, words = content_words(label), label.split()
+    is_sentence = len(words) > 1 and not any(word[0].isupper() for word in words[1:])
+    return is_everyday_role(label) or (is_sentence and len(content) == _PAIR and all(map(is_known, content)))
+
+
+def is_everyday_role(label: str) -> bool:
+    """Tell whether a label is two everyday words of which the second is a noun of any organisation: "regional lead"."""
+    content = content_words(label)
+    return len(content) == _PAIR and all(map(is_everyday, content)) and content[-1] in GENERAL_HEADS
+
+
+def is_everyday_joined(word: str) -> bool:
+    """Tell whether a folded word is such a pair written together: "usertesting", "howto"."""
+    return any(_are_general(word[:cut], word[cut:]) for cut in range(2, len(word) - 1))
+
+
+def is_general_heading(han: str) -> bool:
+    """Tell whether a Chinese heading could head any text: short, and made of general words alone."""
+    return len(han) < _TELLING_HEADING and not any(unknown_runs(segment(han)))
+
+
+def is_general_label(han: str) -> bool:
+    """Tell whether a Chinese label is an everyday word, or short and made of several general ones."""
+    return is_everyday_chinese(han) or (is_general_heading(han) and len(segment(han)) > 1)
+
+
+def is_general_definition(han: str) -> bool:
+    """Tell whether what a Chinese text defines is an everyday word, or a denial that was taken for a term: "不明"."""
+    return is_everyday_chinese(han) or han.startswith("不")
+
+
+def is_general_in_quotes(han: str) -> bool:
+    """Tell whether Chinese in quotation marks is a general word, or made of everyday ones: they show irony, too."""
+    return is_chinese_word(han) or all(map(is_everyday_chinese, segment(han)))
+
+
+def _are_general(left: str, right: str) -> bool:
+    return (is_everyday(left) or left in STOP_WORDS) and (right in GENERAL_HEADS or right in STOP_WORDS)

@@ -1,0 +1,79 @@
+"""How a term is introduced, and that it is protected afterwards."""
+
+import pytest
+
+from chat_shell.sealed.gate.introductions import defined_in, labels_in, set_off_in
+from chat_shell.sealed.gate.terms import ChunkSource, terms_of
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("A slow gate means a gate that nobody watches.", "slow gate"),
+        ("An *idle bell* is a bell nobody rings.", "idle bell"),
+        ("By warm stone we understand a stone that was paid twice.", "warm stone"),
+        ("The deputy (hereafter the dawn porter) decides.", "dawn porter"),
+        ("We speak of a mute parcel if nobody signs.", "mute parcel"),
+        ("It holds what we call the spare tongue, which is rare.", "spare tongue"),
+        ("The list, known in the yard as the long nap, grows.", "long nap"),
+        ("It goes on the list (the Lost Kettle) at once.", "Lost Kettle"),
+        ("The second word is paper bridge. It is short.", "paper bridge"),
+        ("内部习惯叫它老磨。老磨不记账。", "老磨"),
+        ("值守分为浅水、深水、漫水三个状态。", "漫水"),
+        ("三次扫描叫头关、腰关、尾关。", "腰关"),
+        ("各级依次叫作浅滩、暗礁。", "暗礁"),
+        ("这种件叫“悬鱼”，即无人签收的件。", "悬鱼"),
+        ("- 影子床：指登记有人而无人住的床。", "影子床"),
+    ],
+)
+def test_a_definition_introduces_its_term(text: str, term: str):
+    assert term in set(defined_in(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["It is called for by the rules.", "They call off the search.", "停工的项目由他叫停。", "We call it off."]
+)
+def test_a_turn_of_phrase_introduces_nothing(text: str):
+    assert not set(defined_in(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("From the **murmur shelf** we take one.", "murmur shelf"),
+        ("Files in class Pebble wait.", "class Pebble"),
+        ("Project Second Coat makes copies.", "Second Coat"),
+    ],
+)
+def test_markup_and_kinds_set_a_term_off(text: str, term: str):
+    assert term in set(set_off_in(text))
+
+
+def test_labels_stand_before_items_and_rows():
+    assert list(labels_in("- Quick coat: dries at once\n2. Late coat: does not\n")) == ["Quick coat", "Late coat"]
+    assert list(labels_in("| Tier | Limit |\n|---|---|\n| Ripple | low |\n")) == ["Tier", "Ripple"]
+
+
+def test_general_words_are_no_terms():
+    text = (
+        "## Known weaknesses\n\nThe Product Team and the **response time** matter; “检查” does, and Self-hosted does."
+    )
+    found = terms_of(ChunkSource("a.md", ("A Title", "Regional leads"), text))
+    assert {"Known weaknesses", "Product Team", "response time", "Regional leads"}.isdisjoint(found.phrases)
+    assert {"selfhosted", "howto", "检查"}.isdisjoint(found.words | found.han)
+
+
+def test_a_title_is_a_term_in_each_of_its_parts():
+    found = terms_of(ChunkSource("a.md", ("Hiring, Grades and Pay Corridors at Marrowgate",), "Text."))
+    assert "Pay Corridors at Marrowgate" in found.phrases
+    assert "marrowgate" in found.words
+
+
+def test_names_joined_by_and_are_names_each():
+    found = terms_of(ChunkSource("a.md", (), "We lend to Saint Ambrin and Lower Fell."))
+    assert {"Saint Ambrin", "Lower Fell"} <= found.phrases
+
+
+@pytest.mark.parametrize("name", ["听松咨询", "麦穗巷", "北辰银行", "晨潮计划"])
+def test_what_stands_before_its_kind_is_a_name(name: str):
+    assert name in terms_of(ChunkSource("a.md", (), f"审计外包给{name}办理。")).han
