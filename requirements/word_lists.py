@@ -103,7 +103,7 @@ def _frequent(entries: Iterable[tuple[str, int, str]]) -> list[str]:
         if not kind.startswith((*_PLACES, *_PERSONS_AND_OTHERS)):
             for character in word:
                 counts[character] += count
-    return [character for character, _ in counts.most_frequent(_FREQUENT_CHARACTERS)]
+    return [character for character, _ in counts.most_common(_FREQUENT_CHARACTERS)]
 
 
 def _folded(characters: Path) -> Iterator[str]:

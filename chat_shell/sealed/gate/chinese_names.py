@@ -55,8 +55,8 @@ def persons(folded: str, stretches: Iterable[list[str]]) -> Iterator[str]:
 def guessed_names(stretches: Iterable[list[str]]) -> Iterator[str]:
     """Yield places, and stretches that no general word explains.
 
-    One of frequent characters alone is taken for a new word of work, such as 排期: only how such a one is introduced can
-    show it to be a name.
+    One of frequent characters alone is taken for a new word of work, such as 排期: only how such a word is introduced
+    can show it to be a name.
     """
     for words in stretches:
         yield from (run for run in unknown_runs(words) if not FREQUENT_CHARACTERS.issuperset(run))
