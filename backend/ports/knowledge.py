@@ -114,3 +114,7 @@ class Retrieval(Protocol):
         They are ordered by base id, document name, place in the document; their score is 1.0.
         """
         ...
+
+    async def beginnings(self, document_ids: Sequence[str], limit: int) -> tuple[Hit, ...]:
+        """Return the first `limit` chunks of each of these documents, in their order; their score is 0.0."""
+        ...

@@ -19,6 +19,9 @@ from shared.ids import IdPrefix, new_id
 from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
 
 MAX_SEALED_CHUNKS = 24
+MAX_SIBLINGS_OF_DOCUMENT, MAX_SIBLINGS = 16, 96
+"""Chunks of one document and of all; 150 KB at most, read for their terms in some 30 ms while the model writes."""
+
 CANARY_WINDOW = timedelta(hours=1)
 
 
@@ -42,8 +45,9 @@ class SealedChunk(NamedTuple):
 class SealedAnswer(NamedTuple):
     """A refusal, or what was released before, or chunks. `whole` says that these are all, in document order.
 
-    With chunks, `canary_replies` counts the searches of the last hour in which the model that is to read them repeated
-    canaries, for whomever and in whatever process.
+    `siblings` are other chunks of the same documents: no model reads them, so they are not charged, but the gate learns
+    from them which words of the chunks are terms. With chunks, `canary_replies` counts the searches of the last hour in
+    which the model that is to read them repeated canaries, for whomever and in whatever process.
     """
 
     search_id: str
@@ -51,6 +55,7 @@ class SealedAnswer(NamedTuple):
     released: ReleasedSummary | None = None
     whole: bool = False
     chunks: tuple[SealedChunk, ...] = ()
+    siblings: tuple[SealedChunk, ...] = ()
     canary_replies: int = 0
 
 
@@ -103,7 +108,15 @@ class SealedSearches:
         since = search.searched_at - CANARY_WINDOW
         canary_replies = await self._use.ledger.count_canary_replies(search.versions.model, since)
         is_whole = whole and len(chunks) == len(hits)
-        return SealedAnswer(search.id, whole=is_whole, chunks=chunks, canary_replies=canary_replies)
+        siblings = () if is_whole else await self._siblings(chunks)
+        return SealedAnswer(search.id, whole=is_whole, chunks=chunks, siblings=siblings, canary_replies=canary_replies)
+
+    async def _siblings(self, chunks: tuple[SealedChunk, ...]) -> tuple[SealedChunk, ...]:
+        """Return the beginnings of the chunks' documents, of the best document first: there terms are introduced."""
+        document_ids = tuple(dict.fromkeys(chunk.hit.document_id for chunk in chunks))
+        beginnings = await self._retrieval.beginnings(document_ids, MAX_SIBLINGS_OF_DOCUMENT)
+        known = {chunk.hit.chunk.id for chunk in chunks}
+        return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
     async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[Hit, ...], bool]:
         """Return chunks and whether these are all; what has little to do with the query counts as nothing."""

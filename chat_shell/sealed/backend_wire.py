@@ -124,7 +124,12 @@ def _found(sealed: Mapping[str, Any]) -> Found:
             raise ValueError
         return Found(search_id, released=kept)
     chunks: Sequence[Mapping[str, Any]] = sealed["chunks"]
-    return Found(search_id, chunks=tuple(map(_chunk, chunks)), canary_replies=int(sealed["canary_replies"]))
+    return Found(
+        search_id,
+        chunks=tuple(map(_chunk, chunks)),
+        siblings=tuple(map(_chunk, sealed.get("siblings", ()))),
+        canary_replies=int(sealed["canary_replies"]),
+    )
 
 
 def _chunk(given: Mapping[str, Any]) -> ProtectedChunk:

@@ -36,6 +36,7 @@ class SealedAsk:
 class Found:
     """What the backend found, has released before, or refuses; the last two stand in its audit already.
 
+    `siblings` are other chunks of the same documents, for the gate alone: what they define is not to be named either.
     `canary_replies` counts the last hour's searches in which the secondary model repeated canaries, in any process.
     """
 
@@ -43,6 +44,7 @@ class Found:
     refusal: Failure | None = None
     released: Released | None = None
     chunks: tuple[ProtectedChunk, ...] = ()
+    siblings: tuple[ProtectedChunk, ...] = ()
     canary_replies: int = 0
 
 

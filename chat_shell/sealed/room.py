@@ -101,7 +101,7 @@ class SealedRoom(Generic[CaseT]):
         chunks = sendable(found.chunks)
         prompt = SummaryPrompt(ask.query, chunks, self._parts.new_token)
         pen = Pen(model, self._parts.gate, circuit, self._observer)
-        return await Writing(pen, prompt, tally).ending(ask, chunks)
+        return await Writing(pen, prompt, tally).ending(ask, chunks, found.siblings)
 
     async def _found(self, ask: SealedAsk, tally: Tally) -> Found | Ending:
         """Return evidence, or how the search has ended without it."""

@@ -31,8 +31,11 @@ CaseT = TypeVar("CaseT")
 
 @dataclass(frozen=True, slots=True)
 class Gate(Generic[CaseT]):
-    """The gate's functions: `prepare(chunks, user_words, canaries)` once a search, `judge(reply, case)` each reply."""
+    """The gate's functions.
+
+    `prepare(chunks, user_words, canaries, siblings)` is called once a search, `judge(reply, case)` for each reply.
+    """
 
     version: str
-    prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str]], CaseT]
+    prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk]], CaseT]
     judge: Callable[[bytes, CaseT], Verdict]

@@ -41,7 +41,9 @@ class Writing(Generic[CaseT]):
         self._prompt = prompt
         self._tally = tally
 
-    async def ending(self, ask: SealedAsk, chunks: Sequence[ProtectedChunk]) -> Ending:
+    async def ending(
+        self, ask: SealedAsk, chunks: Sequence[ProtectedChunk], siblings: Sequence[ProtectedChunk]
+    ) -> Ending:
         """Write, judge, and rewrite at most once."""
         self._tally.chunks_sent = len(chunks)
         self._pen.observer.summary_started(
@@ -50,7 +52,9 @@ class Writing(Generic[CaseT]):
         canaries = self._prompt.canaries()
         async with asyncio.TaskGroup() as group:
             # in a thread, and while the model writes: normal forms of so many chunks take their time
-            preparing = group.create_task(asyncio.to_thread(self._pen.gate.prepare, chunks, ask.user_words, canaries))
+            preparing = group.create_task(
+                asyncio.to_thread(self._pen.gate.prepare, chunks, ask.user_words, canaries, siblings)
+            )
             reply = await self._reply(())
         case = preparing.result()
         verdict = await self._verdict(reply, case)

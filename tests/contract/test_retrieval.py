@@ -181,6 +181,18 @@ async def test_small_bases_come_whole_in_document_order(knowledge: Knowledge) ->
     assert await knowledge.retrieval.everything([], 0) == ()
 
 
+async def test_the_first_chunks_of_documents_come_in_the_order_asked_for(knowledge: Knowledge) -> None:
+    first = await put(knowledge.store, "a", ["one", "two", "three"])
+    second = await put(knowledge.store, "b", ["four"], base_id="kb_b")
+    found = await knowledge.retrieval.beginnings([second.id, first.id, "doc_none"], 2)
+    assert [(hit.document_id, hit.chunk.text) for hit in found] == [
+        (second.id, "four"),
+        (first.id, "one"),
+        (first.id, "two"),
+    ]
+    assert await knowledge.retrieval.beginnings([], 2) == ()
+
+
 async def test_order_and_scores_are_those_of_the_exact_retrieval(knowledge: Knowledge) -> None:
     exact = fake_knowledge()
     await _fill(exact)

@@ -100,7 +100,7 @@ class FakeSecondary:
         return said or b""
 
 
-Prepared = tuple[Sequence[ProtectedChunk], str, Sequence[str]]
+Prepared = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk]]
 
 
 @dataclass
@@ -111,10 +111,16 @@ class FakeGate:
     failure: BaseException | None = None
     cases: list[Prepared] = field(default_factory=list[Prepared])
 
-    def prepare(self, chunks: Sequence[ProtectedChunk], user_words: str, canaries: Sequence[str]) -> Prepared:
+    def prepare(
+        self,
+        chunks: Sequence[ProtectedChunk],
+        user_words: str,
+        canaries: Sequence[str],
+        siblings: Sequence[ProtectedChunk],
+    ) -> Prepared:
         if self.failure is not None:
             raise self.failure
-        self.cases.append((chunks, user_words, canaries))
+        self.cases.append((chunks, user_words, canaries, siblings))
         return self.cases[-1]
 
     def judge(self, reply: bytes, case: Prepared) -> Verdict:

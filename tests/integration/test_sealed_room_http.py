@@ -134,10 +134,11 @@ def answer(**changes: Any) -> dict[str, Any]:
 
 
 async def test_chunks_are_wrapped_as_they_are_read(session: aiohttp.ClientSession):
-    async with backend(answer()) as (url, came):
+    async with backend(answer(siblings=[CHUNK | {"chunk_id": "c_2"}])) as (url, came):
         found = await HttpSealedBackend(session, url, "service").search(sealed_ask(), VERSIONS)
     assert isinstance(found, Found)
-    (chunk,) = found.chunks
+    (chunk,), (sibling,) = found.chunks, found.siblings
+    assert repr(sibling.text) == "<protected kb_r c_2>"
     assert (found.search_id, chunk.chunk_id, chunk.ordinal, found.canary_replies) == ("s_1", "c_1", 3, 2)
     assert [repr(one) for one in (chunk.text, chunk.document, *chunk.heading_path, chunk.canary)] == [
         "<protected kb_r c_1>"

@@ -47,12 +47,16 @@ class ProtectedChunkShape(BaseModel):
 
 
 class SealedPart(BaseModel):
-    """A refusal, or what was released before, or chunks and how often their reader repeated canaries of late."""
+    """A refusal, or what was released before, or chunks and how often their reader repeated canaries of late.
+
+    `siblings` are other chunks of the same documents, for the gate alone.
+    """
 
     search_id: str
     refusal: Failure | None
     released: ReleasedSummary | None
     chunks: list[ProtectedChunkShape]
+    siblings: list[ProtectedChunkShape]
     canary_replies: int
 
 
@@ -109,6 +113,7 @@ def sealed_part(answer: SealedAnswer) -> SealedPart:
         refusal=answer.refusal,
         released=answer.released,
         chunks=[_chunk(chunk) for chunk in answer.chunks],
+        siblings=[_chunk(chunk) for chunk in answer.siblings],
         canary_replies=answer.canary_replies,
     )
 

@@ -28,19 +28,25 @@ class GateCase:
     own_words: frozenset[str]
 
 
-def prepare(chunks: Sequence[ProtectedChunk], user_words: str, canaries: Sequence[str]) -> GateCase:
+def prepare(
+    chunks: Sequence[ProtectedChunk],
+    user_words: str,
+    canaries: Sequence[str],
+    siblings: Sequence[ProtectedChunk] = (),
+) -> GateCase:
     """Read the chunks of one search.
 
     Args:
         chunks: All that the secondary model is shown.
         user_words: What the user wrote himself in this conversation, never what a model wrote for him.
         canaries: The tokens planted for this request; those of the documents are in the chunks.
+        siblings: Other chunks of the same documents, which the secondary model does not see.
     """
     own = fold(user_words[-MAX_USER_CHARACTERS:])
     sources = [_source(chunk) for chunk in chunks]
     return GateCase(
         passages=passages([fold(text) for source in sources for text in _texts(source)], own),
-        identifiers=identifiers(sources, user_words[-MAX_USER_CHARACTERS:]),
+        identifiers=identifiers(sources, user_words[-MAX_USER_CHARACTERS:], map(_source, siblings)),
         outlines=tuple(_outlines(chunks)),
         canaries=folded_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
         own_words=frozenset(split_words(own)),

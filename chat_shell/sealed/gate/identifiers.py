@@ -4,14 +4,14 @@ What the user wrote himself is free, and so are general words. Terms are read ou
 their capitals and markup, and are compared in the gate's normal form.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from chat_shell.sealed.gate.chinese import segment
 from chat_shell.sealed.gate.folding import fold, han_only, stem
 from chat_shell.sealed.gate.name_forms import NameForms, varies_a_name
-from chat_shell.sealed.gate.terms import ChunkSource, Terms, terms_of
+from chat_shell.sealed.gate.terms import NO_TERMS, ChunkSource, Terms, introduced_terms_of, terms_of
 from chat_shell.sealed.gate.word_lists import STOP_WORDS, is_known
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 
@@ -42,13 +42,17 @@ class Identifiers:
         object.__setattr__(self, "han_lengths", tuple(sorted({len(term) for term in self.han | self.han_guesses})))
 
 
-def identifiers(sources: Iterable[ChunkSource], user_words: str) -> Identifiers:
-    """Collect the terms of the chunks, less those of the user's text."""
+def identifiers(sources: Sequence[ChunkSource], user_words: str, siblings: Iterable[ChunkSource] = ()) -> Identifiers:
+    """Collect the terms of the chunks, less those of the user's text.
+
+    `siblings` are other chunks of the same documents: a term that they introduce is one in the chunks that use it, too.
+    """
     folded = fold(user_words)
     own_words, own_han = split_words(folded), han_only(folded)
     own_joined = {*own_words, *_joined(own_words)}
     own_phrases = frozenset(_phrases(_content(own_words), range(1, _LONGEST_PHRASE + 1)))
-    terms = Terms.of(terms_of(source) for source in sources)
+    used = _used(sources, Terms.of(introduced_terms_of(source) for source in siblings))
+    terms = Terms.of((*(terms_of(source) for source in sources), used))
     return Identifiers(
         words=frozenset(word for word in terms.words if word not in own_joined),
         capitals=frozenset(word for word in terms.capitals if word.casefold() not in own_joined),
@@ -87,6 +91,23 @@ def _names_in_han(han: str, known: Identifiers) -> bool:
     guessed = [span for span in spans if han[slice(*span)] in known.han_guesses]
     edges = {0, *accumulate(map(len, segment(han)))} if guessed else set[int]()
     return any(edges.issuperset(span) for span in guessed)
+
+
+def _used(sources: Sequence[ChunkSource], introduced: Terms) -> Terms:
+    """Return those of the introduced terms that stand in the texts of the sources."""
+    folded = fold("\n".join(source.text for source in sources)) if introduced != NO_TERMS else ""
+    words = spaced_and_cjk(split_words(folded))[0]
+    content, han = f" {' '.join(_content(words))} ", han_only(folded)
+    return replace(
+        NO_TERMS,
+        words=introduced.words.intersection(words),
+        phrases=frozenset(phrase for phrase in introduced.phrases if _stands_in(phrase, content)),
+        han=frozenset(term for term in introduced.han if term in han),
+    )
+
+
+def _stands_in(phrase: str, content: str) -> bool:
+    return any(f" {' '.join(stems)} " in content for stems in _stemmed((phrase,)))
 
 
 def _stemmed(phrases: Iterable[str]) -> set[tuple[str, ...]]:

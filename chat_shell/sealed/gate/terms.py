@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from chat_shell.sealed.gate.chinese_names import guessed_names, named_kinds, persons, segmented
@@ -68,6 +68,10 @@ class Terms:
         )
 
 
+_NOTHING = frozenset[str]()
+NO_TERMS = Terms(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+
+
 @dataclass(frozen=True, slots=True)
 class _Labels:
     """What a chunk calls things, as written, by how much a general word in such a place can mean."""
@@ -97,6 +101,14 @@ def terms_of(source: ChunkSource) -> Terms:
         han_guesses=frozenset(guessed_names(segmented(fold(_joined(labels, text))))),
         names=frozenset(filter(is_proper, names)),
     )
+
+
+@lru_cache(maxsize=_KEPT_CHUNKS)
+def introduced_terms_of(source: ChunkSource) -> Terms:
+    """Read only what a chunk introduces: its title, headings, labels and what it sets off or defines."""
+    labels = _labels(source, unicodedata.normalize("NFKC", source.text))
+    words, phrases, han = map(frozenset, (_lone_words(labels), _phrases(labels), _han(labels)))
+    return replace(NO_TERMS, words=words, phrases=phrases, han=han)
 
 
 def _labels(source: ChunkSource, text: str) -> _Labels:

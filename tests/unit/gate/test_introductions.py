@@ -2,8 +2,11 @@
 
 import pytest
 
+from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.gate.introductions import defined_in, labels_in, set_off_in
 from chat_shell.sealed.gate.terms import ChunkSource, terms_of
+from chat_shell.sealed.verdicts import Blocked
+from tests.unit.gate.planting import chunk, reply
 
 
 @pytest.mark.parametrize(
@@ -77,3 +80,18 @@ def test_names_joined_by_and_are_names_each():
 @pytest.mark.parametrize("name", ["听松咨询", "麦穗巷", "北辰银行", "晨潮计划"])
 def test_what_stands_before_its_kind_is_a_name(name: str):
     assert name in terms_of(ChunkSource("a.md", (), f"审计外包给{name}办理。")).han
+
+
+SHOWN = "Files at the short road wait, and 影子床 keep the quiet harbour."
+INTRODUCING = "By short road we understand payment within a week. 内部习惯叫它影子床。A long road means the rest."
+
+
+@pytest.mark.parametrize(
+    ("said", "is_blocked"),
+    [("the short road", True), ("影子床", True), ("the long road", False), ("the harbour", False)],
+)
+def test_what_a_sibling_introduces_is_a_term_where_a_chunk_uses_it(said: str, is_blocked: bool):
+    shown, sibling = chunk(SHOWN, "a.md"), chunk(INTRODUCING, "a.md", ordinal=1)
+    answer = reply(f"Practice around {said} is uneven.")
+    assert isinstance(judge(answer, prepare([shown], "", [], [sibling])), Blocked) == is_blocked
+    assert not isinstance(judge(answer, prepare([shown], "", [])), Blocked)

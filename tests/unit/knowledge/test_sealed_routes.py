@@ -80,6 +80,16 @@ async def test_a_larger_base_brings_its_best_chunks_and_never_more_than_24(membe
     assert (answer["whole"], len(answer["sealed"]["chunks"])) == (False, 24)
 
 
+async def test_other_chunks_of_the_found_documents_come_for_the_gate(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    await members.put("b.md", "# Trains\n\nTrains are late.")
+    found = await sealed_part(members, limit=1)
+    (chunk,), (sibling,) = found["chunks"], found["siblings"]
+    assert (sibling["document"], sibling["canary"]) == (chunk["document"], chunk["canary"]) == ("a.md", chunk["canary"])
+    assert sibling["chunk_id"] != chunk["chunk_id"]
+    assert (await sealed_part(members))["siblings"] == []
+
+
 @pytest.mark.parametrize("query", ["zebra", "the of what", "", "完全无关", "zebra crossing lion tiger bear hotels"])
 async def test_weak_evidence_is_a_refusal_that_is_charged_and_audited(members: Members, query: str) -> None:
     await members.put("a.md", MANUAL.replace("the", "").replace("of", ""))

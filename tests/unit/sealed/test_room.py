@@ -54,12 +54,16 @@ async def test_the_search_names_what_a_summary_depends_on():
     )
 
 
-async def test_the_gate_gets_the_users_words_and_every_canary():
-    stage = RoomStage()
+async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_model_sees():
+    sibling = protected_chunk("A slow tide means a rise that nobody saw.", "c_2")
+    stage = RoomStage(**found(chunks=(protected_chunk(),), siblings=(sibling,)))
     await stage.ask()
-    ((chunks, words, canaries),) = stage.gate.cases
+    assert stage.model is not None
+    assert "slow tide" not in str(stage.model.prompts)
+    ((chunks, words, canaries, siblings),) = stage.gate.cases
     assert ([chunk.chunk_id for chunk in chunks], words) == (["c_1"], "Hello.\nWhere are we weak?")
     assert set(canaries) == {"token2", "token3", CANARY}
+    assert siblings == (sibling,)
 
 
 async def test_what_failed_is_rewritten_once_and_told_by_codes_alone():

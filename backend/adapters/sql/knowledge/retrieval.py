@@ -59,6 +59,17 @@ class SqlRetrieval:
         hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
 
+    async def beginnings(self, document_ids: Sequence[str], limit: int) -> tuple[Hit, ...]:
+        """Return the first chunks of each document."""
+        wanted = _hits_where(_document.c.id.in_(document_ids) & (_chunk.c.ordinal < limit))
+
+        def work(connection: Connection) -> list[Hit]:
+            return [rows.to_hit(row, 0.0) for row in connection.execute(wanted).mappings()]
+
+        places = {document_id: place for place, document_id in enumerate(document_ids)}
+        hits = await self._database.snapshot(work) if document_ids else []
+        return tuple(sorted(hits, key=lambda hit: (places[hit.document_id], hit.chunk.ordinal)))
+
     def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[Hit]:
         scores = {(one.base_id, one.number): one.score for one in found}
         numbers: dict[str, list[int]] = {}
