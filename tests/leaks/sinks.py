@@ -1,7 +1,6 @@
 """Where protected text may end up: logs, tables and metrics of a running pair, read from where one stopped."""
 
 import contextlib
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
@@ -15,7 +14,6 @@ EXCLUDED_PREFIX = "search_"
 """The index. Every table but these is scanned, new ones too."""
 
 _BODIES_BEGIN = ("{", "[", '"')
-_EXPONENT = re.compile(r"[\d.]+e[+-]\d+")
 
 
 class SinkText(NamedTuple):
@@ -82,13 +80,7 @@ async def metric_texts(pair: LeakPair) -> Iterator[SinkText]:
     """Return the metrics of both services."""
     async with httpx2.AsyncClient(timeout=30, trust_env=False) as client:
         answers = [await client.get(f"{url}/metrics") for url in (pair.backend_url, pair.chat_shell_url)]
-    return (SinkText("metrics", _plain_sample(line)) for answer in answers for line in answer.text.splitlines())
-
-
-def _plain_sample(line: str) -> str:
-    """Write a sample's value without an exponent: its letter would make hexadecimal text of any digits around it."""
-    labels, _, value = line.rpartition(" ")
-    return f"{labels} {float(value):f}" if _EXPONENT.fullmatch(value) else line
+    return (SinkText("metrics", line) for answer in answers for line in answer.text.splitlines())
 
 
 def _scanned_tables(names: Iterator[Any] | Any) -> list[str]:

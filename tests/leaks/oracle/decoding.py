@@ -17,6 +17,9 @@ _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]?){2,}")
 _NUMBER = re.compile(r"[\d\s:,]+")
 """Outside of prose a long number is one: counts and times are full of digits that read as others in hexadecimal."""
 
+_EXPONENT = re.compile(r"\b\d\.\d+e[+-]\d+\b")
+"""Its letter makes hexadecimal text of the digits before it."""
+
 _CODES = re.compile(r"(?:\b\d{2,3}\b[\s,;]+){2,}\d{2,3}\b")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([nrt\"/])|\\\\")
 _ENTITY = re.compile(r"&#(x?[0-9a-fA-F]+);|%([0-9a-fA-F]{2})")
@@ -66,8 +69,9 @@ def decoded(text: str, *, is_prose: bool) -> Iterator[Decoded]:
 
 
 def _from_tokens(text: str, shortest: int) -> Iterator[Decoded]:
+    scanned = _EXPONENT.sub(" ", text) if shortest == _LONG_TOKEN else text
     for via, pattern, read in _TOKENS:
-        for found in pattern.finditer(text):
+        for found in pattern.finditer(scanned):
             if len(found[0]) >= shortest and not (shortest == _LONG_TOKEN and _NUMBER.fullmatch(found[0])):
                 for content in read(found[0]):
                     yield Decoded(via, content)
