@@ -8,6 +8,7 @@ from chat_shell.sealed.gate.folding import STOP_CHARACTERS
 from chat_shell.sealed.gate.word_lists import (
     CHINESE_KINDS,
     FREQUENT_CHARACTERS,
+    LONE_CHARACTERS,
     is_chinese_place,
     is_chinese_word,
     is_everyday_chinese,
@@ -72,8 +73,8 @@ def named_kinds(stretches: Iterable[list[str]]) -> Iterator[str]:
         for place, word in enumerate(words[1:], start=1):
             if word in CHINESE_KINDS:
                 yield from (name + word for name in _lone_tails(words[:place]))
-                if is_chinese_place(words[place - 1]) or not is_everyday_chinese(words[place - 1]):
-                    yield words[place - 1] + word
+                if len(name := words[place - 1]) > 1 and (is_chinese_place(name) or not is_everyday_chinese(name)):
+                    yield name + word
             elif word in _PLACE_ENDINGS and len(words[place - 1]) > 1:
                 yield words[place - 1] + word
 
@@ -99,5 +100,5 @@ def _surnamed(words: list[str]) -> Iterator[str]:
     """Yield a lone surname with the lone characters after it, where they are too few or too many for a run."""
     for place, word in enumerate(words[:-1]):
         given = words[place + 1]
-        if word in _SURNAMES and len(given) == 1 and given not in STOP_CHARACTERS:
+        if word in _SURNAMES and len(given) == 1 and given not in STOP_CHARACTERS and given not in LONE_CHARACTERS:
             yield word + given

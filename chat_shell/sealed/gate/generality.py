@@ -46,6 +46,11 @@ def is_general_heading(han: str) -> bool:
     return len(han) < _TELLING_HEADING and not any(unknown_runs(segment(han)))
 
 
+def is_made_of_words(han: str) -> bool:
+    """Tell whether dictionaries explain all of a Chinese label."""
+    return not any(unknown_runs(segment(han)))
+
+
 def is_general_label(han: str) -> bool:
     """Tell whether a Chinese label is an everyday word, or short and made of several general ones."""
     return is_everyday_chinese(han) or (is_general_heading(han) and len(segment(han)) > 1)

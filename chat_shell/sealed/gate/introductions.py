@@ -105,10 +105,14 @@ def headings_in(text: str) -> Iterator[str]:
         yield from (cell.strip() for cell in match[1].split("|") if cell.strip())
 
 
-def labels_in(text: str) -> Iterator[str]:
-    """Yield what stands in front of a list's items and a table's rows."""
-    for pattern in (_LIST_LABEL, _TABLE_ROW):
-        yield from (match[1] for match in pattern.finditer(text))
+def rows_in(text: str) -> Iterator[str]:
+    """Yield what stands in front of a table's rows."""
+    yield from (match[1] for match in _TABLE_ROW.finditer(text))
+
+
+def items_in(text: str) -> Iterator[str]:
+    """Yield what stands before the colon of a list's items."""
+    yield from (match[1] for match in _LIST_LABEL.finditer(text))
 
 
 def set_off_in(text: str) -> Iterator[str]:

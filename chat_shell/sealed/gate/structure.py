@@ -18,10 +18,12 @@ MIN_SHARED_OF_POINT = 0.25
 """The share of a point's words that the heading must be: a sentence that names the topic is about more than it."""
 
 MIN_LABELS = 2
-"""Items of lists that are bare labels: no honest summary of the benign set has one, and an outline has nothing else."""
+"""Items of lists that are bare labels: an outline has nothing else."""
 
-_MOST_WORDS_OF_LABEL = 3
-_MOST_CHARACTERS_OF_LABEL = 6
+_LABEL, _SHORTER_LABEL = (3, 6), (2, 4)
+"""Words and Chinese characters of a bare label, without a full stop and with one."""
+
+_SENTENCE_ENDS = (".", "。", "!", "！", "?", "？")
 _LONGEST_LABEL = 12
 # Blanks are taken possessively: whoever writes documents must not be able to make a search of them take for ever.
 _HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,300})$", re.MULTILINE)
@@ -64,9 +66,11 @@ def lists_labels(items: Iterable[str]) -> bool:
 
 
 def _is_label(item: str) -> bool:
+    """Tell whether a raw item is too short to say anything; one that ends as a sentence may be shorter."""
     spaced, han = spaced_and_cjk(split_words(fold(item)))
-    is_short = len(spaced) <= _MOST_WORDS_OF_LABEL and len(han) <= _MOST_CHARACTERS_OF_LABEL
-    return is_short and bool(spaced or han)
+    is_sentence = item.rstrip().endswith(_SENTENCE_ENDS)
+    most_words, most_characters = _SHORTER_LABEL if is_sentence else _LABEL
+    return len(spaced) + len(han) > 0 and len(spaced) <= most_words and len(han) <= most_characters
 
 
 def points_of(text: str) -> list[str]:

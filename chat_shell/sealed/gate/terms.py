@@ -18,8 +18,17 @@ from chat_shell.sealed.gate.generality import (
     is_general_heading,
     is_general_in_quotes,
     is_general_label,
+    is_made_of_words,
 )
-from chat_shell.sealed.gate.introductions import HEADING, defined_in, headings_in, labels_in, set_off_in, titles_in
+from chat_shell.sealed.gate.introductions import (
+    HEADING,
+    defined_in,
+    headings_in,
+    items_in,
+    rows_in,
+    set_off_in,
+    titles_in,
+)
 from chat_shell.sealed.gate.word_lists import is_everyday, is_known
 
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
@@ -79,6 +88,7 @@ class _Labels:
     titles: tuple[str, ...]
     headings: tuple[str, ...]
     rows: tuple[str, ...]
+    items: tuple[str, ...]
     set_off: tuple[str, ...]
     defined: tuple[str, ...]
 
@@ -118,7 +128,8 @@ def _labels(source: ChunkSource, text: str) -> _Labels:
     return _Labels(
         titles=(*titles, *parts),
         headings=(*source.headings[1:], *headings_in(text)),
-        rows=tuple(labels_in(text)),
+        rows=tuple(rows_in(text)),
+        items=tuple(items_in(text)),
         set_off=tuple(set_off_in(text)),
         defined=tuple(defined_in(text)),
     )
@@ -136,7 +147,7 @@ def _names_of_headings(labels: _Labels) -> Iterator[str]:
 def _lone_words(labels: _Labels) -> Iterator[str]:
     """Yield the words of labels that have one word of content, unless that is a general one."""
     yield from _unless((*labels.titles, *labels.headings), is_known)
-    yield from _unless((*labels.rows, *labels.set_off, *labels.defined), is_everyday)
+    yield from _unless((*labels.rows, *labels.items, *labels.set_off, *labels.defined), is_everyday)
 
 
 def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterator[str]:
@@ -154,7 +165,7 @@ def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterato
 def _phrases(labels: _Labels) -> Iterator[str]:
     yield from (*labels.titles, *labels.defined)
     yield from (heading for heading in labels.headings if not is_general_english_heading(heading))
-    yield from (label for label in (*labels.rows, *labels.set_off) if not is_everyday_role(label))
+    yield from (label for label in (*labels.rows, *labels.items, *labels.set_off) if not is_everyday_role(label))
 
 
 def _han(labels: _Labels) -> Iterator[str]:
@@ -162,6 +173,7 @@ def _han(labels: _Labels) -> Iterator[str]:
     for texts, is_general in (
         ((*labels.titles, *labels.headings), is_general_heading),
         (labels.rows, is_general_label),
+        (labels.items, is_made_of_words),
         (labels.set_off, is_general_in_quotes),
         (labels.defined, is_general_definition),
     ):

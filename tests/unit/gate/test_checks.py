@@ -196,14 +196,21 @@ def test_canaries_are_counted_in_a_reply_that_is_too_long():
 
 @pytest.mark.parametrize(
     "observations",
-    [["队伍", "布放", "回收"], ["对外提供", "泄露之后"], ["Crew", "Recovery plans"], ["数据与交接", "Crew"]],
+    [
+        ["队伍", "布放", "回收"],
+        ["对外提供", "泄露之后"],
+        ["Crew", "Recovery plans"],
+        ["数据与交接", "Crew"],
+        ["队伍。", "布放。"],
+    ],
 )
 def test_bare_labels_are_an_outline_whoever_wrote_them(observations: list[str]):
     assert "structure" in codes(HONEST, observations=observations)
 
 
 @pytest.mark.parametrize(
-    "observations", [["布放环节检查不足，容易出错。"] * 2, ["The crew is often too small."] * 3, ["Unclear."]]
+    "observations",
+    [["布放环节检查不足，容易出错。"] * 2, ["补足夜班人手。"] * 2, ["Crews lack rest."] * 3, ["Unclear."]],
 )
 def test_short_statements_are_no_labels(observations: list[str]):
     assert "structure" not in codes(HONEST, observations=observations)

@@ -3,7 +3,7 @@
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.gate.introductions import defined_in, labels_in, set_off_in
+from chat_shell.sealed.gate.introductions import defined_in, items_in, rows_in, set_off_in
 from chat_shell.sealed.gate.terms import ChunkSource, terms_of
 from chat_shell.sealed.verdicts import Blocked
 from tests.unit.gate.planting import chunk, reply
@@ -53,8 +53,8 @@ def test_markup_and_kinds_set_a_term_off(text: str, term: str):
 
 
 def test_labels_stand_before_items_and_rows():
-    assert list(labels_in("- Quick coat: dries at once\n2. Late coat: does not\n")) == ["Quick coat", "Late coat"]
-    assert list(labels_in("| Tier | Limit |\n|---|---|\n| Ripple | low |\n")) == ["Tier", "Ripple"]
+    assert list(items_in("- Quick coat: dries at once\n2. Late coat: does not\n")) == ["Quick coat", "Late coat"]
+    assert list(rows_in("| Tier | Limit |\n|---|---|\n| Ripple | low |\n")) == ["Tier", "Ripple"]
 
 
 def test_general_words_are_no_terms():
