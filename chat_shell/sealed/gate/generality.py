@@ -16,6 +16,8 @@ _TELLING_HEADING = 5
 """Characters of a Chinese heading that is no general phrase any more."""
 
 _PAIR = 2
+_LONGEST_PAIR = 3
+"""Words of a general heading, with one that joins: "The purpose of a floor" is a sentence of somebody's."""
 
 
 def content_words(label: str) -> list[str]:
@@ -26,7 +28,7 @@ def content_words(label: str) -> list[str]:
 def is_general_english_heading(label: str) -> bool:
     """Tell whether an English heading is two known words of which the second is small, or an everyday role."""
     content, words = content_words(label), label.split()
-    is_sentence = len(words) > 1 and not any(word[0].isupper() for word in words[1:])
+    is_sentence = _PAIR <= len(words) <= _LONGEST_PAIR and not any(word[0].isupper() for word in words[1:])
     return is_everyday_role(label) or (is_sentence and len(content) == _PAIR and all(map(is_known, content)))
 
 

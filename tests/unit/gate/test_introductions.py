@@ -66,6 +66,11 @@ def test_general_words_are_no_terms():
     assert {"selfhosted", "howto", "检查"}.isdisjoint(found.words | found.han)
 
 
+def test_a_heading_that_is_a_sentence_is_a_term():
+    found = terms_of(ChunkSource("a.md", ("A Title", "The purpose of a fence"), "Text."))
+    assert "The purpose of a fence" in found.phrases
+
+
 def test_a_title_is_a_term_in_each_of_its_parts():
     found = terms_of(ChunkSource("a.md", ("Hiring, Grades and Pay Corridors at Marrowgate",), "Text."))
     assert "Pay Corridors at Marrowgate" in found.phrases
