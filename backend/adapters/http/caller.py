@@ -2,21 +2,42 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from backend.adapters.http.services import ServicesDep
 from backend.domain.identity import Caller
 from backend.services.authenticate import ACT_FOR_HEADER
+from shared.errors import InvalidRequest
 
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server.")
-BearerDep = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+def _require_single(request: Request, name: str) -> None:
+    """Refuse a header that came twice: a gateway may have added its own to the one that a user chose."""
+    if len(request.headers.getlist(name)) > 1:
+        raise InvalidRequest(f"The header {name} must not be sent more than once.", param=name)
+
+
+async def _credentials(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> HTTPAuthorizationCredentials | None:
+    _require_single(request, "Authorization")
+    return credentials
+
+
+BearerDep = Annotated[HTTPAuthorizationCredentials | None, Depends(_credentials)]
+"""The bearer key or token, if any; 400 for more than one `Authorization`."""
+
 ActForHeader = Annotated[
     str | None, Header(alias=ACT_FOR_HEADER, description="With a service key: the user on whose behalf it calls.")
 ]
 
 
-async def _caller(services: ServicesDep, credentials: BearerDep, act_for: ActForHeader = None) -> Caller:
+async def _caller(
+    request: Request, services: ServicesDep, credentials: BearerDep, act_for: ActForHeader = None
+) -> Caller:
+    _require_single(request, ACT_FOR_HEADER)
     return await services.authenticate.user(credentials.credentials if credentials else None, act_for)
 
 
@@ -25,7 +46,7 @@ async def _admin(services: ServicesDep, credentials: BearerDep) -> Caller:
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]
-"""The user of the key, or whom a service key acts for; 401, 403, and 400 without `X-Ballast-User`."""
+"""The user of the key, or whom a service key acts for; 401, 403, and 400 for no or more than one `X-Ballast-User`."""
 
 AdminDep = Annotated[Caller, Depends(_admin)]
 """An administrator; 401 and 403."""

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from backend.domain.identity import KeyRole
 from backend.services.api_keys import ApiKeys, hash_of
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_state import StoreState
 
@@ -61,6 +61,32 @@ async def test_a_service_stays_in_its_tenant(house: FakeHouse, app: FastAPI) -> 
 async def test_a_user_acts_for_himself_only(user: httpx2.AsyncClient) -> None:
     assert (await user.get(ADDRESS, headers={"X-Ballast-User": "eve"})).status_code == 403
     assert (await user.get(ADDRESS, headers={"X-Ballast-User": "ada"})).status_code == 404
+
+
+@pytest.mark.parametrize("role", [KeyRole.USER, KeyRole.SERVICE])
+@pytest.mark.parametrize("second", ["ada", "eve", ""])
+async def test_a_user_who_is_named_twice_is_nobody(house: FakeHouse, app: FastAPI, role: KeyRole, second: str) -> None:
+    named = [("X-Ballast-User", "ada"), ("x-ballast-user", second)]
+    async with client_of(app, await house.key("ada", role)) as client:
+        answer = await client.get(ADDRESS, headers=named)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "X-Ballast-User")
+
+
+@pytest.mark.parametrize("path", [ADDRESS, "/v1/api_keys", "/internal/v1/knowledge/documents"])
+async def test_two_keys_are_refused(house: FakeHouse, stranger: httpx2.AsyncClient, path: str) -> None:
+    keys = [await house.key("root", KeyRole.ADMIN), SERVICE_TOKEN]
+    for first, second in (keys, keys[::-1]):
+        both = [("Authorization", f"Bearer {first}"), ("Authorization", f"Bearer {second}")]
+        answer = await stranger.request("POST" if "internal" in path else "GET", path, headers=both)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, "Authorization")
+
+
+async def test_a_comma_is_part_of_a_user_id(house: FakeHouse, app: FastAPI) -> None:
+    async with client_of(app, await house.key("portal", KeyRole.SERVICE)) as service:
+        created = await service.post("/v1/conversations", json={}, headers={"X-Ballast-User": "ada, eve"})
+    for user_id, status in (("ada, eve", 200), ("ada", 404), ("eve", 404)):
+        async with client_of(app, await house.key(user_id)) as client:
+            assert (await client.get(f"/v1/conversations/{created.json()['id']}")).status_code == status
 
 
 @pytest.mark.parametrize("role", [KeyRole.USER, KeyRole.SERVICE])
