@@ -180,7 +180,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         readiness=Readiness(admission, database),
         models=models,
         conversations=Conversations(ports.conversations, clock, secret),
-        knowledge=build_knowledge(knowledge, descriptions, secret),
+        knowledge=build_knowledge(knowledge, descriptions),
         restricted=build_restricted(
             RestrictedPorts(ledger, SqlAuditTrail(database), LoggingSafeSummaryObserver()),
             knowledge,

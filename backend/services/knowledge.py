@@ -11,8 +11,6 @@ from backend.services.knowledge_documents import KnowledgeDocuments
 from backend.services.knowledge_members import KnowledgeMembers
 from backend.services.safe_descriptions import SafeDescriptions
 from backend.services.search_knowledge import SearchKnowledge
-from backend.services.ticket_access import TicketAccess
-from backend.services.ticketed_knowledge import TicketedKnowledge
 
 
 @dataclass(frozen=True)
@@ -27,23 +25,21 @@ class KnowledgePorts:
 
 @dataclass(frozen=True)
 class KnowledgeServices:
-    """All that is done with knowledge; `ticketed` is for chat_shell, the rest for members."""
+    """All that members do with knowledge."""
 
     bases: KnowledgeBases
     members: KnowledgeMembers
     documents: KnowledgeDocuments
     ingest: IngestDocument
     search: SearchKnowledge
-    ticketed: TicketedKnowledge
 
 
-def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions, secret: str) -> KnowledgeServices:
-    """Build the use cases; `secret` is what tickets are signed with."""
+def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions) -> KnowledgeServices:
+    """Build the use cases."""
     return KnowledgeServices(
         bases=KnowledgeBases(ports.store, descriptions, ports.clock),
         members=KnowledgeMembers(ports.store),
         documents=KnowledgeDocuments(ports.store),
         ingest=IngestDocument(ports.store, ports.reader, ports.clock),
         search=SearchKnowledge(ports.store, ports.retrieval),
-        ticketed=TicketedKnowledge(ports.store, ports.retrieval, TicketAccess(ports.store, ports.clock, secret)),
     )

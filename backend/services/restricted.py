@@ -1,4 +1,4 @@
-"""The use cases of restricted searches, as one value for the application and the HTTP door."""
+"""The use cases of tickets and of restricted searches, as one value for the application and the HTTP door."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from backend.services.restricted_audit import RestrictedAudit
 from backend.services.sealed_outcomes import SealedOutcomes
 from backend.services.sealed_search import RestrictedUse, SealedSearches
 from backend.services.ticket_access import TicketAccess
+from backend.services.ticketed_knowledge import TicketedKnowledge
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,9 @@ class RestrictedPorts:
 
 @dataclass(frozen=True)
 class RestrictedServices:
-    """Searches and their outcomes are for the sealed room, `audit` is for administrators."""
+    """`ticketed` is for tools of turns, searches and outcomes for the sealed room, `audit` for administrators."""
 
+    ticketed: TicketedKnowledge
     searches: SealedSearches
     outcomes: SealedOutcomes
     audit: ReadAudit
@@ -34,11 +36,12 @@ class RestrictedServices:
 def build_restricted(
     ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str
 ) -> RestrictedServices:
-    """Build the use cases; `secret` keys tickets, canaries, kept results and the names of users in the audit."""
+    """Build the use cases; `secret` signs tickets, and keys canaries, kept results and users in the audit."""
     access = TicketAccess(knowledge.store, knowledge.clock, secret)
     audit = RestrictedAudit(ports.ledger, ports.observer, knowledge.clock, secret)
     use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
     return RestrictedServices(
+        ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, audit),
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
         audit=ReadAudit(ports.trail),

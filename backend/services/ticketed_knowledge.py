@@ -11,6 +11,7 @@ from backend.domain.document_text import readable_text
 from backend.domain.knowledge import Document, Hit
 from backend.domain.tickets import Ticket
 from backend.ports.knowledge import KnowledgeStore, Retrieval
+from backend.services.restricted_audit import RestrictedAudit
 from backend.services.search_knowledge import as_shown
 from backend.services.ticket_access import TicketAccess
 from shared.errors import NotFound
@@ -52,21 +53,24 @@ class TextPage(NamedTuple):
 class TicketedKnowledge:
     """Retrieval by ticket.
 
-    Every method raises Unauthenticated for a forged or expired ticket and PermissionDenied for a base that is
-    not in it or whose member the user is no longer.
+    Every method raises Unauthenticated for a forged or expired ticket, which is audited, and PermissionDenied for a
+    base that is not in it or whose member the user is no longer.
     """
 
-    def __init__(self, store: KnowledgeStore, retrieval: Retrieval, access: TicketAccess) -> None:
+    def __init__(
+        self, store: KnowledgeStore, retrieval: Retrieval, access: TicketAccess, audit: RestrictedAudit
+    ) -> None:
         self._store = store
         self._retrieval = retrieval
         self._access = access
+        self._audit = audit
 
     async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
         """Search; one restricted base among the searched restricts the answer, which then holds nothing.
 
         A ticket that bounds the results gets the best ones, never a whole base.
         """
-        ticket = self._access.verified(ticket_text)
+        ticket = await self._audit.verified(self._access, ticket_text)
         bindings = await self._access.bindings(ticket, wanted.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             return Brought(AccessMode.RESTRICTED, whole=False, hits=())
@@ -85,7 +89,7 @@ class TicketedKnowledge:
         Raises:
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
-        ticket = self._access.verified(ticket_text)
+        ticket = await self._audit.verified(self._access, ticket_text)
         await self._require_unrestricted(ticket)
         bindings = await self._access.bindings(ticket, base_ids)
         return await self._store.all_documents([binding.base.id for binding in bindings])
@@ -97,7 +101,7 @@ class TicketedKnowledge:
             NotFound: no such document in the bases of the ticket.
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
-        ticket = self._access.verified(ticket_text)
+        ticket = await self._audit.verified(self._access, ticket_text)
         await self._require_unrestricted(ticket)
         document = await self._store.document(document_id)
         if document is None or document.knowledge_base_id not in ticket.base_ids:

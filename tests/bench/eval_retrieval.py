@@ -103,7 +103,7 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[KnowledgeServices, Retr
             SqlKnowledgeStore(database, FakeClock()), retrieval, LibraryDocumentReader(), FakeClock()
         )
         descriptions = SafeDescriptions(SqlProtectedKnowledge(database), LoggingDescriptionObserver())
-        yield build_knowledge(ports, descriptions, "secret"), retrieval
+        yield build_knowledge(ports, descriptions), retrieval
     finally:
         await database.close()
 

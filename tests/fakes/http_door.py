@@ -71,7 +71,7 @@ class FakeHouse:
             readiness=Readiness(self.admission, self.probe),
             models=ModelCatalogue(self.chat_shell, self.clock),
             conversations=Conversations(FakeConversationStore(self.state), self.clock, SECRET),
-            knowledge=build_knowledge(knowledge, self.turns.descriptions, SECRET),
+            knowledge=build_knowledge(knowledge, self.turns.descriptions),
             restricted=build_restricted(
                 RestrictedPorts(self.ledger, self.ledger, self.safe_summaries), knowledge, self.limits, SECRET
             ),

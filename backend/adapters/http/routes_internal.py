@@ -123,7 +123,7 @@ async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> Seale
             access_mode=AccessMode.RESTRICTED, whole=answer.whole, data=[], sealed=sealed_part(answer)
         )
     wanted = Wanted(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
-    brought = await services.knowledge.ticketed.search(body.ticket, wanted)
+    brought = await services.restricted.ticketed.search(body.ticket, wanted)
     return SearchAnswer(
         access_mode=brought.access_mode, whole=brought.whole, data=[_found(hit) for hit in brought.hits]
     )
@@ -139,14 +139,14 @@ async def report_outcome(body: ReportedOutcome, services: ServicesDep) -> Outcom
 @router.post("/internal/v1/knowledge/documents")
 async def documents_by_ticket(body: DocumentsByTicket, services: ServicesDep) -> DocumentsAnswer:
     """List the documents of the ticket's bases."""
-    documents = await services.knowledge.ticketed.documents(body.ticket, body.knowledge_base_ids)
+    documents = await services.restricted.ticketed.documents(body.ticket, body.knowledge_base_ids)
     return DocumentsAnswer(data=[_listed(document) for document in documents])
 
 
 @router.post("/internal/v1/knowledge/read")
 async def read_by_ticket(body: ReadByTicket, services: ServicesDep) -> PageAnswer:
     """Read a page of a document of the ticket's bases."""
-    page = await services.knowledge.ticketed.read(body.ticket, body.file_id, body.offset, body.limit)
+    page = await services.restricted.ticketed.read(body.ticket, body.file_id, body.offset, body.limit)
     return PageAnswer(
         file_id=page.document.id,
         filename=page.document.name,

@@ -167,6 +167,7 @@ async def test_a_forged_or_expired_ticket_is_a_401(members: Members, path: str) 
     for ticket in ("", "x.y", expired, ticket_for(members, secret="other"), ticket_for(members)[:-3]):
         answer = await ask(members, path, ticket, **body)
         assert (answer.status_code, answer.json()["error"]["param"]) == (401, "ticket")
+    assert [record.reason for record in members.house.ledger.records] == ["bad_ticket"] * 5
 
 
 @pytest.mark.parametrize("path", ["search", "documents"])
