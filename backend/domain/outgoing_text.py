@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.domain.shared_runs import SAID, Piece, Stretch, Word, foreign_stretches, pieces_of, words_of
-from shared.plain_text.figures import Figure, figures, telling_figures
+from shared.plain_text.figures import Figure, FigureSet, figures, telling_figures
 from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, words
 from shared.plain_text.runs import RunIndex
 
@@ -33,7 +33,7 @@ class OwnWords:
         newest = "\n".join(texts)[-MAX_OWN_CHARACTERS:]
         both = spaced_and_cjk(words(newest))
         self.runs = tuple(RunIndex.of(run, [found]) for found, run in zip(both, SAID, strict=True))
-        self.figures = telling_figures(newest)
+        self.figures = FigureSet(frozenset(figures(newest)))
 
 
 class Doubt(NamedTuple):
@@ -138,7 +138,8 @@ class HeldText:
             for stretch in foreign_stretches([one.word for one in found], run, own)
         ]
         readable = self._text if at_end else self._text[: self._figures_end()]
-        unknown = telling_figures(readable) - self._own.figures
+        told = telling_figures(readable)
+        unknown = frozenset(figure for figure in told if not self._own.figures.holds(figure))
         return Doubt(tuple(stretches), unknown, self._recent + self._held)
 
     def _next_end(self) -> int:

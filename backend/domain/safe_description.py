@@ -19,6 +19,13 @@ def tells_or_orders(text: str) -> bool:
     return has_digit or bool(telling_figures(text)) or is_order_to_model(text)
 
 
+def places_of(base: KnowledgeBase, left_out: Collection[str]) -> tuple[str, ...]:
+    """Name the fields in which these texts stand, as errors name fields."""
+    keywords = enumerate(base.routing_keywords)
+    hint = ("routing_hint",) if base.routing_hint in left_out else ()
+    return (*hint, *(f"routing_keywords[{place}]" for place, word in keywords if word in left_out))
+
+
 def without_texts(base: KnowledgeBase, left_out: Collection[str]) -> KnowledgeBase:
     """Return a base as restricted members may know it: no summary, no topics, none of these texts."""
     changes = {

@@ -8,7 +8,7 @@ from backend.domain.outgoing_events import CutCause
 from backend.domain.outgoing_text import Doubt
 from backend.ports.identity import Clock
 from backend.ports.protected import ProtectedKnowledge, ServedTexts
-from shared.plain_text.figures import Figure, telling_figures
+from shared.plain_text.figures import FigureSet, telling_figures
 
 
 class OutgoingCheck:
@@ -32,7 +32,7 @@ class OutgoingCheck:
             return CutCause.PASSAGE
         return None
 
-    async def served_figures(self, user_id: str, base_ids: Sequence[str]) -> frozenset[Figure]:
+    async def served_figures(self, user_id: str, base_ids: Sequence[str]) -> FigureSet:
         """Return the figures that restricted searches of a user have brought so far.
 
         Raises:
@@ -63,5 +63,5 @@ class OutgoingCheck:
         return bool(bases) and bases.issubset(base_ids)
 
 
-def _telling_figures(texts: Sequence[str]) -> frozenset[Figure]:
-    return frozenset[Figure]().union(*map(telling_figures, texts))
+def _telling_figures(texts: Sequence[str]) -> FigureSet:
+    return FigureSet(frozenset(figure for text in texts for figure in telling_figures(text)))

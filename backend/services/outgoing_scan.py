@@ -21,7 +21,7 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, TextPart, UserMessage
-from shared.plain_text.figures import Figure
+from shared.plain_text.figures import Figure, FigureSet
 from shared.prompts.outgoing import ANSWER_CUT
 
 _PARAGRAPH_END = "\n\n"
@@ -45,7 +45,7 @@ class OutgoingScan:
         self._waiting = WaitingEvents()
         self._said_in_call: list[str] = []
         self._judged: set[str] = set()
-        self._served: frozenset[Figure] | None = None
+        self._served: FigureSet | None = None
         self._is_ended = False
 
     async def passed(self, events: Iterable[ExecutionEvent]) -> list[ExecutionEvent]:
@@ -141,7 +141,7 @@ class OutgoingScan:
         """Tell whether a figure was served, or the user is paused: cut after cut he could find figures out."""
         if self._served is None:
             self._served = await self._check.served_figures(self._user_id, self.base_ids)
-        return bool(said & self._served) or await self._check.is_paused(self._user_id, self.base_ids)
+        return any(map(self._served.holds, said)) or await self._check.is_paused(self._user_id, self.base_ids)
 
     def _note(self, passed: Sequence[ExecutionEvent]) -> None:
         for event in passed:

@@ -119,7 +119,10 @@ class SealedSearches:
         return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
     async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[Hit, ...], bool]:
-        """Return chunks and whether these are all; what has little to do with the query counts as nothing."""
+        """Return chunks and whether these are all; what has little to do with the query counts as nothing.
+
+        A query that names no topic is about all of a base: of one that is not small, about what its words bring.
+        """
         limit = min(ask.limit, MAX_SEALED_CHUNKS)
         found = await self._retrieval.search(base_ids, ask.query, limit)
         if is_weak(ask.query, found):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from shared.plain_text.normal_form import normal_form
@@ -112,7 +112,27 @@ class Figure:
         """Whether it points at its source: a unit, percent or currency, or enough digits; no year, no "one day"."""
         if self.is_year or (self.value in _SMALLEST and self.unit not in _ALWAYS_TELLING):
             return False
-        return bool(self.unit) or self.significant_digits >= TELLING_DIGITS
+        return bool(self.unit) or self.has_telling_digits
+
+    @property
+    def has_telling_digits(self) -> bool:
+        """Whether the value points at its source by itself, whatever unit is left out or put in another's place."""
+        return self.significant_digits >= TELLING_DIGITS
+
+
+@dataclass(frozen=True)
+class FigureSet:
+    """Figures that others are compared with: by value and unit, and by the value alone if it has digits enough."""
+
+    figures: frozenset[Figure]
+    _values: frozenset[str] = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "_values", frozenset(figure.value for figure in self.figures))
+
+    def holds(self, figure: Figure) -> bool:
+        """Tell whether a figure is one of these."""
+        return figure in self.figures or (figure.has_telling_digits and figure.value in self._values)
 
 
 def figures(text: str) -> list[Figure]:

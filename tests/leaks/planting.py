@@ -57,6 +57,14 @@ def chinese_passages(place: Path, count: int) -> Iterator[PlantedDocument]:
         yield _planted(f"合集{start}.md", parts, "zh", dice)
 
 
+def chinese_questions(place: Path, passages: int, questions: int) -> tuple[dict[str, str], list[str]]:
+    """Return so many Chinese passages by name, and questions about others."""
+    dice = random.Random("questions")
+    rows = dice.sample(_rows(place / "cmrc-zh.jsonl.gz"), passages + questions)
+    texts = {f"{number}.md": row["context"] for number, row in enumerate(rows[:passages])}
+    return texts, [dice.choice(row["questions"])["q"] for row in rows[passages:]]
+
+
 def _planted(name: str, paragraphs: Sequence[str], language: Any, dice: random.Random) -> PlantedDocument:
     secrets = (_english_secrets if language == "en" else _chinese_secrets)(name, dice)
     templates = _ENGLISH if language == "en" else _CHINESE

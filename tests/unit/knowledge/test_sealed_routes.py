@@ -73,6 +73,13 @@ async def test_a_small_base_comes_whole_with_its_canaries(members: Members) -> N
     assert canaries_in(SECRET, second["canary"]) == (second["canary"],)
 
 
+@pytest.mark.parametrize("query", ["What are the biggest risks?", "主要风险是什么？"])
+async def test_a_question_without_a_topic_is_about_all_of_a_small_base(members: Members, query: str) -> None:
+    await members.put("a.md", MANUAL)
+    answer = (await search(members, query=query)).json()
+    assert (answer["whole"], len(answer["sealed"]["chunks"])) == (True, 2)
+
+
 async def test_a_larger_base_brings_its_best_chunks_and_never_more_than_24(members: Members) -> None:
     for number in range(30):
         await members.put(f"{number}.txt", f"Hotel {number}.", "text/plain")
@@ -90,7 +97,7 @@ async def test_other_chunks_of_the_found_documents_come_for_the_gate(members: Me
     assert (await sealed_part(members))["siblings"] == []
 
 
-@pytest.mark.parametrize("query", ["zebra", "the of what", "", "完全无关", "zebra crossing lion tiger bear hotels"])
+@pytest.mark.parametrize("query", ["zebra", "", "完全无关", "zebra crossing lion tiger bear hotels"])
 async def test_weak_evidence_is_a_refusal_that_is_charged_and_audited(members: Members, query: str) -> None:
     await members.put("a.md", MANUAL.replace("the", "").replace("of", ""))
     found = await sealed_part(members, query=query)

@@ -127,7 +127,7 @@ def test_a_figure_that_may_go_on_is_not_asked_about_yet() -> None:
 
 
 def test_the_users_own_figures_are_not_asked_about() -> None:
-    doubts, _ = said("It is 1250 kg and 99 %.", 1, OwnWords(["Is 1,250 kg right?"]))
+    doubts, _ = said("It is 1250 kg, or 1250, and 99 %.", 1, OwnWords(["Is 1,250 kg right?"]))
     assert frozenset[Figure]().union(*(doubt.figures for doubt in doubts)) == {Figure("99", "%")}
 
 

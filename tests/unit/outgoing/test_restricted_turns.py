@@ -125,6 +125,11 @@ async def test_who_may_read_the_base_gets_its_words() -> None:
         ("It takes 47 minutes.", CutCause.FIGURE),
         ("大约需要四十七分钟。", CutCause.FIGURE),
         ("Of 1,873 cases few are late.", CutCause.FIGURE),
+        ("One thousand eight hundred and seventy-three tons.", CutCause.FIGURE),
+        ("The price is 418.5k.", CutCause.FIGURE),
+        ("约四十一万八千五百", CutCause.FIGURE),
+        ("It takes 47 steps.", None),
+        ("You named 2,750.", None),
         ("It takes 48 minutes, as in 2021.", None),
         ("It takes 30 days.", None),
         (f"See {document_canary(SECRET, 'doc_9').upper()}.", CutCause.CANARY),
@@ -133,8 +138,8 @@ async def test_who_may_read_the_base_gets_its_words() -> None:
 )
 async def test_figures_that_were_served_and_canaries_end_the_answer(text: str, cause: CutCause | None) -> None:
     async with restricted_house(answer(*split(text, 1))) as house:
-        house.served.texts = ["In 2021 it took 47 minutes in 1,873 cases, and 30 days at worst."]
-        response = await house.ask(tools=TOOLS, input="Is it more than 30 days?")
+        house.served.texts = ["In 2021 it took 47 minutes in 1,873 cases, and 30 days at worst. 418,500 EUR, 2,750 kg."]
+        response = await house.ask(tools=TOOLS, input="Is it more than 30 days? Or 2,750 kg?")
         assert [found for _, found in house.observer.cuts] == ([cause] if cause else [])
         assert (response.status == "incomplete") is bool(cause)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from backend.adapters.telemetry.restricted import LoggingSafeSummaryObserver
-from backend.domain.evidence import is_weak
+from backend.domain.evidence import is_weak, topical_words
 from backend.domain.knowledge import Chunk, Hit, MemberRole
 from backend.domain.released_results import normalised_query, result_key, user_hash
 from backend.domain.restricted import Candidate, Refusals, SearchedBase, is_moved
@@ -121,12 +121,24 @@ def hit(text: str, *headings: str) -> Hit:
         ("我们的报销有什么风险", False),
         ("天气预报怎么样明天下雨吗请告诉我们", True),
         ("what is it about", False),
-        ("", False),
+        ("", True),
     ],
 )
 def test_evidence_is_judged_by_topical_words(query: str, weak: bool) -> None:
     assert is_weak(query, [hit("Trains and the bookings.", "Late"), hit("差旅费报销需要发票。")]) is weak
-    assert is_weak(query, [])
+    assert is_weak(query, []) is (bool(topical_words(query)) or not query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What are the biggest risks?", "What would you advise?", "Where are we weakest?", "What should we fix first?",
+        "主要风险是什么？", "有哪些差距？", "请给出诊断。", "你有什么建议？", "最紧迫的问题是什么？",
+        "我们应该优先解决什么问题？",
+    ],
+)  # fmt: skip
+def test_a_question_for_help_alone_names_no_topic(query: str) -> None:
+    assert topical_words(query) == frozenset()
 
 
 def test_what_moved_is_told_access_first() -> None:
