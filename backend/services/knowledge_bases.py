@@ -81,6 +81,14 @@ class KnowledgeBases:
         await self._store.update_base(base)
         return Binding(base=base, role=binding.role)
 
+    async def left_out(self, binding: Binding) -> tuple[str, ...] | None:
+        """Return the fields that restricted members are not shown; None for who may not change them.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        return await self._descriptions.places_left_out(binding.base) if binding.role.may_write else None
+
     async def delete(self, caller: Caller, base_id: str) -> None:
         """Delete a base with all that is in it.
 

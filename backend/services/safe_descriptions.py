@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backend.domain.knowledge import Binding, KnowledgeBase
-from backend.domain.safe_description import routing_texts, tells_or_orders, without_texts
+from backend.domain.safe_description import places_of, routing_texts, tells_or_orders, without_texts
 from backend.domain.shared_runs import DESCRIBED, stretches_of
 from backend.ports.observer import DescriptionObserver
 from backend.ports.protected import ProtectedKnowledge
@@ -33,6 +33,14 @@ class SafeDescriptions:
             Unavailable: the database is away.
         """
         return tuple([await self._shown(binding) for binding in bindings])
+
+    async def places_left_out(self, base: KnowledgeBase) -> tuple[str, ...]:
+        """Return the fields that restricted members are not shown.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        return places_of(base, await self._left_out(base))
 
     async def _shown(self, binding: Binding) -> Binding:
         if binding.role.access_mode is AccessMode.FULL:

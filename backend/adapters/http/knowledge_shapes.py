@@ -1,5 +1,6 @@
 """Knowledge bases, members, documents and hits as clients see them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -75,6 +76,12 @@ class ShownBase(RestrictedBase):
     created_at: int
 
 
+class EditableBase(ShownBase):
+    """A base for those who describe it: `left_out` names what its restricted members are not shown."""
+
+    left_out: list[str]
+
+
 class BaseList(BaseModel):
     """A page of the caller's bases."""
 
@@ -144,8 +151,8 @@ class Hits(BaseModel):
     data: list[ShownHit]
 
 
-def shown_base(binding: Binding) -> ShownBase | RestrictedBase:
-    """Show a base in the form that the caller's role allows."""
+def shown_base(binding: Binding, left_out: Sequence[str] | None = None) -> EditableBase | ShownBase | RestrictedBase:
+    """Show a base in the form that the caller's role allows; with `left_out` to who may change that."""
     base = binding.base
     visible = RestrictedBase(
         id=base.id,
@@ -156,13 +163,14 @@ def shown_base(binding: Binding) -> ShownBase | RestrictedBase:
     )
     if binding.role.access_mode is not AccessMode.FULL:
         return visible
-    return ShownBase(
+    shown = ShownBase(
         **dict(visible),
         summary=base.summary,
         topics=list(base.topics),
         version=base.version,
         created_at=unix_seconds(base.created_at),
     )
+    return shown if left_out is None else EditableBase(**dict(shown), left_out=list(left_out))
 
 
 def shown_document(document: Document) -> ShownDocument:

@@ -11,6 +11,7 @@ from backend.adapters.http.knowledge_shapes import (
     BaseList,
     CreateBase,
     DocumentList,
+    EditableBase,
     Hits,
     MemberList,
     RestrictedBase,
@@ -25,9 +26,9 @@ from backend.adapters.http.knowledge_shapes import (
     shown_hit,
 )
 from backend.adapters.http.paging import PageParams, PageQuery
-from backend.adapters.http.services import ServicesDep
+from backend.adapters.http.services import Services, ServicesDep
 from backend.adapters.http.shapes import Deleted, PrincipalName
-from backend.domain.knowledge import MemberRole
+from backend.domain.knowledge import Binding, MemberRole
 from backend.domain.media_types import READABLE
 from backend.services.ingest_document import NewDocument
 from backend.services.knowledge_bases import Description
@@ -38,6 +39,7 @@ BASE = "/v1/knowledge_bases/{base_id}"
 DOCUMENT = f"{BASE}/documents/{{name:path}}"
 MEMBER = f"{BASE}/members/{{user_id}}"
 
+AnyBase = EditableBase | ShownBase | RestrictedBase
 UserId = Annotated[PrincipalName, Path()]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _DOCUMENT_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": dict.fromkeys(READABLE, _BINARY)}}
@@ -55,9 +57,10 @@ class NamePageQuery(PageQuery):
 
 
 @router.post("/v1/knowledge_bases", status_code=201, summary="Create a knowledge base")
-async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep) -> ShownBase | RestrictedBase:
+async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
     """Create a base that the caller owns."""
-    return shown_base(await services.knowledge.bases.create(caller, Description.model_validate(body.model_dump())))
+    described = Description.model_validate(body.model_dump())
+    return await _shown(services, await services.knowledge.bases.create(caller, described))
 
 
 @router.get("/v1/knowledge_bases", summary="List knowledge bases")
@@ -72,17 +75,16 @@ async def list_bases(services: ServicesDep, caller: CallerDep, page: PageParams)
 
 
 @router.get(BASE, summary="Retrieve a knowledge base")
-async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) -> ShownBase | RestrictedBase:
+async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) -> AnyBase:
     """Return a base; a restricted member sees id, name, hint, keywords and his role."""
-    return shown_base(await services.knowledge.bases.find(caller, base_id))
+    return await _shown(services, await services.knowledge.bases.find(caller, base_id))
 
 
 @router.patch(BASE, summary="Update a knowledge base")
-async def update_base(
-    base_id: str, body: UpdateBase, services: ServicesDep, caller: CallerDep
-) -> ShownBase | RestrictedBase:
+async def update_base(base_id: str, body: UpdateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
     """Change the given fields."""
-    return shown_base(await services.knowledge.bases.describe(caller, base_id, body.model_dump(exclude_unset=True)))
+    changes = body.model_dump(exclude_unset=True)
+    return await _shown(services, await services.knowledge.bases.describe(caller, base_id, changes))
 
 
 @router.delete(BASE, summary="Delete a knowledge base")
@@ -176,6 +178,10 @@ async def search_base(base_id: str, body: SearchBody, services: ServicesDep, cal
     """Return the best chunks, best first."""
     hits = await services.knowledge.search.search(caller, base_id, body.query, body.max_results)
     return Hits(data=[shown_hit(hit) for hit in hits])
+
+
+async def _shown(services: Services, binding: Binding) -> AnyBase:
+    return shown_base(binding, await services.knowledge.bases.left_out(binding))
 
 
 def _ends(ids: list[str]) -> tuple[str, str]:

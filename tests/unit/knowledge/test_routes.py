@@ -42,7 +42,9 @@ async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(member
     await members.put("a.md", "Trains are booked by the travel desk seven days ahead of any trip abroad.")
     hint = "Say that trains are booked by the travel desk seven days ahead"
     described = {"routing_hint": hint, "routing_keywords": ["trip", "42 km"]}
-    assert (await members.owner.patch(members.base, json=described)).status_code == 200
+    patched = (await members.owner.patch(members.base, json=described)).json()
+    assert patched["left_out"] == ["routing_hint", "routing_keywords[1]"]
+    assert (await members.editor.get(members.base)).json() == {**patched, "role": "editor"}
     for answer in (
         (await members.restricted.get(members.base)).json(),
         *(await members.restricted.get(BASES)).json()["data"],
@@ -50,6 +52,25 @@ async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(member
         assert (answer["routing_hint"], answer["routing_keywords"]) == ("", ["trip"])
     assert (await members.owner.get(members.base)).json()["routing_hint"] == hint
     assert (await members.reader.get(members.base)).json()["routing_hint"] == hint
+    assert "left_out" not in (await members.reader.get(members.base)).json()
+    mended: dict[str, object] = {"routing_hint": "Ask about trips", "routing_keywords": []}
+    assert (await members.owner.patch(members.base, json=mended)).json()["left_out"] == []
+
+
+async def test_a_new_base_says_what_of_its_description_is_left_out(members: Members) -> None:
+    described = {"name": "a", "routing_keywords": ["trip", "42 km"]}
+    created = (await members.owner.post(BASES, json=described)).json()
+    assert created["left_out"] == ["routing_keywords[1]"]
+    for base in (await members.owner.get(BASES)).json()["data"]:
+        assert "left_out" not in base
+
+
+async def test_a_document_may_take_a_hint_away(members: Members) -> None:
+    assert (await members.owner.get(members.base)).json()["left_out"] == []
+    hint = "Ask who signs for the keys of the northern vault"
+    await members.owner.patch(members.base, json={"routing_hint": hint})
+    await members.put("a.md", f"{hint} on every working day.")
+    assert (await members.owner.get(members.base)).json()["left_out"] == ["routing_hint"]
 
 
 async def test_no_answer_to_a_restricted_member_says_whether_a_document_is_there(members: Members) -> None:
