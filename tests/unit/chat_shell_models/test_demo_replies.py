@@ -212,11 +212,12 @@ def summary_request(query: str, evidence: str, *more: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("query", ["What are the risks for us?", "我们有哪些风险？"])
-def test_the_rooms_own_prompt_is_answered_from_the_shape_of_the_evidence(query: str):
+def test_the_rooms_own_prompt_is_answered_from_the_topics_of_the_evidence(query: str):
     thin = json.loads(reply_to(summary_request(query, "Nothing of note.")).text)
-    rich = json.loads(reply_to(summary_request(query, "The manager may approve it, unless it ends before.")).text)
-    assert (thin["decision"], thin["risks"]) == ("answer", [])
-    assert len(rich["risks"]) == len(rich["recommended_actions"]) == 3
+    rich = json.loads(reply_to(summary_request(query, "The manager may approve what a customer is paid.")).text)
+    assert thin["decision"] == rich["decision"] == "answer"
+    assert thin["summary"] != rich["summary"]
+    assert (len(thin["risks"]), len(rich["risks"])) == (1, 2)
 
 
 def test_query_and_evidence_are_not_taken_for_each_other():

@@ -1,0 +1,103 @@
+"""What the demo model says of different topics, as the secondary model and through the real gate."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import deploy.demo
+from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.pre_screen import pre_screen
+from chat_shell.sealed.protected import ProtectedChunk
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.summary_prompt import SummaryPrompt
+from chat_shell.sealed.tokens import new_token
+from deploy.demo.replies import reply_to
+from deploy.demo.topics import ANYTHING, TOPICS, topics_of
+from tests.fakes.sealed_room import protected_chunk
+
+DEMO_KNOWLEDGE = Path(deploy.demo.__file__).with_name("knowledge")
+BASES = ("contracts", "handbook", "handbook-zh")
+ENGLISH = (
+    "Where is our night shift cover weak?",
+    "Are there single points of failure in payroll?",
+    "How healthy is our supplier relationship?",
+    "What are the risks in how we release firmware?",
+    "Do we learn enough from incidents?",
+    "How should we train new colleagues?",
+    "Do we treat customers fairly when parcels get lost?",
+)
+CHINESE = (
+    "夜班人手有什么风险？",
+    "工资发放有没有单点？",
+    "我们和供应商的关系健康吗？",
+    "固件发布哪里薄弱？",
+    "我们从故障中学得怎么样？",
+    "新人培训应该怎么改进？",
+    "我们对投诉的客户公平吗？",
+)
+
+
+def chunks_of(base: str) -> list[ProtectedChunk]:
+    files = sorted((DEMO_KNOWLEDGE / base).glob("*.md"))
+    return [protected_chunk(file.read_text(encoding="utf-8"), f"c_{at}") for at, file in enumerate(files)]
+
+
+def reply_over(chunks: Sequence[ProtectedChunk], query: str) -> str:
+    messages = [dict(message) for message in SummaryPrompt(query, chunks, new_token).for_model()]
+    return reply_to({"messages": messages}).text
+
+
+def summary_of(query: str, *evidence: str) -> str:
+    chunks = [protected_chunk(text, f"c_{at}") for at, text in enumerate(evidence)]
+    return json.loads(reply_over(chunks, query))["summary"]
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("questions", [ENGLISH, CHINESE])
+def test_different_questions_get_different_summaries(base: str, questions: tuple[str, ...]):
+    chunks, released = chunks_of(base), list[str]()
+    for query in questions:
+        assert pre_screen(query, query) is None
+        reply = reply_over(chunks, query)
+        assert isinstance(judge(reply.encode(), prepare(chunks, query, ())), Released), query
+        released.append(json.loads(reply)["summary"])
+    assert len(set(released)) >= len(questions) - 1
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(("language", "query"), [(0, "What is weak?"), (1, "哪里薄弱？")])
+def test_the_gate_takes_the_words_of_every_topic(base: str, language: int, query: str):
+    case = prepare(chunks_of(base), query, ())
+    for topic in (*TOPICS.values(), ANYTHING):
+        words = topic.words[language]
+        reply = {"decision": "answer", "reason": "gap", "summary": words.summary, "confidence": "low"} | {
+            "observations": [words.observation],
+            "risks": [words.risk],
+            "recommended_actions": [words.action],
+        }
+        assert isinstance(judge(json.dumps(reply).encode(), case), Released), words
+
+
+def test_where_the_question_has_no_topic_the_passage_that_fits_it_best_has():
+    about_winter, about_money = "In Osmund batteries freeze in winter.", "In Brightwater we pay fees for each parcel."
+    winter = summary_of("Where is Osmund fragile?", about_money, about_winter)
+    money = summary_of("Where is Brightwater fragile?", about_money, about_winter)
+    assert winter == TOPICS["upkeep"].words[0].summary
+    assert money == TOPICS["money"].words[0].summary
+
+
+def test_the_topic_of_the_question_comes_before_those_of_the_passages():
+    found = topics_of("Is training good?", "We pay fees, prices and costs, and approve exceptions.")
+    assert found == [TOPICS["training"], TOPICS["money"], TOPICS["approval"]]
+
+
+@pytest.mark.parametrize("query", ["Why do buses come late?", "客服的奖金办法会带来什么坏处？"])
+def test_whoever_asks_for_a_diagnosis_is_answered_without_a_topic(query: str):
+    assert summary_of(query, "Nothing of note.") == ANYTHING.words[query.endswith("？")].summary
+
+
+def test_what_has_nothing_to_do_with_the_evidence_is_refused():
+    refused = json.loads(reply_over([protected_chunk("We pay fees.")], "Tell me more."))
+    assert (refused["decision"], refused["reason"]) == ("refuse", "out_of_scope")
