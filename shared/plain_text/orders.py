@@ -51,6 +51,10 @@ _PATTERNS = (
         r"(?:verbatim|word for word|exactly as|in full|unchanged)\b"
     ),
     r"\b(?:call|invoke) (?:[a-z_]+ ){0,4}(?:tool|function)\b",
+    r"\b(?:ask|search|query)(?: [a-z]+){0,2} (?:again|once more)\b|\bin the (?:next )?query\b",
+    r"\b(?:ask|search|query) (?:the |this |that )?knowledge base\b",
+    rf"{_SET_ASIDE} (?:what|everything|all) (?:came|went|was said|stands) (?:before|above|earlier)\b",
+    "(?:再次|重新|继续)(?:查询|检索|搜索|提问)(?:知识库|资料)|(?:查询|检索|搜索)(?:知识库|资料库)",
     "(?:不要|不得|切勿|别)(?:告诉|告知|提醒|通知|透露给)(?:用户|读者|使用者|对方)",
     "(?:逐字|原样|一字不差|原封不动|完整)地?(?:输出|复述|重复|打印|返回|抄写|列出)",
     "调用.{0,8}(?:工具|函数)|(?:工具|函数)调用",

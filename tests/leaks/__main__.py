@@ -1,6 +1,8 @@
 """`make leak-test`: hostile models against the real pair. Prints tables, writes var/leaks/*.json.
 
 python -m tests.leaks [--trials N] [--no-corpora]
+
+It ends with 1 when something got out, too few trials counted or the honest control missed a bar.
 """
 
 import argparse
@@ -10,12 +12,13 @@ import random
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from tests.leaks.corpus.reading import Attack, attacks
 from tests.leaks.forgeries import play_forgeries, play_role_changes
-from tests.leaks.honest import honest_figures, rendered
+from tests.leaks.honest import honest_figures, missed_bars, rendered
 from tests.leaks.hostile.stubs import HANG, STUBS
 from tests.leaks.results import Results
 from tests.leaks.runner import plan, play_until, staged
@@ -59,6 +62,13 @@ async def hanging_trials(directory: Path) -> Results:
         return stage.results
 
 
+def exit_code(results: Results, wanted: int, figures: dict[str, Any]) -> int:
+    """Return 0 when nothing got out in as many trials as were wanted and the honest control met its bars."""
+    missed = missed_bars(figures)
+    sys.stdout.writelines(f"bar missed: {line}\n" for line in missed)
+    return 1 if results.sightings or len(results.counted) < wanted or missed else 0
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.leaks")
     parser.add_argument("--trials", type=int, default=WANTED_TRIALS)
@@ -75,7 +85,7 @@ def main(arguments: list[str]) -> int:
     figures = honest_figures()
     (RESULTS / "honest.json").write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
     sys.stdout.write(f"\n{results.rendered()}\n\n{rendered(figures)}\n")
-    return 1 if results.sightings or len(results.counted) < chosen.trials else 0
+    return exit_code(results, chosen.trials, figures)
 
 
 if __name__ == "__main__":

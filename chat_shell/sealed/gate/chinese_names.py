@@ -29,11 +29,15 @@ _TITLES = (
 _TITLED = re.compile(
     f"([{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?:{_TITLES})|(?:{_TITLES})(?:为|是|：|:)?([{_SURNAMES}][\u4e00-\u9fff]{{1,2}})"
 )
+_ACTING = re.compile(
+    f"由([{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?:负责|审批|主持|牵头|签|批准|复核|担任|保管|监督|兼任|接任|审核|主管|兼管|代管|把关)"
+)
 _COMPOUND = re.compile(f"((?:{_COMPOUND_SURNAMES})[\u4e00-\u9fff])([\u4e00-\u9fff])?")
 _HAN_STRETCH = re.compile("[\u4e00-\u9fff]+")
 
 _PLACE_ENDINGS = frozenset("巷桥镇村湾岛寺庙苑斋轩阁坊庄堡屯峪洲屿礁滩岭")
 _LONGEST_NAME = 3
+_SHORTEST_FULL_NAME = 2
 
 
 def segmented(folded: str) -> list[list[str]]:
@@ -45,6 +49,8 @@ def persons(folded: str, stretches: Iterable[list[str]]) -> Iterator[str]:
     """Yield what a title, a surname of two characters or a lone surname shows to be a person, in a folded text."""
     for match in _TITLED.finditer(folded):
         yield from _person(match[1] or match[2])
+    for match in _ACTING.finditer(folded):
+        yield from _person(match[1])
     for match in _COMPOUND.finditer(folded):
         yield match[0]
         if match[1][-1] not in STOP_CHARACTERS:
@@ -90,10 +96,13 @@ def _lone_tails(words: list[str]) -> Iterator[str]:
 
 
 def _person(name: str) -> Iterator[str]:
+    """Yield the beginnings of a name of which a title shows that it is one, and its given part where no word is it."""
     for length in range(2, len(name) + 1):
         part = name[:length]
-        if not is_chinese_word(part) and not STOP_CHARACTERS.intersection(part):
+        if not is_everyday_chinese(part) and not STOP_CHARACTERS.intersection(part):
             yield part
+    if len(name) > _SHORTEST_FULL_NAME and not is_chinese_word(name[1:]):
+        yield name[1:]
 
 
 def _surnamed(words: list[str]) -> Iterator[str]:

@@ -12,10 +12,9 @@ from shared.plain_text.normal_form import split_words
 _WORD = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[._&'’-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*(?:_\w+)*")
 _SENTENCE_END = re.compile(r"(?:^|[.!?:;。！？：；|>•\n])[\s\"“”'‘’()*_#+-]*$")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_JOINERS_OF_ONE = frozenset({"of", "for", "de", "von", "van"})
-_JOINERS_OF_TWO = frozenset({"and", "the", "&"})
-"""What stands between two names as often as inside one."""
+_JOINERS = frozenset({"of", "and", "the", "for", "&", "de", "von", "van"})
 
+_PAIR, _LONGEST_ROW = 2, 6
 _LOOK_BACK = 12
 _SHORTEST_JARGON = 4
 _LONGEST_ACRONYM = 6
@@ -75,7 +74,7 @@ def _is_joined_row(word: str) -> bool:
 
 
 def _is_joiner(word: str) -> bool:
-    return word in _JOINERS_OF_ONE or word in _JOINERS_OF_TWO
+    return word in _JOINERS
 
 
 def _starts_sentence(text: str, place: int) -> bool:
@@ -83,17 +82,14 @@ def _starts_sentence(text: str, place: int) -> bool:
 
 
 def _rows(row: list[str]) -> Iterator[str]:
-    """Yield a row of words, and each part of it that could be a name by itself."""
+    """Yield a row of words, and of a short one each part that could be a name by itself, as behind "Contact"."""
     whole = _trimmed(row)
     if len(whole) > 1:
         yield " ".join(whole)
-    start = 0
-    for end, word in enumerate((*whole, "&")):
-        if word in _JOINERS_OF_TWO:
-            part = _trimmed(whole[start:end])
-            if 1 < len(part) < len(whole):
-                yield " ".join(part)
-            start = end + 1
+    if _PAIR < len(whole) <= _LONGEST_ROW:
+        places = range(len(whole) + 1)
+        parts = (whole[start:end] for start in places for end in places if _PAIR <= end - start < len(whole))
+        yield from (" ".join(part) for part in parts if not _is_joiner(part[0]) and not _is_joiner(part[-1]))
 
 
 def _trimmed(row: list[str]) -> list[str]:

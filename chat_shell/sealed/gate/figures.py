@@ -25,14 +25,19 @@ _ORDINALS = (
 _MONTHS = "january|february|april|june|july|august|september|october|november|december"
 _WEEKDAYS = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 _WHEN = "in|by|since|until|till|from|during|last|end of|start of|beginning of|month of|as of"
+_BEHIND_A_DATE = (
+    "and|or|to|for|at|by|in|on|as|if|is|was|this|next|with|without|until|due|per|the|its|no|of (?:this|last|next)"
+)
 _ENGLISH = re.compile(
     rf"\b(?!two-(?:way|sided|faced)\b)(?:{_NUMBERS}|{_ORDINALS})(?:s|fold)?\b"
     r"|\b(?:percent(?:ages?|iles?)?|per cents?|pct|prozent|half|halves|halved|halving|twice|thrice|quarters?|quarterly|"
-    r"(?:doubl|tripl|trebl|quadrupl|quintupl)(?:e|es|ed|ing)|twofold|fortnight(?:s|ly)?|semesters?|"
-    r"trimesters?)\b(?![ -](?:check|entr(?:y|ies)|standards?|edged|handling|booking|work|counting|role)\b)"
+    r"twofold|fortnight(?:s|ly)?|semesters?|trimesters?|three-?quarters?|twelvemonths?)\b"
+    r"|\b(?:doubl|tripl|trebl|quadrupl|quintupl)(?:e|es|ed|ing)\b"
+    r"(?![ -](?:check|entr(?:y|ies)|standards?|edged|handling|booking|work|counting|role)\b)"
+    rf"|\b(?:part of|within|under|over) an? (?:{SPANS_OF_TIME})\b|\ban? (?:{SPANS_OF_TIME}) or so\b"
     rf"|\b(?:{_MONTHS}|{_WEEKDAYS})\b"
-    # third: a share, a rank or a date, but not "third party" nor "third, …" in a row of points
-    r"|\bthirds\b|(?<!\band )(?<!, )\bthird\b(?![ -]part(?:y|ies)\b)(?!,)"
+    # third: a share, a rank or a date, but not "third party" nor "third, …" or "and third a …" in a row of points
+    r"|\bthirds\b|\bone[- ]third\b|\bthird\b(?![ -]part(?:y|ies)\b)(?!,)(?!(?<=and third) (?:an?|the)\b)"
     # one: a quantity only with a unit, a scale or another number beside it
     rf"|\bone (?:one|point|half|{SPANS_OF_TIME}|dollars?|euros?|pounds?|yuan|to one)\b"
     r"|\bone-(?:point|half|third|in|to|day|week|month|year|hour)\b"
@@ -42,10 +47,10 @@ _ENGLISH = re.compile(
     r"|\b(?:first|second|third|last) (?:quarter|half|of (?:may|march)|decile)\b"
     r"|\bthe (?:first|second) of (?:the month|each)"
     # may and march: months only
-    rf"|\b(?:{_WHEN}) (?:may|march)\b"
-    r"|\b(?:late|early|mid)[ -](?:may|march)\b(?= ?(?:[.,;:!?]|$|and\b|or\b|to\b|of\b|this\b))"
-    rf"|\b(?:may|march) (?:of (?:this|last|next)|and (?:{_MONTHS}))\b"
-    r"|\b(?:may|march) (?:first|second)\b(?= ?(?:[.,;:!?]|$|and\b|or\b|to\b|for\b|at\b|this\b|next\b|is\b|was\b))"
+    rf"|\b(?:{_WHEN}) (?:may|march)\b|\b(?:may|march) (?:of (?:this|last|next)|and (?:{_MONTHS}))\b"
+    r"|\b(?:late|early|mid)[ -](?:may|march)\b(?= ?(?:[.,;:!?]|$|(?:and|or|to|of|this)\b))"
+    rf"|\b(?:{_WHEN}|for|the|of|to) (?:late|early|mid)[ -](?:may|march)\b"
+    rf"|\b(?:may|march) (?:first|second)\b(?= ?(?:[.,;:!?]|$|(?:{_BEHIND_A_DATE})\b))"
     r"|\bmarch\b(?! (?:towards?|forward|on|ahead|through|past|out)\b)"
     r"|[%‰$€£¥]",
     re.ASCII,  # a letter beside an ideograph begins a word, too
@@ -77,8 +82,8 @@ _MEASURES = (
     "档|代|世纪|年代|者中|分之|大类|大项|大块"
 )
 _SPANS_ZH = (
-    "年(?!度|龄|报|会|轮)|个?月(?!度|报|底|初|末)|周(?!期|边|到|全|围|密|知|报|会)|星期|礼拜|天(?!然|生)|日(?!常|志|程|益|期|后|报)|"
-    "个?(?:半|整)?小时|分钟|秒|个?季度|季(?!节)|元(?!数|素|化)|成(?!为|效|本|果|功|立|熟|员|长|型|就|品|分|因)|倍|折(?!扣|中)|半|刻钟|"
+    "年(?!度|龄)|个?多?月(?!度|底|初|末)|周(?!期|边|全|围|密|知|报|到(?!期))|个?多?(?:星期|礼拜)|天(?!然|生的)|日(?!常|志|程|益|期|后|报)|"
+    "个?(?:半|整|多)?(?:小时|钟头)|分钟|秒|个?季度|季(?!节)|元(?!数|素|化)|成(?!为|功|立|熟|员|型|就)|倍|折(?!扣|中)|半|刻钟|个?[亿万]|"
     "个工作日|个百分点|世纪|年代|百分|人(?!员|士|才|力|事|工|为|们|性|生|体|类|群|格)"
 )
 _COUNTED_ROMAN_ZH = re.compile(f"(?<![a-z])[ivxlcdm]+(?:余|多)?(?:{_MEASURES})")
@@ -93,7 +98,7 @@ _IDIOMS_ZH = re.compile(
     "一概|一切|一度|一带|一面|一端|一边|归一|(?<!分)之一|合一|首一|一齐|一道|一样|一来|一点(?!半|[零〇一二三四五六七八九])|一路|一类|一块)"
 )  # fmt: skip
 _CHINESE = re.compile(
-    f"[{_NUMERALS}]{{2,}}|[{_FINANCIAL}]|[{_NUMERALS}]点[{_NUMERALS}]"
+    f"[{_NUMERALS}]{{2,}}|[{_NUMERALS}]比[{_NUMERALS}]|[{_FINANCIAL}]|[{_NUMERALS}]点[{_NUMERALS}]"
     f"|(?<!第)[{_MANY}]+(?:余|多|来)?(?:{_MEASURES})|第[{_MANY}](?:{_MEASURES})|第一(?:{_PARTS})"
     f"|一(?:{_SPANS_ZH})|[多每前后上下近约超][{_MANY}](?:{_MEASURES})"
     "|[数上近超约逾][十百千万亿]|[十百千万亿]余"

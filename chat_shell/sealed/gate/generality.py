@@ -3,17 +3,19 @@
 from chat_shell.sealed.gate.chinese import segment, unknown_runs
 from chat_shell.sealed.gate.folding import fold
 from chat_shell.sealed.gate.word_lists import (
-    GENERAL_HEADS,
+    LONE_CHARACTERS,
     STOP_WORDS,
+    WORDS_OF_WORK,
     is_chinese_word,
-    is_everyday,
     is_everyday_chinese,
-    is_known,
 )
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 
 _TELLING_HEADING = 5
 """Characters of a Chinese heading that is no general phrase any more."""
+
+_WORD_ENDINGS = frozenset("器员表单类级率量度性化法期库室组科部处")
+"""Of Chinese words that no dictionary has: 标准器, 检查表."""
 
 _PAIR = 2
 _LONGEST_PAIR = 3
@@ -25,17 +27,10 @@ def content_words(label: str) -> list[str]:
     return [word for word in spaced_and_cjk(split_words(fold(label)))[0] if word not in STOP_WORDS]
 
 
-def is_general_english_heading(label: str) -> bool:
-    """Tell whether an English heading is two known words of which the second is small, or an everyday role."""
-    content, words = content_words(label), label.split()
-    is_sentence = _PAIR <= len(words) <= _LONGEST_PAIR and not any(word[0].isupper() for word in words[1:])
-    return is_everyday_role(label) or (is_sentence and len(content) == _PAIR and all(map(is_known, content)))
-
-
-def is_everyday_role(label: str) -> bool:
-    """Tell whether a label is two everyday words of which the second is a noun of any organisation: "regional lead"."""
+def is_everyday_pair(label: str) -> bool:
+    """Tell whether a label is two words of work, with no more than one between: "known weaknesses", "product team"."""
     content = content_words(label)
-    return len(content) == _PAIR and all(map(is_everyday, content)) and content[-1] in GENERAL_HEADS
+    return len(content) == _PAIR and len(label.split()) <= _LONGEST_PAIR and WORDS_OF_WORK.issuperset(content)
 
 
 def is_everyday_joined(word: str) -> bool:
@@ -44,8 +39,8 @@ def is_everyday_joined(word: str) -> bool:
 
 
 def is_general_heading(han: str) -> bool:
-    """Tell whether a Chinese heading could head any text: short, and made of general words alone."""
-    return len(han) < _TELLING_HEADING and not any(unknown_runs(segment(han)))
+    """Tell whether a Chinese heading could head any text: a general word, or short and made of everyday ones alone."""
+    return is_chinese_word(han) or (len(han) < _TELLING_HEADING and all(map(_is_plain, segment(han))))
 
 
 def is_made_of_words(han: str) -> bool:
@@ -55,7 +50,7 @@ def is_made_of_words(han: str) -> bool:
 
 def is_general_label(han: str) -> bool:
     """Tell whether a Chinese label is an everyday word, or short and made of several general ones."""
-    return is_everyday_chinese(han) or (is_general_heading(han) and len(segment(han)) > 1)
+    return is_everyday_chinese(han) or (len(han) < _TELLING_HEADING and is_made_of_words(han) and len(segment(han)) > 1)
 
 
 def is_general_definition(han: str) -> bool:
@@ -68,5 +63,9 @@ def is_general_in_quotes(han: str) -> bool:
     return is_chinese_word(han) or all(map(is_everyday_chinese, segment(han)))
 
 
+def _is_plain(word: str) -> bool:
+    return is_everyday_chinese(word) or word in LONE_CHARACTERS or word in _WORD_ENDINGS
+
+
 def _are_general(left: str, right: str) -> bool:
-    return (is_everyday(left) or left in STOP_WORDS) and (right in GENERAL_HEADS or right in STOP_WORDS)
+    return {left, right} <= WORDS_OF_WORK | STOP_WORDS

@@ -6,9 +6,14 @@ take for ever.
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,300})$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
-_TITLE = re.compile(r"^ {0,3}#[^\S\n]++(.{1,300})$", re.MULTILINE)
+_TITLE = re.compile(r"^(?: {0,3}#|(?:title|标题)[:：])[^\S\n]*+(?=[^#\s])(.{1,300})$", re.MULTILINE | re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^[^\S\n>]{0,3}+(?:> *+)?(?:\d{1,2}\.){1,3}(?:\d{1,2})?[^\S\n]++([^.\n:：。]{2,60})$", re.MULTILINE
+)
+_CELLS, _LONGEST_ROW = " | ", 600
 _TABLE_HEAD = re.compile(r"^([^|\n]{0,500}+\|.{0,500}+)\n[^\S\n]*+\|?+[^\S\n]*+:?-{2,}", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^\|(?![-: ]++\|)[^\S\n]*+([^|\n]{1,60}?)[^\S\n]*+\|", re.MULTILINE)
 _LIST_LABEL = re.compile(
@@ -18,7 +23,8 @@ _LIST_LABEL = re.compile(
 
 _CODE = re.compile(r"`([^`\n]{2,80})`")
 _SET_OFF = re.compile(r"(?<![\w*])(\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?):?(?<=\S)\1(?![\w*])")
-_QUOTED = re.compile(r"[\"“‘「『《]([^\"”’」』》\n]{2,60})[\"”’」』》]")
+_QUOTED = re.compile('["“‘「『]([^"”’」』\n]{2,60})["”’」』]')
+_TITLED = re.compile("《([^》\n]{2,60})》")
 
 _MARKS = r"[\"“‘*_`]{0,3}+"
 _NO_TERM = "the|an?|to|for|by|in|on|at|off|out|up|it|this|that|if|when"
@@ -40,6 +46,10 @@ _ENGLISH = (
         rf"(?:^|[.;:(|!?]\s{{1,3}}|\n){_ARTICLE}{_MARKS}([A-Za-z][\w' -]{{1,60}}?){_MARKS},? "
         r"(?:means|refers? to|(?:is|are) (?:defined as|short for)|denotes?|stands? for)\b",
         re.IGNORECASE | re.MULTILINE,
+    ),
+    # "An idle bell is a bell …", at a sentence's beginning
+    re.compile(
+        r"(?:^|[.!?] |\n)An? ([A-Za-z][\w'-]*+ [a-z][\w'-]*+) is (?:an?|the|any|what|whoever|every)\b", re.MULTILINE
     ),
     # what is set off and said to be something, or stands in brackets: "a *soft hold* is …", "(the lost page)"
     re.compile(r"[\"“*_]([A-Za-z][^\"”*_\n]{1,40}?)[\"”*_]{1,3}+,? (?:is|are|means)\b"),
@@ -101,13 +111,18 @@ def titles_in(text: str) -> Iterator[str]:
 def headings_in(text: str) -> Iterator[str]:
     """Yield the headings and table heads of a Markdown text."""
     yield from (match[match.lastindex or 0] for match in HEADING.finditer(text))
+    yield from (match[1] for match in _NUMBERED.finditer(text))
     for match in _TABLE_HEAD.finditer(text):
         yield from (cell.strip() for cell in match[1].split("|") if cell.strip())
+    for above, line in pairwise(("", *text.split("\n"))):
+        if _is_row(line) and not _is_row(above):
+            yield from (cell.strip() for cell in line.split(_CELLS))
 
 
 def rows_in(text: str) -> Iterator[str]:
     """Yield what stands in front of a table's rows."""
     yield from (match[1] for match in _TABLE_ROW.finditer(text))
+    yield from (line.partition(_CELLS)[0].strip() for line in text.split("\n") if _is_row(line))
 
 
 def items_in(text: str) -> Iterator[str]:
@@ -115,9 +130,14 @@ def items_in(text: str) -> Iterator[str]:
     yield from (match[1] for match in _LIST_LABEL.finditer(text))
 
 
+def quoted_in(text: str) -> Iterator[str]:
+    """Yield what stands in quotation marks."""
+    yield from (match[1] for match in _QUOTED.finditer(text))
+
+
 def set_off_in(text: str) -> Iterator[str]:
-    """Yield what a text sets off by markup, quotation marks, or its kind in front of it."""
-    yield from (match[1] for pattern in (_CODE, _QUOTED, *_KINDS) for match in pattern.finditer(text))
+    """Yield what a text sets off by markup, marks of a title, or its kind in front of it."""
+    yield from (match[1] for pattern in (_CODE, _TITLED, *_KINDS) for match in pattern.finditer(text))
     yield from (match[2] for match in _SET_OFF.finditer(text))
 
 
@@ -127,3 +147,8 @@ def defined_in(text: str) -> Iterator[str]:
     for pattern in _CHINESE:
         for match in pattern.finditer(text):
             yield from _BETWEEN_HAN.split(match[1])
+
+
+def _is_row(line: str) -> bool:
+    """Tell whether a line is a row of a table without a frame, as documents other than Markdown are read."""
+    return _CELLS in line and not line.lstrip().startswith("|") and len(line) <= _LONGEST_ROW

@@ -9,7 +9,7 @@ MAX_QUOTED_WORDS = 3
 
 _MARKUP = re.compile(
     r"://|\bwww\.|@|\b(?:mailto|https?|ftp)\b"
-    r"|\b[a-z0-9-]{2,63}\.(?:com|org|net|io|cn|dev|ai|co|edu|gov|local|internal|md|txt|pdf|docx?|xlsx?|csv|json|ya?ml|py|sh)\b"
+    r"|\b[a-z0-9-]{2,63}\.(?:com|org|net|io|cn|dev|ai|app|xyz|co|eu|edu|gov|info|biz|cloud|tech|site|online|local|internal|example|test|lan|md|txt|pdf|docx?|xlsx?|csv|json|ya?ml|py|sh)\b"
     r"|(?:^|[\s(\"'“])[~.]{0,2}/[\w.-]+|\w/\w+/|\\|\b[a-z]:/"  # paths; "and/or" is none
     r"|[`|{}#<>^=~＝＜＞＃｜〜～]|\*\*|__|\b\w+_\w+|\[[^\]]*\]|\w\(\)|&[a-z]{2,8};|&#|--+|->"
     r"|(?:^|\s)[*+•·-]\s",

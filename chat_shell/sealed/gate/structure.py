@@ -30,7 +30,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,300})$", re.MULTILINE)
 _LIST_ITEM = re.compile(r"^[^\S\n]*+(?:[-*+•]|[\d一二三四五六七八九十]{1,3}[.)、．])[^\S\n]*+(.{1,300})$", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[^\S\n]*+\|?+[^\S\n]*+([^|\n]{1,200})[^\S\n]*+\|.*$", re.MULTILINE)
 _LABEL_END = re.compile(r"[:：.。;；,，]|\s[–—-]\s|\*\*$")
-_POINT_END = re.compile(r"[.;:,。；：，、!?！？]|\band\b|\bthen\b|和|及")
+_POINT_END = re.compile(r"[.;:,，。；：、!?！？]|\b(?:and|then|before|after|to|by)\b|和|及|然后|之后|之前|再|后|到")
 
 Outline = tuple[frozenset[str], ...]
 """The words of each heading or list item, in their order."""
@@ -92,7 +92,9 @@ def _stood_for(content: frozenset[str], points: Outline) -> list[int]:
 
 
 def _stands_for(shared: int, point: frozenset[str], content: frozenset[str]) -> bool:
-    return shared >= MIN_SHARED * len(point) and shared >= MIN_SHARED_OF_POINT * len(content)
+    """Tell whether a point is about an item: half of the item, and enough of the point; or all of a point's words."""
+    is_half = shared >= MIN_SHARED * len(point) and shared >= MIN_SHARED_OF_POINT * len(content)
+    return is_half or shared == len(content)
 
 
 def _label(line: str) -> str:

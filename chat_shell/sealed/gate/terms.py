@@ -12,9 +12,8 @@ from chat_shell.sealed.gate.folding import fold, han_only
 from chat_shell.sealed.gate.generality import (
     content_words,
     is_everyday_joined,
-    is_everyday_role,
+    is_everyday_pair,
     is_general_definition,
-    is_general_english_heading,
     is_general_heading,
     is_general_in_quotes,
     is_general_label,
@@ -25,6 +24,7 @@ from chat_shell.sealed.gate.introductions import (
     defined_in,
     headings_in,
     items_in,
+    quoted_in,
     rows_in,
     set_off_in,
     titles_in,
@@ -32,7 +32,8 @@ from chat_shell.sealed.gate.introductions import (
 from chat_shell.sealed.gate.word_lists import is_everyday, is_known
 
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
-_PARTS_OF_TITLE = re.compile(r"[,:;–—|/]| - |\band\b|&")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+_PARTS_OF_TITLE = re.compile(r"[,:;–—|/()（）\[\]]| - |\band\b|&|\bv\d+\b")
 
 _KEPT_CHUNKS = 2_048
 """Whose terms are remembered, some 10 KB each with the text: searches of one base bring the same chunks again."""
@@ -89,6 +90,7 @@ class _Labels:
     headings: tuple[str, ...]
     rows: tuple[str, ...]
     items: tuple[str, ...]
+    quoted: tuple[str, ...]
     set_off: tuple[str, ...]
     defined: tuple[str, ...]
 
@@ -106,7 +108,7 @@ def terms_of(source: ChunkSource) -> Terms:
     return Terms(
         words=frozenset((*_lone_words(labels), *forms)),
         capitals=frozenset(name for name in acronyms if is_everyday(fold(name))),
-        phrases=frozenset((*_phrases(labels), *(n for n in names if " " in n and not is_everyday_role(n)))),
+        phrases=frozenset((*_phrases(labels), *(n for n in names if " " in n and not is_everyday_pair(n)))),
         han=frozenset((*_han(labels), *_han_names(text, labels))),
         han_guesses=frozenset(guessed_names(segmented(fold(_joined(labels, text))))),
         names=frozenset(filter(is_proper, names)),
@@ -122,7 +124,7 @@ def introduced_terms_of(source: ChunkSource) -> Terms:
 
 
 def _labels(source: ChunkSource, text: str) -> _Labels:
-    title = _ENDING.sub("", source.document.rsplit("/", 1)[-1])
+    title = _CAMEL.sub(" ", _ENDING.sub("", source.document.rsplit("/", 1)[-1]))
     titles = (title, *source.headings[:1], *titles_in(text))
     parts = (part.strip() for whole in titles for part in _PARTS_OF_TITLE.split(whole))
     return _Labels(
@@ -130,6 +132,7 @@ def _labels(source: ChunkSource, text: str) -> _Labels:
         headings=(*source.headings[1:], *headings_in(text)),
         rows=tuple(rows_in(text)),
         items=tuple(items_in(text)),
+        quoted=tuple(quoted_in(text)),
         set_off=tuple(set_off_in(text)),
         defined=tuple(defined_in(text)),
     )
@@ -147,7 +150,7 @@ def _names_of_headings(labels: _Labels) -> Iterator[str]:
 def _lone_words(labels: _Labels) -> Iterator[str]:
     """Yield the words of labels that have one word of content, unless that is a general one."""
     yield from _unless((*labels.titles, *labels.headings), is_known)
-    yield from _unless((*labels.rows, *labels.items, *labels.set_off, *labels.defined), is_everyday)
+    yield from _unless((*labels.rows, *labels.items, *labels.quoted, *labels.set_off, *labels.defined), is_everyday)
 
 
 def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterator[str]:
@@ -164,8 +167,10 @@ def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterato
 
 def _phrases(labels: _Labels) -> Iterator[str]:
     yield from (*labels.titles, *labels.defined)
-    yield from (heading for heading in labels.headings if not is_general_english_heading(heading))
-    yield from (label for label in (*labels.rows, *labels.items, *labels.set_off) if not is_everyday_role(label))
+    yield from (heading for heading in labels.headings if not is_everyday_pair(heading))
+    yield from (
+        label for label in (*labels.rows, *labels.items, *labels.quoted, *labels.set_off) if not is_everyday_pair(label)
+    )
 
 
 def _han(labels: _Labels) -> Iterator[str]:
@@ -174,8 +179,8 @@ def _han(labels: _Labels) -> Iterator[str]:
         ((*labels.titles, *labels.headings), is_general_heading),
         (labels.rows, is_general_label),
         (labels.items, is_made_of_words),
-        (labels.set_off, is_general_in_quotes),
-        (labels.defined, is_general_definition),
+        (labels.quoted, is_general_in_quotes),
+        ((*labels.set_off, *labels.defined), is_general_definition),
     ):
         yield from (han for text in texts if len(han := han_only(fold(text))) > 1 and not is_general(han))
 

@@ -51,6 +51,9 @@ GENERAL_HEADS = _own("english_heads.txt")
 GENERAL_ACRONYMS = _own("english_acronyms.txt")
 """Abbreviations that any text about an organisation may use."""
 
+WORDS_OF_WORK = GENERAL_HEADS | MODERN_WORDS | _own("english_plain.txt")
+"""Of which two together name nothing: "known weaknesses", "regional lead"."""
+
 _EVERYDAY = WordList(("english_everyday.txt",), 3)
 _KNOWN = WordList(("english_known.txt",), 3)
 _GENERAL_CHINESE = ("chinese_plain.txt", "chinese_words.txt", "chinese_work.txt")

@@ -50,3 +50,39 @@ def test_a_number_in_any_writing_is_a_figure(text: str):
 @pytest.mark.parametrize("text", _IDIOMS)
 def test_idioms_are_none(text: str):
     assert not has_figure(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Annex V", "Annex X", "V and X", "Plan X, then", "the V-model", "(V)", "“X”", "X：", "Ｖ", "V形", "见X",
+        "after éV",  # read without its accent this would be one word
+    ],
+)  # fmt: skip
+def test_a_capital_that_stands_alone_is_a_roman_numeral(text: str):
+    assert has_figure(text)
+
+
+@pytest.mark.parametrize("text", ["VR sets", "Xs", "wax", "LaTeX", "TV", "eVo"])
+def test_such_a_capital_inside_a_word_is_none(text: str):
+    assert not has_figure(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "late May", "Late May is busy", "the late May review", "It ends in late may.", "due late may",
+        "early may, at best",
+        "mid-May", "mid-may and later", "LATE MAY", "from early may to then", "late may this time",
+        "late may of this sort",
+    ],
+)  # fmt: skip
+def test_a_part_of_may_is_a_date(text: str):
+    assert has_figure(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Late may be better", "It is late, may I ask?", "Too late may cost more.", "early maybe", "the late mayor"]
+)
+def test_may_after_late_is_often_a_verb(text: str):
+    assert not has_figure(text)
