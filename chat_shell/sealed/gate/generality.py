@@ -22,6 +22,9 @@ _LONGEST_PAIR = 3
 """Words of a general heading, with one that joins: "The purpose of a floor" is a sentence of somebody's."""
 
 
+_JOINED = WORDS_OF_WORK | STOP_WORDS
+
+
 def content_words(label: str) -> list[str]:
     """Return the folded Latin words of a label that have content of their own."""
     return [word for word in spaced_and_cjk(split_words(fold(label)))[0] if word not in STOP_WORDS]
@@ -68,4 +71,4 @@ def _is_plain(word: str) -> bool:
 
 
 def _are_general(left: str, right: str) -> bool:
-    return {left, right} <= WORDS_OF_WORK | STOP_WORDS
+    return left in _JOINED and right in _JOINED

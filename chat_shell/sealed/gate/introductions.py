@@ -24,6 +24,7 @@ _LIST_LABEL = re.compile(
 _CODE = re.compile(r"`([^`\n]{2,80})`")
 _SET_OFF = re.compile(r"(?<![\w*])(\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?):?(?<=\S)\1(?![\w*])")
 _QUOTED = re.compile('["“‘「『]([^"”’」』\n]{2,60})["”’」』]')
+_TAGGED = re.compile(r"<(b|strong|em|i|dt|dfn|th|code|h[1-6])>([^<\n]{2,60})</\1>", re.IGNORECASE)
 _TITLED = re.compile("《([^》\n]{2,60})》")
 
 _MARKS = r"[\"“‘*_`]{0,3}+"
@@ -47,6 +48,11 @@ _ENGLISH = (
         r"(?:means|refers? to|(?:is|are) (?:defined as|short for)|denotes?|stands? for)\b",
         re.IGNORECASE | re.MULTILINE,
     ),
+    # a label that says what it is: "Lost page: one that …"
+    re.compile(
+        r"^([A-Za-z][\w'-]*+(?: [a-z][\w'-]*+){1,2})(?:: | [-–—] )(?:an?|the|any|one|those|what|whoever)\b",
+        re.MULTILINE,
+    ),
     # "An idle bell is a bell …", at a sentence's beginning
     re.compile(
         r"(?:^|[.!?] |\n)An? ([A-Za-z][\w'-]*+ [a-z][\w'-]*+) is (?:an?|the|any|what|whoever|every)\b", re.MULTILINE
@@ -59,8 +65,9 @@ _ENGLISH = (
     # how it is called
     re.compile(
         rf"\b(?:(?:{_CALLERS}) (?:{_CALLS})|known (?:[a-z]{{1,12}} ){{0,3}}as|spoken of as|speaks? of|"
-        r"referred to (?:\w+ly )?as|here(?:in)?after|so-called|under the (?:code )?name(?: of)?|"
-        rf"the (?:term|word|code ?name|nickname)|word is|name is) {_ARTICLE}{_TERM}{_TERM_ENDS}",
+        r"referred to (?:\w+ly )?as|goes by the name of|counts as|nicknames? it|code-?named|here(?:in)?after|so-called|"
+        r"under the (?:code )?name(?: of)?|"
+        rf"the (?:term|word|code ?name|nickname)|word is|name is|code ?name:) {_ARTICLE}{_TERM}{_TERM_ENDS}",
         re.IGNORECASE | re.MULTILINE,
     ),
 )
@@ -138,7 +145,7 @@ def quoted_in(text: str) -> Iterator[str]:
 def set_off_in(text: str) -> Iterator[str]:
     """Yield what a text sets off by markup, marks of a title, or its kind in front of it."""
     yield from (match[1] for pattern in (_CODE, _TITLED, *_KINDS) for match in pattern.finditer(text))
-    yield from (match[2] for match in _SET_OFF.finditer(text))
+    yield from (match[2] for pattern in (_SET_OFF, _TAGGED) for match in pattern.finditer(text))
 
 
 def defined_in(text: str) -> Iterator[str]:
