@@ -23,7 +23,7 @@ from shared.prompts.safe_summary import PROMPT_VERSION
 
 T = TypeVar("T")
 
-POLICY_VERSION = "1"
+POLICY_VERSION = "2"
 """Of the pre-screen's and the room's rules; part of what a kept summary depends on."""
 
 OUTCOME_TIMEOUT_SECONDS = 5.0
@@ -87,7 +87,8 @@ class SealedRoom(Generic[CaseT]):
         return ending if isinstance(ending, Released) else None
 
     async def _decided(self, ask: SealedAsk, tally: Tally) -> Ending:
-        refusal = pre_screen(ask.last_message, ask.query)
+        # in a thread: a message of the largest size takes it half a second
+        refusal = await asyncio.to_thread(pre_screen, ask.last_message, ask.query)
         model, circuit = self._parts.model, self._parts.circuit
         if refusal is not None or model is None:
             return refusal or Failure.MODEL_UNAVAILABLE
