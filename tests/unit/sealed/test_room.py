@@ -215,7 +215,7 @@ async def test_canaries_open_the_circuit_for_an_hour():
     assert (stage.observer.completed.reason, len(stage.backend.searches)) == (Failure.CIRCUIT_OPEN, 2)
     assert stage.backend.outcomes[-1].search_id is None
     stage.clock.advance(3600)
-    await stage.ask()
+    await stage.ask(deadline=stage.clock.now() + timedelta(seconds=600))
     assert len(stage.backend.searches) == 3
 
 
