@@ -37,6 +37,14 @@ def test_the_names_of_the_documents_are_an_outline(documents: tuple[str, ...], p
     assert ("structure" in found) == follows
 
 
+@pytest.mark.parametrize(("order", "follows"), [(1, True), (-1, False)])
+def test_the_headings_of_one_document_are_an_outline(order: int, follows: bool):
+    headings = ("Ladder inspections", "Visitor badges", "Waste sorting")
+    chunks = [chunk("Nothing much.", "a.md", (heading,), place) for place, heading in enumerate(headings)]
+    judged = judge(reply(observations=_POINTS[::order]), prepare(chunks[::-1], "", []))
+    assert (isinstance(judged, Blocked) and "structure" in judged.codes) == follows
+
+
 def _older(words: str, characters: int) -> str:
     """Return words of the user's with as many characters after them."""
     return f"{words} {'why ' * characters}"[: len(words) + characters]

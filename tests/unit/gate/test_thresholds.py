@@ -56,6 +56,9 @@ def test_thirty_six_letters_in_a_row_are_too_many_however_they_are_spaced(start:
         ("We fasten ropes, polish nothing.", False),
         ("We fasten ropes, polish lamps.", True),
         ("We fastened rope, polishing lamps.", False),  # the words are the same, but no three stand as they do there
+        ("We fasten ropes, polishing lamp.", False),
+        ("Crane drivers inspect lifts, masts, decks, doors, polish lamps and refill.", True),
+        ("Crane drivers inspect lifts, masts, decks, doors, bells, lamps and refill tanks.", False),
         ("Fasten ropes, polish brass, refill.", False),
         ("Fasten ropes, polish brass, refill silos, storms.", False),
         ("Drivers inspect hooks someday dawn.", False),
@@ -115,3 +118,9 @@ def test_six_characters_of_the_users_take_themselves_out(count: int, is_caught: 
     assert _shared_run(f"据说{_HAN[:10]}云云", _HAN, user_words) == is_caught
     assert _taken(f"据说{_HAN[:10]}云云", _HAN, user_words) == is_caught
     assert _taken(f"据说{_HAN[1:9]}云云", _HAN, user_words) == is_caught
+
+
+@pytest.mark.parametrize(("count", "is_caught"), [(35, True), (40, False)])
+def test_letters_of_the_users_are_his_however_they_are_spaced(count: int, is_caught: bool):
+    letters = letters_only(_LETTERS)
+    assert _taken(f"xx {letters[:40]} xx", _LETTERS, f"ok {letters[:count]}") == is_caught
