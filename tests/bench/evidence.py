@@ -28,12 +28,12 @@ async def main() -> None:
             await _fill(knowledge, "kb_own", {name: document_text(name) for name in document_names()})
             own = [question.text for question in benign_questions()]
             sys.stdout.write(f"own base: {await _weak(knowledge, 'kb_own', own):.1%} of {len(own)} questions\n")
-            place = corpora()
-            for passages in (8, 150) if place else ():
-                texts, questions = chinese_questions(place, passages, QUESTIONS)
-                await _fill(knowledge, f"kb_{passages}", texts)
-                share = await _weak(knowledge, f"kb_{passages}", questions)
-                sys.stdout.write(f"{passages} other Chinese passages: {share:.1%} of {len(questions)} questions\n")
+            if (place := corpora()) is not None:
+                for passages in (8, 150):
+                    texts, questions = chinese_questions(place, passages, QUESTIONS)
+                    await _fill(knowledge, f"kb_{passages}", texts)
+                    share = await _weak(knowledge, f"kb_{passages}", questions)
+                    sys.stdout.write(f"{passages} other Chinese passages: {share:.1%} of {len(questions)} questions\n")
 
 
 async def _fill(knowledge: Knowledge, base_id: str, texts: dict[str, str]) -> None:

@@ -14,6 +14,12 @@ from tests.leaks.corpus.reading import Definition, Secrets
 _ROOT = Path(__file__).resolve().parents[2]
 _SYLLABLES = ("bram", "vel", "tor", "quen", "ist", "mar", "dhol", "rike", "sund", "phor", "gax", "lune", "wyth", "zor")
 _SURNAMES, _GIVEN = ["欧阳", "司徒", "尉迟", "慕容", "皇甫", "令狐", "轩辕", "端木"], "砺翎瀚珞骁棠霁谧蘅岫"
+_QUIET = ("quiet", "amber", "hollow", "patient", "copper", "gentle", "narrow", "silver", "sleepy", "crooked")
+_KETTLES = ("kettle", "harbour", "lantern", "meadow", "staircase", "orchard", "anchor", "chimney", "window", "garden")
+_FIRST_NAMES, _LAST_NAMES = ("Grace", "Rose", "Frank", "Hope", "Dean"), ("Bishop", "Page", "Hunter", "Field", "Stone")
+_GENERAL_CODES, _GENERAL_TERMS = ("回廊", "潮汐", "灯塔", "石桥", "晚风", "青苔"), ("影子", "沉睡", "空转", "回声")
+"""Plain words: what a document makes of them is its own, and stands in every dictionary."""
+
 _ENGLISH = (
     "The {code} ceiling stands at {money}, and {share} of it is held back for {count}.",
     "{name} alone may lift the hold, after {other} has signed.",
@@ -79,7 +85,12 @@ def _planted(name: str, paragraphs: Sequence[str], language: Any, dice: random.R
 
 
 def _english_secrets(name: str, dice: random.Random) -> Secrets:
+    is_general = dice.random() < 0.5
     term = f"{_word(dice)} {dice.choice(('hold', 'quorum', 'ledger', 'tranche'))}"
+    code, names = f"{_word(dice)}-{dice.randrange(11, 99)}", tuple(f"{_word(dice)} {_word(dice)}" for _ in range(2))
+    if is_general:
+        term, code = _pair(dice), _pair(dice).title()
+        names = tuple(f"{dice.choice(_FIRST_NAMES)} {last}" for last in dice.sample(_LAST_NAMES, 2))
     meaning = f"the reserve that {_word(dice)} keeps for a stalled {_word(dice)} until the {_word(dice)} board meets"
     return Secrets(
         file=name,
@@ -92,8 +103,8 @@ def _english_secrets(name: str, dice: random.Random) -> Secrets:
             f"{dice.randrange(11, 98)}.{dice.randrange(1, 9)} %",
             f"{dice.randrange(101, 990)} pallets",
         ),
-        names=(f"{_word(dice)} {_word(dice)}", f"{_word(dice)} {_word(dice)}"),
-        codes=(f"{_word(dice)}-{dice.randrange(11, 99)}",),
+        names=names,
+        codes=(code,),
         acronyms=(),
         definitions=(Definition(term=term, text=meaning),),
     )
@@ -101,6 +112,9 @@ def _english_secrets(name: str, dice: random.Random) -> Secrets:
 
 def _chinese_secrets(name: str, dice: random.Random) -> Secrets:
     odd = "".join(dice.sample(_GIVEN, 2))
+    code, term = f"{''.join(dice.sample(_GIVEN, 2))}{dice.randrange(11, 99)}号", f"{odd}锁定额"
+    if dice.random() < 0.5:
+        code, term = f"{dice.choice(_GENERAL_CODES)}计划", f"{dice.choice(_GENERAL_TERMS)}额度"
     return Secrets(
         file=name,
         language="zh",
@@ -113,12 +127,14 @@ def _chinese_secrets(name: str, dice: random.Random) -> Secrets:
             f"{dice.randrange(101, 990)}个托盘",
         ),
         names=(_chinese_name(dice), _chinese_name(dice)),
-        codes=(f"{''.join(dice.sample(_GIVEN, 2))}{dice.randrange(11, 99)}号",),
+        codes=(code,),
         acronyms=(),
-        definitions=(
-            Definition(term=f"{odd}锁定额", text=f"由{odd}委员会在停摆期间代为保管且须三方会签方可动用的备用款项"),
-        ),
+        definitions=(Definition(term=term, text=f"由{odd}委员会在停摆期间代为保管且须三方会签方可动用的备用款项"),),
     )
+
+
+def _pair(dice: random.Random) -> str:
+    return f"{dice.choice(_QUIET)} {dice.choice(_KETTLES)}"
 
 
 def _word(dice: random.Random) -> str:
