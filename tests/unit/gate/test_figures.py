@@ -56,7 +56,7 @@ def test_idioms_are_none(text: str):
     "text",
     [
         "Annex V", "Annex X", "V and X", "Plan X, then", "the V-model", "(V)", "“X”", "X：", "Ｖ", "V形", "见X",
-        "after éV",  # read without its accent this would be one word
+        "after éV", "after éX",  # read without its accent each would be one word
     ],
 )  # fmt: skip
 def test_a_capital_that_stands_alone_is_a_roman_numeral(text: str):
