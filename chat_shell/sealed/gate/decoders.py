@@ -80,8 +80,13 @@ def is_hardly_text(folded: str, unknown: list[str]) -> bool:
 
 
 def decodings(text: str) -> Iterator[str]:
-    """Yield what a text or one of its words says in base64, base32, base16 or percent-escapes, when it is text."""
+    """Yield what a text or one of its words says in base64, base32, base16 or percent-escapes, when it is text.
+
+    Plain words are read as they stand: what some of them decode to is chance.
+    """
     for coded in dict.fromkeys((*_CODED.findall(text), *_CODED.findall(_unknown_joined(text)))):
+        if is_known(coded.casefold()):
+            continue
         for decode in (_base64, _base32, _base16):
             if (decoded := decode(coded)) is not None:
                 yield decoded

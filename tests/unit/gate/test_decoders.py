@@ -42,3 +42,8 @@ def test_those_words_would_be_numbers_to_who_only_decodes(word: str):
 @pytest.mark.parametrize("word", ["responsibilities", "misunderstandings", "straightforward", "telecommunications"])
 def test_the_longest_words_of_a_summary_are_no_code(word: str):
     assert codes(f"{HONEST} It concerns {word} most.") == set()
+
+
+@pytest.mark.parametrize("word", ["grinders", "deadheading", "Quicksands", "Reappearing", "Reacquiring"])
+def test_a_plain_word_is_no_code_whatever_it_decodes_to(word: str):
+    assert "decoders" not in codes(f"{HONEST} The {word} of late are a burden.")
