@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from chat_shell.sealed.backend_wire import Recorded
+from chat_shell.sealed.gate import judge
+from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
 from chat_shell.sealed.outcome import Found
 from chat_shell.sealed.rim import sealed
 from chat_shell.sealed.verdicts import Blocked, Refused
@@ -28,6 +30,7 @@ from tests.fakes.sealed_room import (
     RoomStage,
     protected_chunk,
 )
+from tests.unit.gate.planting import case, reply
 
 FIGURES = Blocked((GateCode.FIGURES, GateCode.OVERLAP))
 LOUD = RuntimeError(SECRET)
@@ -120,6 +123,7 @@ def recorded(answer: Recorded | BaseException) -> dict[str, Any]:
     return {"backend": FakeSealedBackend(recorded=answer)}
 
 
+TOO_LONG = b" " * MAX_REPLY_BYTES + reply()
 ROWS = {
     "no secondary model": Row(Failure.MODEL_UNAVAILABLE, {"model": None}),
     "the provider refuses": Row(Failure.MODEL_UNAVAILABLE, replies(Failure.MODEL_UNAVAILABLE)),
@@ -131,6 +135,10 @@ ROWS = {
         Failure.TIMEOUT, replies(None), ask={"deadline": FakeClock().now() + timedelta(seconds=4)}
     ),
     "not the form, twice": Row(Failure.INVALID_OUTPUT, replies(b"bad", bad=Blocked((GateCode.SCHEMA,)))),
+    "over 8 KB, twice": Row(
+        Failure.INVALID_OUTPUT,
+        {"model": FakeSecondary((TOO_LONG,)), "gate": FakeGate({TOO_LONG: judge(TOO_LONG, case())})},
+    ),
     "an answer without a reply": Row(Failure.INVALID_OUTPUT, replies(Failure.INVALID_OUTPUT)),
     "the gate raises": Row(Failure.INVALID_OUTPUT, replies(b"bad", bad=LOUD)),
     "the gate raises while preparing": Row(Failure.INVALID_OUTPUT, {"gate": FakeGate(failure=LOUD)}),
