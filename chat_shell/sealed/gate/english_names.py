@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from chat_shell.sealed.gate.folding import fold
-from chat_shell.sealed.gate.generality import is_everyday_joined
+from chat_shell.sealed.gate.generality import is_work_compound
 from chat_shell.sealed.gate.word_lists import GENERAL_ACRONYMS, STOP_WORDS, is_compound, is_everyday, is_known
 from shared.plain_text.normal_form import split_words
 
@@ -65,7 +65,7 @@ def name_forms(name: str) -> Iterator[str]:
     """Yield a name with nothing between its parts, and those of its parts that are no general words."""
     parts = split_words(fold(name))
     telling = (part for part in parts if len(part) > 1 and not part.isdigit() and not is_known(part))
-    yield from (form for form in ("".join(parts), *telling) if not is_everyday_joined(form))
+    yield from (form for form in ("".join(parts), *telling) if not is_work_compound(form))
 
 
 def _is_joined_row(word: str) -> bool:

@@ -30,13 +30,13 @@ def content_words(label: str) -> list[str]:
     return [word for word in spaced_and_cjk(split_words(fold(label)))[0] if word not in STOP_WORDS]
 
 
-def is_everyday_pair(label: str) -> bool:
+def is_work_pair(label: str) -> bool:
     """Tell whether a label is two words of work, with no more than one between: "known weaknesses", "product team"."""
     content = content_words(label)
     return len(content) == _PAIR and len(label.split()) <= _LONGEST_PAIR and WORDS_OF_WORK.issuperset(content)
 
 
-def is_everyday_joined(word: str) -> bool:
+def is_work_compound(word: str) -> bool:
     """Tell whether a folded word is such a pair written together: "usertesting", "howto"."""
     return any(_are_general(word[:cut], word[cut:]) for cut in range(2, len(word) - 1))
 

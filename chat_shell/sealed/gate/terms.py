@@ -6,22 +6,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from chat_shell.sealed.gate.chinese_definitions import defined_in_chinese
 from chat_shell.sealed.gate.chinese_names import guessed_names, named_kinds, persons, segmented
+from chat_shell.sealed.gate.english_definitions import defined_in_english, named_by_kind
 from chat_shell.sealed.gate.english_names import is_proper, name_forms, names_in, names_in_heading
 from chat_shell.sealed.gate.folding import fold, han_only
 from chat_shell.sealed.gate.generality import (
     content_words,
-    is_everyday_joined,
-    is_everyday_pair,
     is_general_definition,
     is_general_heading,
     is_general_in_quotes,
     is_general_label,
     is_made_of_words,
+    is_work_compound,
+    is_work_pair,
 )
-from chat_shell.sealed.gate.introductions import (
+from chat_shell.sealed.gate.labels import (
     HEADING,
-    defined_in,
     headings_in,
     items_in,
     quoted_in,
@@ -108,7 +109,7 @@ def terms_of(source: ChunkSource) -> Terms:
     return Terms(
         words=frozenset((*_lone_words(labels), *forms)),
         capitals=frozenset(name for name in acronyms if is_everyday(fold(name))),
-        phrases=frozenset((*_phrases(labels), *(n for n in names if " " in n and not is_everyday_pair(n)))),
+        phrases=frozenset((*_phrases(labels), *(n for n in names if " " in n and not is_work_pair(n)))),
         han=frozenset((*_han(labels), *_han_names(text, labels))),
         han_guesses=frozenset(guessed_names(segmented(fold(_joined(labels, text))))),
         names=frozenset(filter(is_proper, names)),
@@ -133,8 +134,8 @@ def _labels(source: ChunkSource, text: str) -> _Labels:
         rows=tuple(rows_in(text)),
         items=tuple(items_in(text)),
         quoted=tuple(quoted_in(text)),
-        set_off=tuple(set_off_in(text)),
-        defined=tuple(defined_in(text)),
+        set_off=(*set_off_in(text), *named_by_kind(text)),
+        defined=(*defined_in_english(text), *defined_in_chinese(text)),
     )
 
 
@@ -160,16 +161,16 @@ def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterato
             len(content) == 1
             and not is_general(word := content[0])
             and not word.isdigit()
-            and not is_everyday_joined(word)
+            and not is_work_compound(word)
         ):
             yield word
 
 
 def _phrases(labels: _Labels) -> Iterator[str]:
     yield from (*labels.titles, *labels.defined)
-    yield from (heading for heading in labels.headings if not is_everyday_pair(heading))
+    yield from (heading for heading in labels.headings if not is_work_pair(heading))
     yield from (
-        label for label in (*labels.rows, *labels.items, *labels.quoted, *labels.set_off) if not is_everyday_pair(label)
+        label for label in (*labels.rows, *labels.items, *labels.quoted, *labels.set_off) if not is_work_pair(label)
     )
 
 
