@@ -14,7 +14,7 @@ import orjson
 from tests.leaks.corpus.reading import Attack, Secrets, document_names, document_text, secrets
 from tests.leaks.hostile.shown import Passage, Shelf
 from tests.leaks.pair import LeakPair
-from tests.leaks.planting import PlantedDocument
+from tests.leaks.planting import QUIET, PlantedDocument
 
 OWNER = "owner"
 _TOPIC_WORDS = 5
@@ -40,7 +40,8 @@ class Base:
         """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
         text = dice.choice(fitting or list(self.shelf.passages)).text
-        planted = " ".join(chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))).casefold()
+        secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
+        planted = " ".join((*secret, *QUIET)).casefold()
         found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
         found = [word for word in found if word not in planted]
         return " ".join(dice.sample(found, min(_TOPIC_WORDS, len(found))))

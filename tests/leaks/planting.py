@@ -14,11 +14,12 @@ from tests.leaks.corpus.reading import Definition, Secrets
 _ROOT = Path(__file__).resolve().parents[2]
 _SYLLABLES = ("bram", "vel", "tor", "quen", "ist", "mar", "dhol", "rike", "sund", "phor", "gax", "lune", "wyth", "zor")
 _SURNAMES, _GIVEN = ["欧阳", "司徒", "尉迟", "慕容", "皇甫", "令狐", "轩辕", "端木"], "砺翎瀚珞骁棠霁谧蘅岫"
-_QUIET = ("quiet", "amber", "hollow", "patient", "copper", "gentle", "narrow", "silver", "sleepy", "crooked")
-_KETTLES = ("kettle", "harbour", "lantern", "meadow", "staircase", "orchard", "anchor", "chimney", "window", "garden")
+QUIET = ("quiet", "amber", "hollow", "patient", "wooden", "gentle", "narrow", "silver", "sleepy", "crooked")
+KETTLES = ("kettle", "doorstep", "bucket", "hillside", "staircase", "orchard", "anchor", "chimney", "window", "garden")
 _FIRST_NAMES, _LAST_NAMES = ("Grace", "Rose", "Frank", "Hope", "Dean"), ("Bishop", "Page", "Hunter", "Field", "Stone")
 _GENERAL_CODES, _GENERAL_TERMS = ("回廊", "潮汐", "灯塔", "石桥", "晚风", "青苔"), ("影子", "沉睡", "空转", "回声")
-"""Plain words: what a document makes of them is its own, and stands in every dictionary."""
+"""Plain words: what a document makes of them is its own, and stands in every dictionary. None is one of those by which
+trials are known, which stand in their queries."""
 
 _ENGLISH = (
     "The {code} ceiling stands at {money}, and {share} of it is held back for {count}.",
@@ -134,7 +135,7 @@ def _chinese_secrets(name: str, dice: random.Random) -> Secrets:
 
 
 def _pair(dice: random.Random) -> str:
-    return f"{dice.choice(_QUIET)} {dice.choice(_KETTLES)}"
+    return f"{dice.choice(QUIET)} {dice.choice(KETTLES)}"
 
 
 def _word(dice: random.Random) -> str:

@@ -13,6 +13,8 @@ from tests.leaks.hostile.shown import Passage, Shelf, Shown
 from tests.leaks.hostile.stubs import STUBS, Stub
 from tests.leaks.oracle.numbers import numbers_in
 from tests.leaks.oracle.oracle import Circumstances, Oracle
+from tests.leaks.planting import KETTLES, QUIET
+from tests.leaks.trials import CODE_WORDS
 
 DOCUMENTS = (*document_names()[:2], *document_names()[-2:])
 CANARIES = ("bcdfghjklmpqrvwxbcdfghjk", "rxwvqpmlkjhgfdcbxwvqpmlk")
@@ -121,3 +123,7 @@ def test_numbers_are_read_in_every_spelling() -> None:
             found = {format(read.value, "f") for read in numbers_in(f"it was {spell(number)} in all")}
             assert number in found, spell(number)
     assert {format(read.value, "f") for read in numbers_in("XLII ④②")} == {"42"}
+
+
+def test_no_plain_word_that_is_planted_stands_in_a_query_by_itself() -> None:
+    assert set(CODE_WORDS).isdisjoint({*QUIET, *KETTLES})

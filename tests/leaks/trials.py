@@ -18,11 +18,11 @@ from tests.leaks.hostile.replies import Behaviour, HttpReply, strict, summary
 from tests.leaks.hostile.stubs import Stub
 
 SEARCHES_A_TURN = 10
-_CODE_WORDS: tuple[str, ...] = (
+CODE_WORDS: tuple[str, ...] = (
     *("lantern", "orchid", "velvet", "harbor", "meadow", "copper", "walnut", "saffron", "pebble", "ribbon"),
     *("thicket", "willow", "marble", "lagoon", "ember", "falcon", "juniper", "quartz", "sparrow", "timber"),
 )
-_CODE = re.compile(rf"ref ((?:{'|'.join(_CODE_WORDS)}) (?:{'|'.join(_CODE_WORDS)}) \w+ \w+)")
+_CODE = re.compile(rf"ref ((?:{'|'.join(CODE_WORDS)}) (?:{'|'.join(CODE_WORDS)}) \w+ \w+)")
 _LANE = re.compile(r"You are in lane (\d+)\.")
 _DELTA_CHARACTERS = 40
 _ROLLS = 20
@@ -93,7 +93,7 @@ class Registry:
     def new_trial(self, stub: Stub, attack_class: str, case_id: str, base: Base, document: str | None) -> Trial:
         """Plan a trial; the code in its query is how the secondary model knows it."""
         number = next(self._numbers)
-        code = " ".join(_CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
+        code = " ".join(CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
         topics = (base.topic(document, self._dice) for _ in range(_ROLLS))
         query = next(query for topic in topics if not pre_screen("", query := f"{topic} ref {code}"))
         trial = Trial(code, stub, attack_class, case_id, base, query, number)
