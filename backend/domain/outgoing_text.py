@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.domain.shared_runs import SAID, Piece, Stretch, Word, foreign_stretches, pieces_of, words_of
-from shared.plain_text.figures import Figure, FigureSet, figures, telling_figures
+from shared.plain_text.figures import MAX_PIECES, Figure, FigureSet, figures, telling_figures
 from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, words
 from shared.plain_text.runs import RunIndex
 
@@ -150,13 +150,17 @@ class HeldText:
             if self._is_full(kind)
         ]
         last = sum(piece.start <= min(ends) for piece in self._pieces) - 1
-        place = next((place for place in range(last, 0, -1) if self._parts_figures(place)), 0)
-        return max(len(self._fragment), self._pieces[place].start)
+        return max(len(self._fragment), self._pieces[self._parting_place(last)].start)
 
     def _figures_end(self) -> int:
         """Return the last place behind which no figure goes on."""
-        places = range(self._whole_count - 1, 0, -1)
-        return next((self._pieces[place].start for place in places if self._parts_figures(place)), 0)
+        place = self._parting_place(self._whole_count - 1)
+        return self._pieces[place].start if place > 0 else 0
+
+    def _parting_place(self, last: int) -> int:
+        """Return the last place, no further than `last`, in no figure; where none is near, the row is none."""
+        first = max(0, last - MAX_PIECES)
+        return next((place for place in range(last, first, -1) if self._parts_figures(place)), first)
 
     def _parts_figures(self, place: int) -> bool:
         """Whether no figure goes from the piece before this place into the one at it."""

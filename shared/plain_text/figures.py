@@ -10,6 +10,10 @@ from shared.plain_text.normal_form import normal_form
 TELLING_DIGITS = 3
 """A bare number with so many significant digits points at a source; a shorter one is found in any text."""
 
+MAX_PIECES = 20
+"""Digits, numerals or number words of one figure; a longer row of them is a row of figures."""
+
+_DIGITS = rf"\d{{1,{MAX_PIECES}}}"
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
 ENGLISH_ONES = {
@@ -29,7 +33,7 @@ ENGLISH_TENS = {
 }
 ENGLISH_SCALES = {
     "hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "k": 1_000,
-    "mn": 10**6, "bn": 10**9,
+    "m": 10**6, "mn": 10**6, "bn": 10**9,
 }  # fmt: skip
 CHINESE_DIGITS = {
     **{numeral: value for value, numeral in enumerate("〇一二三四五六七八九")},
@@ -38,6 +42,9 @@ CHINESE_DIGITS = {
 }
 CHINESE_TENS = {"十": 10, "拾": 10, "廿": 20, "卅": 30, "百": 100, "佰": 100, "千": 1_000, "仟": 1_000}
 CHINESE_SCALES = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+
+_BELOW = {100: 10, 1_000: 100}
+"""What a lone numeral behind a hundred or a thousand counts."""
 
 _PERCENT = "%"
 _CURRENCIES = {
@@ -73,10 +80,12 @@ _SUFFIXES = "|".join(
 _FIGURE = re.compile(
     rf"(?:(?P<share>百分之|千分之) ?)?"
     rf"(?:(?P<before>us\$|[$€£¥]|\b(?:usd|eur|gbp|cny|rmb|chf|hkd|jpy)(?![a-z])) ?)?"
-    rf"(?:(?P<digits>\d{{1,3}}(?:[,' ]\d{{3}})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?)"
-    rf"|\b(?P<words>(?:{_NUMBER_WORDS})(?:[ -](?:and )?(?:{_NUMBER_WORDS}))*)\b"
-    rf"|(?P<chinese>[{_CHINESE_NUMERALS}]+(?:点[{_CHINESE_NUMERALS}]+)?))"
-    rf"(?: ?(?P<scale>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![a-z])|[万萬亿億]))?"
+    rf"(?:(?P<digits>\d{{1,3}}(?:[,' ]\d{{3}}){{1,12}}(?:\.{_DIGITS})?(?!\d)|{_DIGITS}(?:\.{_DIGITS})?)"
+    rf"|\b(?P<words>(?:{_NUMBER_WORDS})(?:[ -](?:and )?(?:{_NUMBER_WORDS})){{0,{MAX_PIECES}}})\b"
+    rf"|(?P<chinese>[{_CHINESE_NUMERALS}]{{1,{MAX_PIECES}}}(?:点[{_CHINESE_NUMERALS}]{{1,{MAX_PIECES}}})?))"
+    r"(?: ?(?P<scale>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![a-z])|[万萬亿億]"
+    r"|(?(before)m(?![a-z])|(?!))))?"  # behind a currency only: else it is the metre
+    r"(?:(?<=[万萬])(?P<rest>\d{1,4})(?P<rest_scale>[千百]?))?"
     rf"(?: ?-?(?P<after>%|‰|per ?cent(?:age points?)?|pct|{_SUFFIXES}|成))?"
 )
 
@@ -165,17 +174,21 @@ def chinese_value(numerals: str) -> int:
     if not any(numeral in CHINESE_TENS or numeral in CHINESE_SCALES for numeral in numerals):
         return int("".join(str(CHINESE_DIGITS[numeral]) for numeral in numerals) or "0")
     total = section = digit = 0
+    ones = 1
     for numeral in numerals:
         if numeral in CHINESE_DIGITS:
             digit = CHINESE_DIGITS[numeral]
+            ones = ones if digit else 1
         elif numeral in CHINESE_TENS:
-            section, digit = section + max(digit, 1) * CHINESE_TENS[numeral], 0
+            tens = CHINESE_TENS[numeral]
+            section, digit, ones = section + max(digit, 1) * tens, 0, _BELOW.get(tens, 1)
         else:
             scale = CHINESE_SCALES[numeral]
             part = section + digit
             total = max(total + part, 1) * scale if total < scale else total + part * scale
-            section = digit = 0
-    return total + section + digit
+            section, digit, ones = 0, 0, scale // 10
+    # 三百五 is 350, 三百零五 is 305
+    return total + section + digit * ones
 
 
 def _read(match: re.Match[str]) -> Iterator[Figure]:
@@ -183,12 +196,21 @@ def _read(match: re.Match[str]) -> Iterator[Figure]:
     after = (match["after"] or "").strip()
     if match["scale"]:
         number *= ENGLISH_SCALES.get(match["scale"]) or CHINESE_SCALES[match["scale"]]
+    if match["rest"]:
+        number += _rest(match["rest"], match["rest_scale"])
     if match["share"] or after in (_PERCENT, "pct", "‰", "成") or after.startswith(("percent", "per cent")):
         yield Figure(_plain(number * _percent_factor(match["share"], after)), _PERCENT)
     elif match["before"]:
         yield Figure(_plain(number), _CURRENCIES[match["before"]])
     else:
         yield Figure(_plain(number), _CURRENCIES.get(after) or _UNITS.get(after, ""))
+
+
+def _rest(digits: str, scale: str) -> Decimal:
+    """Return what stands behind 万: the thousands in 2万5千 and 2万5, the rest in 2万5000."""
+    if scale:
+        return Decimal(int(digits) * CHINESE_TENS[scale])
+    return Decimal(int(digits) * (1_000 if len(digits) == 1 else 1))
 
 
 def _percent_factor(share: str | None, after: str) -> Decimal:

@@ -198,3 +198,15 @@ def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) 
     doubts += [doubt] if doubt is not None else []
     assert is_asked(doubts, PASSAGE)
     assert is_asked(doubts, CHINESE)
+
+
+@pytest.mark.parametrize("numeral", ["一", "三百五十", "111 ", "one "])
+def test_a_row_of_numerals_is_let_go_as_it_comes(numeral: str) -> None:
+    held = HeldText(OwnWords([numeral * 5_000]))
+    text = (numeral * 400)[:400]
+    gone = 0
+    for at in range(0, len(text), 4):
+        held.add(text[at : at + 4])
+        if held.doubt(at_end=False) is not None:
+            gone += held.take(at_end=False, is_word_over=False)
+    assert gone > 200

@@ -113,6 +113,12 @@ async def test_the_users_own_words_may_be_repeated() -> None:
         assert response.status == "completed"
 
 
+@pytest.mark.parametrize("numeral", ["一", "9", "nine "])
+async def test_a_message_of_numerals_alone_is_answered(numeral: str) -> None:
+    async with restricted_house(answer(BENIGN)) as house:
+        assert (await house.ask(tools=TOOLS, input=numeral * 5_000)).status == "completed"
+
+
 async def test_who_may_read_the_base_gets_its_words() -> None:
     async with restricted_house(answer(PASSAGE)) as house:
         await house.knowledge.set_member("kb_a", "ada", MemberRole.READER)

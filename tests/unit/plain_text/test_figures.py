@@ -61,3 +61,21 @@ def test_digits_are_read_with_or_without_separators(number: int):
 @given(st.text(alphabet="0123456789 ,.'%$一二百万点千分之 andtwelvehundred-", max_size=200))
 def test_any_text_is_read(text: str):
     assert all(figure.significant_digits >= 0 for figure in figures(text))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("$1.2m", "$1.2 million"), ("2万5千元", "25,000元"), ("两万五", "25,000"), ("2万5000", "二万五千"),
+        ("三百五", "350"), ("三百零五", "305"),
+    ],
+)  # fmt: skip
+def test_amounts_are_read_in_their_short_forms(one: str, other: str) -> None:
+    assert figures(one) == figures(other)
+
+
+@pytest.mark.parametrize("numeral", ["一", "三百五十", "1", "one ", "111 ", "十"])
+def test_a_row_without_an_end_is_a_row_of_figures(numeral: str) -> None:
+    found = figures(numeral * 5_000)
+    assert len(found) > 100
+    assert max(len(figure.value) for figure in found) <= 60
