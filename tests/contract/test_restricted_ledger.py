@@ -339,6 +339,23 @@ async def test_of_many_outcomes_of_a_search_one_is_written(replicas: list[Restri
     assert len(await page(replicas[0])) == 1
 
 
+async def test_equal_searches_that_are_settled_at_once_all_keep_their_records(replicas: list[Restricted]) -> None:
+    searches = [make_search(f"s{number}", "kb_a", "kb_b", cache_key="key") for number in range(12)]
+    for search in searches:
+        await replicas[0].ledger.charge(search, [], WIDE)
+
+    async def release(number: int) -> None:
+        search = searches[number]
+        record = make_record(f"a{number:02}", search, AnswerReason.RISK)
+        assert await replicas[number % 5].ledger.settle(settlement(record, search, is_released=True)) is None
+
+    await asyncio.gather(*map(release, range(12)))
+    assert [record.id for record in await page(replicas[0], limit=13)] == [f"a{number:02}" for number in range(12)]
+    assert await replicas[0].ledger.find_released("key") == RELEASED
+    await replicas[0].knowledge.delete_base("kb_b")
+    assert await replicas[0].ledger.find_released("key") is None
+
+
 async def test_refusals_are_counted_exactly_under_parallel_calls(replicas: list[Restricted]) -> None:
     await asyncio.gather(
         *(refuse(replicas[number % 5], f"a{number}", PolicyRefusal.VERBATIM, 0, "kb_a", "kb_b") for number in range(4))
