@@ -83,7 +83,13 @@ class SealedOutcomes:
             moved = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
         else:
             search, moved = charged.search, is_moved(charged.search, today)
+        if moved is None and outcome.released is not None and await self._is_paused(search):
+            moved = Failure.PAUSED
         return await self._settle(search, charged, outcome, moved)
+
+    async def _is_paused(self, search: SealedSearch) -> bool:
+        """Tell whether refusals have paused the user while this search ran: who tries many at once gains nothing."""
+        return await self._use.ledger.is_paused(search.user_id, search.base_ids, self._use.clock.now())
 
     async def _settle(
         self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, moved: Failure | None

@@ -32,7 +32,7 @@ OUTCOME_TIMEOUT_SECONDS = 5.0
 NO_MODEL = "none"
 """In the audit, where no secondary model is configured."""
 
-_MOVED = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED)
+_MOVED = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED, Failure.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)

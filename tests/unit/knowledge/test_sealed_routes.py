@@ -154,6 +154,16 @@ async def test_budgets_end_and_say_which(members: Members) -> None:
         assert members.house.ledger.records[-1].reason == reason
 
 
+async def test_a_pause_holds_back_what_was_under_way_when_it_came(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    found = [await sealed_part(members, query=f"hotels {number}") for number in range(6)]
+    for part in found[:5]:
+        await report(members, **refusal(members, part["search_id"], "gate_blocked_overlap", gate_codes=["overlap"]))
+    told = await report(members, **outcome(members, found[5]["search_id"]))
+    assert told.json() == {"recorded": True, "release": False, "reason": "paused"}
+    assert members.house.ledger.records[-1].reason == "paused"
+
+
 async def test_five_refusals_pause_even_what_was_released_before(members: Members) -> None:
     await members.put("a.md", MANUAL)
     found = await sealed_part(members)
