@@ -3,11 +3,13 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator
+import traceback
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
 from backend.adapters.sql.aside import compute_aside
@@ -26,6 +28,8 @@ from tests.contract.store_cases import (
 )
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
+
+PROTECTED = "late bookings"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -168,6 +172,63 @@ async def test_text_that_postgres_cannot_hold_is_the_callers_fault(postgres_url:
     async with migrated(postgres_url) as database:
         with pytest.raises(InvalidRequest):
             await sql_stores(database).turns.find("resp_\x00")
+
+
+async def said(database: Database, work: Callable[[Connection], object], expected: type[BaseException]) -> str:
+    """Return all that a log could show of what the work raises."""
+    with pytest.raises(expected) as raised:
+        await database.write(work)
+    return "".join((str(raised.value), *traceback.format_exception(raised.value)))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "statement"),
+    [
+        ("replica", "INSERT INTO replica (name, seen_at) VALUES (:name, '2026-11-22'), (:name, '2026-11-22')"),
+        ("seen_at", "INSERT INTO replica (name, seen_at) VALUES (:name, NULL)"),
+    ],
+)
+async def test_an_error_says_which_constraint_broke_and_by_no_value(
+    database: Database, constraint: str, statement: str
+) -> None:
+    def work(connection: Connection) -> None:
+        connection.execute(text(statement), {"name": PROTECTED})
+
+    shown = await said(database, work, IntegrityError)
+    assert constraint in shown
+    assert PROTECTED not in shown
+
+
+async def test_an_error_that_becomes_another_brings_no_value_along(database: Database) -> None:
+    statement = text("INSERT INTO replica (name, seen_at) VALUES (:name, NULL)")
+
+    def work(connection: Connection) -> None:
+        try:
+            connection.execute(statement, {"name": PROTECTED})
+        except IntegrityError as error:
+            raise KeyError("name") from error
+
+    shown = await said(database, work, KeyError)
+    assert "IntegrityError" in shown
+    assert PROTECTED not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        (PROTECTED, "SELECT CAST(CAST(:name AS text) AS integer)"),
+        (PROTECTED, "SELECT 1 + :name"),
+        (PROTECTED + "\ud800", "SELECT CAST(:name AS text)"),
+    ],
+)
+async def test_a_value_that_postgres_refuses_is_not_quoted(postgres_url: str, name: str, statement: str) -> None:
+    def work(connection: Connection) -> None:
+        connection.execute(text(statement), {"name": name})
+
+    async with migrated(postgres_url) as database:
+        shown = await said(database, work, DBAPIError)
+    assert "SQLSTATE 22" in shown
+    assert PROTECTED not in shown
 
 
 async def test_text_that_json_cannot_hold_is_the_callers_fault(database: Database) -> None:

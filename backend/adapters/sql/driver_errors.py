@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from sqlalchemy import ExceptionContext
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -24,6 +25,7 @@ _SQLITE_AWAY = frozenset(
 # Classes and codes of https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POSTGRES_AWAY = ("08", "25006", "25P03", "40", "53", "55P03", "57")
 _POSTGRES_BAD_TEXT = ("22021", "22P05")
+_POSTGRES_BAD_VALUE = "22"
 
 
 @contextmanager
@@ -45,6 +47,25 @@ def translated() -> Generator[None]:
         raise
     except (PoolTimeoutError, TimeoutError, OSError) as error:
         raise Unavailable("The database is not available.", retry_after_seconds=1) from error
+
+
+def withhold_values(context: ExceptionContext) -> None:
+    """Drop from what PostgreSQL and its driver raise the values of a statement, which no log may hold.
+
+    The detail of a broken constraint quotes the row, and only the driver's own error shows it, in a traceback; an
+    error of class 22 quotes the value in its very words, which SQLAlchemy repeats.
+    """
+    error, adapted = context.sqlalchemy_exception, context.original_exception
+    if not isinstance(error, DBAPIError):
+        return
+    driver = adapted.__cause__
+    state = _sqlstate(error)
+    for each in (adapted, driver):
+        if getattr(each, "detail", None):
+            setattr(each, "detail", None)  # noqa: B010  # an attribute of theirs, which no type declares
+    if state.startswith(_POSTGRES_BAD_VALUE):
+        for each in filter(None, (error, adapted, driver)):
+            each.args = (f"a value was refused, SQLSTATE {state}",)
 
 
 def _is_bad_text(error: DBAPIError) -> bool:

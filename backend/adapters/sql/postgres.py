@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from backend.adapters.sql.driver_errors import translated
+from backend.adapters.sql.driver_errors import translated, withhold_values
 from backend.adapters.sql.prepared import Parameters, Prepared, Row
 
 _PING_TIMEOUT_SECONDS = 2.0
@@ -38,7 +38,9 @@ class PostgresDatabase:
             pool_recycle=_CONNECTION_AGE_SECONDS,
             pool_pre_ping=True,
             connect_args={"timeout": _CONNECT_TIMEOUT_SECONDS, "server_settings": _SERVER_SETTINGS},
+            hide_parameters=True,
         )
+        event.listen(self._engine.sync_engine, "handle_error", withhold_values)
         # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
         # either way (READ COMMITTED).
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")

@@ -133,6 +133,7 @@ def _engine(url: URL, pool_size: int) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         connect_args={"check_same_thread": False, "cached_statements": 512},
+        hide_parameters=True,
     )
 
     def configure(dbapi_connection: Any, _record: object) -> None:
