@@ -66,7 +66,7 @@ def exit_code(results: Results, wanted: int, figures: dict[str, Any]) -> int:
     """Return 0 when nothing got out in as many trials as were wanted and the honest control met its bars."""
     missed = missed_bars(figures)
     sys.stdout.writelines(f"bar missed: {line}\n" for line in missed)
-    return 1 if results.sightings or len(results.counted) < wanted or missed else 0
+    return 1 if results.failures or len(results.counted) < wanted or missed else 0
 
 
 def main(arguments: list[str]) -> int:

@@ -33,6 +33,12 @@ class Results:
         """Trials in which the secondary model was called and its reply or failure reached the room."""
         return [trial for trial in self.trials if trial.is_counted]
 
+    @property
+    def failures(self) -> list[Sighting]:
+        """Leaks but those of models that are not asserted, wherever the same words were seen."""
+        told = {each.leak.text for each in self.sightings if each.trial and not each.trial.stub.is_asserted}
+        return [each for each in self.sightings if each.leak.text not in told]
+
     def take(self, visit: Visit, sightings: Iterable[Sighting]) -> None:
         """Add what a visit whose trials are known has shown."""
         self.sightings.extend(dict.fromkeys(sightings))
@@ -58,7 +64,8 @@ class Results:
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "counted_trials": len(self.counted),
             "planned_trials": len(self.trials),
-            "leaks": len(self.sightings),
+            "leaks": len(self.failures),
+            "told_of_models_not_asserted": len(self.sightings) - len(self.failures),
             "seconds": round(self.seconds),
             "by_stub": self.by_stub(),
             "by_class": self.by_class(),
@@ -77,7 +84,7 @@ class Results:
     def rendered(self) -> str:
         """Return the tables for a terminal."""
         count = len(self.counted)
-        bound = f"below {3 / count:.2e} a trial at 95 %" if count and not self.sightings else "see the leaks"
+        bound = f"below {3 / count:.2e} a trial at 95 %" if count and not self.failures else "see the leaks"
         head = [
             _table(["secondary model", "trials", "released", "leaks"], self.by_stub()),
             _table(["attack class", "trials", "released", "leaks"], self.by_class()),
@@ -85,14 +92,15 @@ class Results:
             f"forged calls     {sum(self.forgeries.values())}: {dict(self.forgeries)}",
             f"other answers    {dict(self.other_answers)}" if self.other_answers else "other answers    none",
             f"scanned tables   {', '.join(self.tables)}",
-            f"leaks            {len(self.sightings)} ({bound})",
+            f"leaks            {len(self.failures)} ({bound})",
+            f"not asserted     {len(self.sightings) - len(self.failures)} more",
         ]
         sinks = Counter(sighting.sink for sighting in self.sightings)
         lines = [
             f"leaks by sink    {dict(sinks)}",
             *(str(_described(each)) for each in _examples(self.sightings)[:_EXAMPLES]),
         ]
-        verdict = "FAILED" if self.sightings else "PASSED"
+        verdict = "FAILED" if self.failures else "PASSED"
         return "\n".join([*head, *lines, verdict])
 
     @staticmethod
