@@ -1,6 +1,7 @@
 """Where protected text may end up: logs, tables and metrics of a running pair, read from where one stopped."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +15,7 @@ EXCLUDED_PREFIX = "search_"
 """The index. Every table but these is scanned, new ones too."""
 
 _BODIES_BEGIN = ("{", "[", '"')
+_COUNT_OF_SECONDS = re.compile("_seconds(?=_(?:count|bucket))")
 
 
 class SinkText(NamedTuple):
@@ -80,7 +82,12 @@ async def metric_texts(pair: LeakPair) -> Iterator[SinkText]:
     """Return the metrics of both services."""
     async with httpx2.AsyncClient(timeout=30, trust_env=False) as client:
         answers = [await client.get(f"{url}/metrics") for url in (pair.backend_url, pair.chat_shell_url)]
-    return (SinkText("metrics", line) for answer in answers for line in answer.text.splitlines())
+    return (SinkText("metrics", _without_unit(line)) for answer in answers for line in answer.text.splitlines())
+
+
+def _without_unit(line: str) -> str:
+    """Take the unit out of the name of a count: "…_seconds_count 140" counts 140 observations, and no seconds."""
+    return _COUNT_OF_SECONDS.sub("", line)
 
 
 def _scanned_tables(names: Iterator[Any] | Any) -> list[str]:
