@@ -95,23 +95,35 @@ class _Labels:
     set_off: tuple[str, ...]
     defined: tuple[str, ...]
 
+    @property
+    def above(self) -> tuple[str, ...]:
+        """What stands over a text."""
+        return self.titles + self.headings
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """What the form of a text sets apart in it, whether it is a term or not."""
+        return self.rows + self.items + self.quoted + self.set_off
+
 
 @lru_cache(maxsize=_KEPT_CHUNKS)
 def terms_of(source: ChunkSource) -> Terms:
     """Read the terms of one chunk."""
     text = unicodedata.normalize("NFKC", source.text)
     labels = _labels(source, text)
-    names = [*names_in(HEADING.sub(" ", text)), *_names_of_headings(labels)]
+    names = [*names_in(HEADING.sub(" ", text)), *(name for each in labels.above for name in names_in_heading(each))]
     lone = [name for name in names if " " not in name]
     acronyms = {name for name in lone if name.isupper()}
     forms = {form for name in lone if name not in acronyms for form in name_forms(name)}
     forms.update(form for name in acronyms for form in name_forms(name) if not is_everyday(form))
+    folded = fold("\n".join((*labels.above, text)))
+    stretches = segmented(folded)
     return Terms(
         words=frozenset((*_lone_words(labels), *forms)),
         capitals=frozenset(name for name in acronyms if is_everyday(fold(name))),
         phrases=frozenset((*_phrases(labels), *(n for n in names if " " in n and not is_work_pair(n)))),
-        han=frozenset((*_han(labels), *_han_names(text, labels))),
-        han_guesses=frozenset(guessed_names(segmented(fold(_joined(labels, text))))),
+        han=frozenset((*_han(labels), *persons(folded, stretches), *named_kinds(stretches))),
+        han_guesses=frozenset(guessed_names(stretches)),
         names=frozenset(filter(is_proper, names)),
     )
 
@@ -139,19 +151,10 @@ def _labels(source: ChunkSource, text: str) -> _Labels:
     )
 
 
-def _joined(labels: _Labels, text: str) -> str:
-    return "\n".join((*labels.titles, *labels.headings, text))
-
-
-def _names_of_headings(labels: _Labels) -> Iterator[str]:
-    for heading in (*labels.titles, *labels.headings):
-        yield from names_in_heading(heading)
-
-
 def _lone_words(labels: _Labels) -> Iterator[str]:
     """Yield the words of labels that have one word of content, unless that is a general one."""
-    yield from _unless((*labels.titles, *labels.headings), is_known)
-    yield from _unless((*labels.rows, *labels.items, *labels.quoted, *labels.set_off, *labels.defined), is_everyday)
+    yield from _unless(labels.above, is_known)
+    yield from _unless(labels.marked + labels.defined, is_everyday)
 
 
 def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterator[str]:
@@ -169,25 +172,16 @@ def _unless(labels: Iterable[str], is_general: Callable[[str], bool]) -> Iterato
 def _phrases(labels: _Labels) -> Iterator[str]:
     yield from (*labels.titles, *labels.defined)
     yield from (heading for heading in labels.headings if not is_work_pair(heading))
-    yield from (
-        label for label in (*labels.rows, *labels.items, *labels.quoted, *labels.set_off) if not is_work_pair(label)
-    )
+    yield from (label for label in labels.marked if not is_work_pair(label))
 
 
 def _han(labels: _Labels) -> Iterator[str]:
     """Yield the Chinese of labels, unless it is general."""
     for texts, is_general in (
-        ((*labels.titles, *labels.headings), is_general_heading),
+        (labels.above, is_general_heading),
         (labels.rows, is_general_label),
         (labels.items, is_made_of_words),
         (labels.quoted, is_general_in_quotes),
-        ((*labels.set_off, *labels.defined), is_general_definition),
+        (labels.set_off + labels.defined, is_general_definition),
     ):
         yield from (han for text in texts if len(han := han_only(fold(text))) > 1 and not is_general(han))
-
-
-def _han_names(text: str, labels: _Labels) -> Iterator[str]:
-    folded = fold(_joined(labels, text))
-    stretches = segmented(folded)
-    yield from persons(folded, stretches)
-    yield from named_kinds(stretches)

@@ -45,13 +45,10 @@ STOP_WORDS = _own("english_stop_words.txt")
 MODERN_WORDS = _own("english_modern.txt")
 """Words of work and software, among them those since the sources of the English list were closed."""
 
-GENERAL_HEADS = _own("english_heads.txt")
-"""Nouns that any organisation puts a plain word in front of: "product team", "response time"."""
-
 GENERAL_ACRONYMS = _own("english_acronyms.txt")
 """Abbreviations that any text about an organisation may use."""
 
-WORDS_OF_WORK = GENERAL_HEADS | MODERN_WORDS | _own("english_plain.txt")
+WORDS_OF_WORK = MODERN_WORDS | _own("english_heads.txt") | _own("english_plain.txt")
 """Of which two together name nothing: "known weaknesses", "regional lead"."""
 
 _EVERYDAY = WordList(("english_everyday.txt",), 3)
