@@ -28,8 +28,12 @@ class ServedTexts(Protocol):
     Every method raises Unavailable while the database is away. Retryable.
     """
 
-    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return the texts of the chunks of these bases that were sent to secondary models for a user within 30 days.
+    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
+        """Return the instant of the newest search that has brought a user chunks of these bases, or None."""
+        ...
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
+        """Return the texts of the chunks of these bases that searches of a user brought from 30 days ago to an instant.
 
         In whatever conversation: a branch or a new one is no way around what was served before.
         """

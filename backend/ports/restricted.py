@@ -63,9 +63,18 @@ class RestrictedLedger(Protocol):
         """Count an answer that the outgoing scan has cut as a refusal in each base; one that is gone is left out."""
         ...
 
-    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return the chunks of these bases that were sent to secondary models for a user within 30 days, each once.
+    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
+        """Return the instant of the newest search of a user by which chunks of these bases were sent, or None.
 
+        Whatever was sent before this was asked was searched for at that instant or earlier, whichever replica's
+        clock told it.
+        """
+        ...
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
+        """Return the chunks of these bases that searches of a user, to that instant, sent to secondary models.
+
+        Each once, from the last 30 days.
         Each with its document's name and its headings, as they read today: by base, name and place. What was
         replaced or deleted since is not there.
         """

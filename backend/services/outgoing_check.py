@@ -1,6 +1,5 @@
 """The judgement on a doubt about outgoing text: whose words are these?"""
 
-import asyncio
 from collections.abc import Sequence
 
 from backend.domain.canaries import canaries_in
@@ -8,7 +7,7 @@ from backend.domain.outgoing_events import CutCause
 from backend.domain.outgoing_text import Doubt
 from backend.ports.identity import Clock
 from backend.ports.protected import ProtectedKnowledge, ServedTexts
-from shared.plain_text.figures import FigureSet, telling_figures
+from backend.services.served_figures import ServedFigures
 
 
 class OutgoingCheck:
@@ -32,14 +31,9 @@ class OutgoingCheck:
             return CutCause.PASSAGE
         return None
 
-    async def served_figures(self, user_id: str, base_ids: Sequence[str]) -> FigureSet:
-        """Return the figures that restricted searches of a user have brought so far.
-
-        Raises:
-            Unavailable: the database is away.
-        """
-        texts = await self._served.served_texts(user_id, base_ids)
-        return await asyncio.to_thread(_telling_figures, texts)
+    def served_figures(self, user_id: str, base_ids: Sequence[str]) -> ServedFigures:
+        """Return the figures that restricted searches of a user have brought, to be asked call by call."""
+        return ServedFigures(self._served, user_id, base_ids)
 
     async def is_paused(self, user_id: str, base_ids: Sequence[str]) -> bool:
         """Say whether the user is paused; what is cut then is judged by its form alone, so that a cut tells nothing.
@@ -61,7 +55,3 @@ class OutgoingCheck:
         """Tell whether a document is in one of these bases, and in no other."""
         bases = await self._protected.bases_of([document_id])
         return bool(bases) and bases.issubset(base_ids)
-
-
-def _telling_figures(texts: Sequence[str]) -> FigureSet:
-    return FigureSet(frozenset(figure for text in texts for figure in telling_figures(text)))

@@ -21,7 +21,7 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, TextPart, UserMessage
-from shared.plain_text.figures import Figure, FigureSet
+from shared.plain_text.figures import Figure
 from shared.prompts.outgoing import ANSWER_CUT
 
 _PARAGRAPH_END = "\n\n"
@@ -45,7 +45,7 @@ class OutgoingScan:
         self._waiting = WaitingEvents()
         self._said_in_call: list[str] = []
         self._judged: set[str] = set()
-        self._served: FigureSet | None = None
+        self._served = check.served_figures(self._user_id, self.base_ids)
         self._is_ended = False
 
     async def passed(self, events: Iterable[ExecutionEvent]) -> list[ExecutionEvent]:
@@ -77,6 +77,8 @@ class OutgoingScan:
                 return await self._held(event)
             case CitationAdded():
                 return await self._cited(event)
+            case ModelCallStarted():
+                await self._served.begin_call()
             case SearchFinished():
                 event = event.model_copy(update={"results": ()})
             case _:
@@ -104,7 +106,6 @@ class OutgoingScan:
         """Free what is held before an event, then judge what it says itself."""
         freed = await self._freed(is_word_over=True)
         self._judged.add("".join(self._said_in_call + [_text_of(one) for one in freed]))
-        self._served = None
         for text in texts_of(event):
             if self.cut_for is None and text not in self._judged:
                 whole = HeldText(self._own)
@@ -139,9 +140,7 @@ class OutgoingScan:
 
     async def _is_telling(self, said: frozenset[Figure]) -> bool:
         """Tell whether a figure was served, or the user is paused: cut after cut he could find figures out."""
-        if self._served is None:
-            self._served = await self._check.served_figures(self._user_id, self.base_ids)
-        return any(map(self._served.holds, said)) or await self._check.is_paused(self._user_id, self.base_ids)
+        return await self._served.holds(said) or await self._check.is_paused(self._user_id, self.base_ids)
 
     def _note(self, passed: Sequence[ExecutionEvent]) -> None:
         for event in passed:

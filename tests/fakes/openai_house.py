@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -94,16 +94,24 @@ class RecordingObserver:
         self.broken.append(error)
 
 
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+
 class FakeServedTexts:
-    """What restricted searches have brought, by conversation; "" stands for any."""
+    """What restricted searches have brought, a text a second."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.cuts: list[tuple[str, tuple[str, ...]]] = []
         self.paused: set[str] = set()
+        self.asked = asyncio.Event()
 
-    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self.texts)
+    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
+        self.asked.set()
+        return EPOCH + timedelta(seconds=len(self.texts)) if self.texts else None
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
+        return tuple(self.texts[: int((until - EPOCH).total_seconds())])
 
     async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
         self.cuts.append((user_id, tuple(base_ids)))

@@ -112,10 +112,13 @@ class Visitor:
                 body["input"] = [*given, {"role": "user", "content": words}]
         answer = await self._service.post("/v1/responses", json=body, headers=visit.headers)
         visit.received.extend(client_texts(answer))
-        if found := _response_id(answer):
-            visit.response_ids.append(found)
-        else:
+        response = _last_response(answer)
+        if response is None:
             visit.refusals.append(f"{answer.status_code} {answer.text[:160]}")
+            return
+        visit.response_ids.append(response["id"])
+        if response["status"] == "failed":
+            visit.refusals.append(f"{response['status']} {response['error']}")
 
     async def read_back(self, visit: Visit) -> None:
         """Read everything that the member may read of his conversation."""
@@ -182,11 +185,12 @@ def scan_visit(visit: Visit, oracle: Oracle) -> Iterator[Sighting]:
             yield Sighting(text.sink, leak, visit)
 
 
-def _response_id(answer: httpx2.Response) -> str | None:
+def _last_response(answer: httpx2.Response) -> dict[str, Any] | None:
+    """Return the response as it ended, of a body or of a stream."""
     if answer.status_code != 200:
         return None
-    text = answer.text
-    if text.startswith("{"):
-        return orjson.loads(text)["id"]
-    first = next((line for line in text.splitlines() if line.startswith("data: {")), "")
-    return orjson.loads(first.removeprefix("data: "))["response"]["id"] if first else None
+    if answer.text.startswith("{"):
+        return answer.json()
+    frames = (line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {"))
+    states = [event["response"] for event in map(orjson.loads, frames) if "response" in event]
+    return states[-1] if states else None

@@ -187,11 +187,36 @@ async def test_a_figure_is_judged_by_what_was_served_until_then() -> None:
     ]
     async with restricted_house(script) as house:
         running = await house.start(tools=TOOLS)
+        await house.served.asked.wait()
         house.served.texts = ["47 minutes"]
         arrived.set()
         response = await running.ended()
         assert said(response) == f"It was 47 minutes, I guess.{ANSWER_CUT}"
         assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text=ANSWER_CUT)
+
+
+async def test_the_words_of_a_search_are_not_judged_by_what_it_brings() -> None:
+    search = ToolCall(call_id="k1", name="knowledge_base_search", arguments='{"query":"over 47 minutes"}')
+    arrived = asyncio.Event()
+    script: list[Step] = [
+        ModelCallStarted(call=1),
+        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+        arrived,
+        SearchStarted(call_id="k1", queries=("over 47 minutes",)),
+        SearchFinished(call_id="k1", failed=False, results=()),
+        MessagesAdded(
+            messages=(AssistantMessage(text="", tool_calls=(search,)), ToolMessage(call_id="k1", content="{}"))
+        ),
+        ModelCallStarted(call=2),
+        *answer("Well.")[1:],
+    ]
+    async with restricted_house(script, answer("So 47 minutes.")) as house:
+        running = await house.start(tools=TOOLS)
+        await house.served.asked.wait()
+        house.served.texts = ["47 minutes"]
+        arrived.set()
+        assert said(await running.ended()) == "Well."
+        assert said(await house.ask(tools=TOOLS)) == ANSWER_CUT
 
 
 def calls_function(arguments: str) -> list[ExecutionEvent]:

@@ -65,6 +65,13 @@ _SERVED = Prepared(
     .where(
         _served_chunk.c.knowledge_base_id == bindparam("base_id"),
         _served_chunk.c.user_id == bindparam("user_id"),
+        _served_chunk.c.served_at <= bindparam("until"),
+    )
+)
+_NEWEST_SERVED = Prepared(
+    select(func.max(_served_chunk.c.served_at).label("served_at")).where(
+        _served_chunk.c.knowledge_base_id == bindparam("base_id"),
+        _served_chunk.c.user_id == bindparam("user_id"),
     )
 )
 
@@ -156,11 +163,23 @@ class SqlRestrictedLedger:
 
         await self._database.write(work)
 
-    async def served_texts(self, user_id: str, base_ids: Sequence[str]) -> tuple[str, ...]:
+    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
+        """Return the instant of the newest search by which chunks were sent for a user."""
+
+        def work(connection: Connection) -> datetime | None:
+            asked = [{"user_id": user_id, "base_id": base_id} for base_id in base_ids]
+            found: list[datetime | None] = [
+                row["served_at"] for parameters in asked for row in _NEWEST_SERVED.rows(connection, parameters)
+            ]
+            return max((instant for instant in found if instant is not None), default=None)
+
+        return await self._database.read(work)
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
         """Return the chunks that were sent to secondary models for a user, with names and headings."""
 
         def work(connection: Connection) -> list[Row]:
-            asked = [{"user_id": user_id, "base_id": base_id} for base_id in base_ids]
+            asked = [{"user_id": user_id, "base_id": base_id, "until": until} for base_id in base_ids]
             return [row for parameters in asked for row in _SERVED.rows(connection, parameters)]
 
         found = {row["chunk_id"]: row for row in await self._database.read(work)}
