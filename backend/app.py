@@ -139,6 +139,7 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
         beat = group.create_task(backend.recovery.keep_alive())
         sweeping = group.create_task(_sweep(backend))
         forgetting = group.create_task(backend.forget_searches.keep_forgetting())
+        closing = group.create_task(backend.services.restricted.closing.keep_closing())
         async with backend.services.responses.registry as registry:
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
@@ -147,6 +148,7 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
         beat.cancel()
         sweeping.cancel()
         forgetting.cancel()
+        closing.cancel()
         server.should_exit = True
 
 
@@ -186,6 +188,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
             knowledge,
             RestrictedLimits(**settings.restricted_budgets.model_dump()),
             secret,
+            timedelta(seconds=settings.turn_timeout_seconds),
         ),
         responses=_response_services(
             settings, ports, sources, admission, replica=replica, withheld=WithheldTurns(ports.conversations, store)

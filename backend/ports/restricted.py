@@ -51,6 +51,10 @@ class RestrictedLedger(Protocol):
         """
         ...
 
+    async def unreported(self, before: datetime) -> tuple[ChargedSearch, ...]:
+        """Return some searches from before that instant, oldest first, of which no outcome was settled."""
+        ...
+
     async def count_unassigned(self, since: datetime) -> int:
         """Count the audit records since then that belong to no tenant, as those of forged tickets."""
         ...
@@ -81,7 +85,7 @@ class RestrictedLedger(Protocol):
         ...
 
     async def remove_old(self, before: datetime) -> None:
-        """Forget searches and kept results from before that instant; audit records stay."""
+        """Forget settled searches and kept results from before that instant; audit records stay."""
         ...
 
 

@@ -1,10 +1,12 @@
 """The use cases of tickets and of restricted searches, as one value for the application and the HTTP door."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from backend.domain.restricted_budget import RestrictedLimits
 from backend.ports.observer import SafeSummaryObserver
 from backend.ports.restricted import AuditTrail, RestrictedLedger
+from backend.services.close_searches import CloseSearches
 from backend.services.knowledge import KnowledgePorts
 from backend.services.read_audit import ReadAudit
 from backend.services.restricted_audit import RestrictedAudit
@@ -25,18 +27,25 @@ class RestrictedPorts:
 
 @dataclass(frozen=True)
 class RestrictedServices:
-    """`ticketed` is for tools of turns, searches and outcomes for the sealed room, `audit` for administrators."""
+    """`ticketed` is for tools of turns, searches and outcomes for the sealed room, `audit` for administrators.
+
+    `closing` runs in the background.
+    """
 
     ticketed: TicketedKnowledge
     searches: SealedSearches
     outcomes: SealedOutcomes
     audit: ReadAudit
+    closing: CloseSearches
 
 
 def build_restricted(
-    ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str
+    ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str, turn_time: timedelta
 ) -> RestrictedServices:
-    """Build the use cases; `secret` signs tickets, and keys canaries, kept results and users in the audit."""
+    """Build the use cases; `secret` signs tickets, and keys canaries, kept results and users in the audit.
+
+    `turn_time` is how long a turn may take.
+    """
     access = TicketAccess(knowledge.store, knowledge.clock, secret)
     audit = RestrictedAudit(ports.ledger, ports.observer, knowledge.clock, secret)
     use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
@@ -45,4 +54,5 @@ def build_restricted(
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
         audit=ReadAudit(ports.trail),
+        closing=CloseSearches(ports.ledger, audit, knowledge.clock, turn_time),
     )

@@ -7,6 +7,7 @@ from backend.domain.restricted import (
     Admission,
     AuditedBase,
     AuditRecord,
+    ChargedSearch,
     Ruling,
     SealedSearch,
     Settlement,
@@ -51,6 +52,12 @@ class RestrictedAudit:
         """Write down a search that was refused before anything was sent."""
         record = self.record_of(search, admission).model_copy(update={"decision": Decision.REFUSE, "reason": reason})
         await self.settle(_unreported(record, search))
+
+    async def abandon(self, charged: ChargedSearch) -> None:
+        """Write down a search whose outcome never came; its chunks may have been sent to the secondary model."""
+        begun = self.record_of(charged.search, charged.admission)
+        record = begun.model_copy(update={"chunks_sent": len(charged.admission.chunk_ids)})
+        await self.settle(_unreported(record, charged.search))
 
     async def release_again(self, search: SealedSearch, released: ReleasedSummary) -> None:
         """Write down that an earlier result was given again."""

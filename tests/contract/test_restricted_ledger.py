@@ -253,6 +253,19 @@ async def test_what_was_served_until_an_instant_can_be_told_from_what_came_later
     assert len(await stores.ledger.served_texts("ann", ["kb_a"], T0 + timedelta(days=1))) == 2
 
 
+async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Restricted) -> None:
+    for name, days in (("s1", 1), ("s2", 0), ("s3", 2), ("s4", 0)):
+        await stores.ledger.charge(make_search(name, days=days), [], LIMITS)
+    settled = make_search("s4")
+    await stores.ledger.settle(settlement(make_record("a4", settled, AnswerReason.RISK), settled, is_released=True))
+    before = T0 + timedelta(days=1)
+    assert [one.search.id for one in await stores.ledger.unreported(before)] == ["s2", "s1"]
+    assert (await stores.ledger.unreported(before))[1] == await stores.ledger.find_search("s1")
+    await stores.ledger.remove_old(before)
+    assert len(await stores.ledger.unreported(before)) == 2
+    assert await stores.ledger.find_search("s4") is None
+
+
 async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: Restricted) -> None:
     for name, days in (("s1", 0), ("s2", 1)):
         search = make_search(name, days=days)

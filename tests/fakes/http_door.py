@@ -1,6 +1,7 @@
 """The HTTP door over in-memory stores, with a client that calls it inside the process."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import httpx2
 from fastapi import FastAPI
@@ -73,7 +74,11 @@ class FakeHouse:
             conversations=Conversations(FakeConversationStore(self.state), self.clock, SECRET),
             knowledge=build_knowledge(knowledge, self.turns.descriptions),
             restricted=build_restricted(
-                RestrictedPorts(self.ledger, self.ledger, self.safe_summaries), knowledge, self.limits, SECRET
+                RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),
+                knowledge,
+                self.limits,
+                SECRET,
+                timedelta(minutes=10),
             ),
             responses=self.turns.services,
         )

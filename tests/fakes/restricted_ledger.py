@@ -87,6 +87,10 @@ class FakeRestrictedLedger:
                 self._refusals[key] = refused_again(self._refusals.get(key, Refusals()), record.recorded_at)
         return None
 
+    async def unreported(self, before: datetime) -> tuple[ChargedSearch, ...]:
+        kept = [one for one in self._searches.values() if one.ruling is None and one.search.searched_at <= before]
+        return tuple(sorted(kept, key=lambda one: one.search.searched_at))
+
     async def count_unassigned(self, since: datetime) -> int:
         return sum(record.tenant == "" and record.recorded_at > since for record in self.records)
 
@@ -112,7 +116,8 @@ class FakeRestrictedLedger:
         )
 
     async def remove_old(self, before: datetime) -> None:
-        for search_id in [one for one, kept in self._searches.items() if kept.search.searched_at <= before]:
+        settled = [one for one in self._searches.values() if one.ruling is not None]
+        for search_id in [one.search.id for one in settled if one.search.searched_at <= before]:
             del self._searches[search_id], self._served[search_id]
         self._kept = {key: kept for key, kept in self._kept.items() if kept.released_at > before}
 

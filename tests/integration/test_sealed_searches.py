@@ -18,6 +18,7 @@ from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
 from backend.adapters.sql.restricted.tables import metadata
 from backend.domain.access import strictest_mode
 from backend.domain.knowledge import MemberRole
+from backend.domain.restricted import AuditRecord
 from backend.domain.search_options import SearchOptions
 from backend.domain.tickets import Ticket, sign_ticket
 from backend.services.forget_searches import ForgetSearches
@@ -25,6 +26,7 @@ from backend.services.knowledge import KnowledgePorts
 from backend.services.restricted import RestrictedPorts, RestrictedServices, build_restricted
 from backend.services.sealed_outcomes import Outcome
 from backend.services.sealed_search import SealedAsk
+from shared.errors import Conflict
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure
 from tests.contract.knowledge_cases import make_base, put
@@ -34,6 +36,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
 
 SECRET = "secret"
+TURN_TIME = timedelta(minutes=1)
 QUERY = "quarterly zinc targets"
 PASSAGE = "Quarterly zinc targets are missed in the Harbour plant"
 
@@ -56,7 +59,7 @@ class House(NamedTuple):
             turn_id=f"resp_{turn}",
             base_ids=("kb_a",),
             search=SearchOptions(),
-            expires_at=self.clock.now() + timedelta(minutes=1),
+            expires_at=self.clock.now() + TURN_TIME,
         )
         return sign_ticket(claim, SECRET)
 
@@ -71,7 +74,7 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
         knowledge = KnowledgePorts(store, SqlRetrieval(database), LibraryDocumentReader(), clock)
         ports = RestrictedPorts(ledger, SqlAuditTrail(database), FakeSafeSummaryObserver())
-        yield House(build_restricted(ports, knowledge, LIMITS, SECRET), store, ledger, database, clock)
+        yield House(build_restricted(ports, knowledge, LIMITS, SECRET, TURN_TIME), store, ledger, database, clock)
 
 
 def ask(query: str = QUERY) -> SealedAsk:
@@ -112,6 +115,42 @@ async def test_a_search_is_cut_released_kept_and_forgotten(house: House) -> None
     await ForgetSearches(house.ledger, house.clock).forget()
     assert await house.ledger.find_search(first.search_id) is None
     assert (await searches.search(house.ticket(2), ask())).released is None
+
+
+async def test_a_search_whose_outcome_never_comes_is_on_record_as_refused(house: House) -> None:
+    services = house.services
+    reported = await services.searches.search(house.ticket(), ask())
+    await services.outcomes.report(house.ticket(), answer(reported.search_id))
+    lost = await services.searches.search(house.ticket(1), ask("zinc of the plant"))
+    house.clock.advance(119)
+    await services.closing.close()
+    assert [record.search_id for record in await records(house)] == [reported.search_id]
+    house.clock.advance(1)
+    await services.closing.close()
+    await services.closing.close()
+    _, record = await records(house)
+    assert (record.search_id, record.turn_id, record.decision) == (lost.search_id, "resp_1", Decision.REFUSE)
+    assert (record.reason, record.chunks_sent) == (Failure.AUDIT_UNAVAILABLE, len(lost.chunks))
+    assert record.budget_after is not None
+    with pytest.raises(Conflict):
+        await services.outcomes.report(house.ticket(1), answer(lost.search_id))
+
+
+async def test_a_search_of_a_base_that_is_gone_is_closed_before_it_is_forgotten(house: House) -> None:
+    lost = await house.services.searches.search(house.ticket(), ask())
+    await house.knowledge.delete_base("kb_a")
+    house.clock.advance(40 * 86_400)
+    forget = ForgetSearches(house.ledger, house.clock)
+    await forget.forget()
+    await house.services.closing.close()
+    assert [record.search_id for record in await records(house)] == [lost.search_id]
+    await forget.forget()
+    assert await house.ledger.find_search(lost.search_id) is None
+
+
+async def records(house: House) -> tuple[AuditRecord, ...]:
+    """Return the audit, oldest first."""
+    return await SqlAuditTrail(house.database).page("acme", after=None, limit=10, descending=False)
 
 
 async def test_50_searches_at_once_share_one_budget(house: House) -> None:

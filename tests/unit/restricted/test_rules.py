@@ -14,9 +14,9 @@ from backend.domain.released_results import normalised_query, result_key, user_h
 from backend.domain.restricted import Candidate, Refusals, SearchedBase, is_moved
 from backend.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
 from backend.services.forget_searches import ForgetSearches
-from shared.models.safe_summary import Failure, GateBlock, GateCode, PolicyRefusal, gate_blocked
+from shared.models.safe_summary import AnswerReason, Failure, GateBlock, GateCode, PolicyRefusal, gate_blocked
 from tests.contract.knowledge_cases import T0
-from tests.contract.restricted_cases import VERSIONS, fake_restricted, make_record, make_search
+from tests.contract.restricted_cases import VERSIONS, fake_restricted, make_record, make_search, settlement
 from tests.fakes.clock import FakeClock
 
 LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
@@ -155,7 +155,9 @@ def test_what_moved_is_told_access_first() -> None:
 async def test_what_counts_no_more_is_forgotten() -> None:
     ledger, clock = fake_restricted().ledger, FakeClock()
     forget = ForgetSearches(ledger, clock)
-    await ledger.charge(make_search("s1", at=clock.now()).model_copy(update={"bases": ()}), [], LIMITS)
+    search = make_search("s1", at=clock.now()).model_copy(update={"bases": ()})
+    await ledger.charge(search, [], LIMITS)
+    await ledger.settle(settlement(make_record("a1", search, AnswerReason.RISK), search))
     clock.advance(30 * 86_400 - 1)
     await forget.forget()
     assert await ledger.find_search("s1") is not None

@@ -23,6 +23,11 @@ from backend.domain.restricted import (
 from backend.domain.restricted_budget import RestrictedLimits, admit
 from shared.models.safe_summary import ReleasedSummary
 
+REMOVED_PER_STEP = 100
+"""Searches, or results, that go in one transaction, each with what belongs to it."""
+
+READ_PER_STEP = 100
+
 _search = tables.restricted_search
 _served_chunk = tables.served_chunk
 _audit = tables.safe_summary_audit
@@ -33,6 +38,12 @@ _ADD_CHARGE = Prepared(insert(tables.restricted_charge))
 _ADD_SERVED = Prepared(insert(_served_chunk))
 _ADD_RECORD = Prepared(insert(_audit))
 _FIND_SEARCH = Prepared(select(_search).where(_IS_SEARCH))
+_FIND_UNREPORTED = Prepared(
+    select(_search)
+    .where(tables.IS_UNREPORTED, _search.c.searched_at <= bindparam("before"))
+    .order_by(_search.c.searched_at)
+    .limit(READ_PER_STEP)
+)
 _HOLD_SEARCH = Prepared(select(_search).where(_IS_SEARCH).with_for_update())
 _SET_RULING = Prepared(update(_search).where(_IS_SEARCH))
 _FIND_RELEASED = Prepared(
@@ -74,9 +85,6 @@ _NEWEST_SERVED = Prepared(
         _served_chunk.c.user_id == bindparam("user_id"),
     )
 )
-
-REMOVED_PER_STEP = 100
-"""Searches, or results, that go in one transaction, each with what belongs to it."""
 
 
 class SqlRestrictedLedger:
@@ -137,6 +145,14 @@ class SqlRestrictedLedger:
 
         return await self._database.write(work)
 
+    async def unreported(self, before: datetime) -> tuple[ChargedSearch, ...]:
+        """Return the oldest searches from before that instant of which no outcome was settled."""
+
+        def work(connection: Connection) -> tuple[ChargedSearch, ...]:
+            return tuple(map(rows.to_search, _FIND_UNREPORTED.rows(connection, {"before": before})))
+
+        return await self._database.read(work)
+
     async def count_unassigned(self, since: datetime) -> int:
         """Count the audit records since then that belong to no tenant."""
 
@@ -187,8 +203,9 @@ class SqlRestrictedLedger:
         return tuple("\n".join((row["name"], *orjson.loads(row["heading_path"]), row["text"])) for row in ordered)
 
     async def remove_old(self, before: datetime) -> None:
-        """Forget searches, with charges and chunks that were sent, and kept results; in short transactions."""
-        old = select(_search.c.id).where(_search.c.searched_at <= before).limit(REMOVED_PER_STEP)
+        """Forget settled searches, with charges and chunks that were sent, and kept results; in short transactions."""
+        is_old = (_search.c.searched_at <= before) & _search.c.ruling.is_not(None)
+        old = select(_search.c.id).where(is_old).limit(REMOVED_PER_STEP)
         searches = delete(_search).where(_search.c.id.in_(old))
 
         def work(connection: Connection) -> bool:

@@ -9,6 +9,7 @@ from backend.adapters.sql.schema import Instant, metadata, required
 
 __all__ = [
     "HAS_CANARIES",
+    "IS_UNREPORTED",
     "metadata",
     "released_result",
     "released_result_base",
@@ -20,7 +21,8 @@ __all__ = [
 ]
 
 HAS_CANARIES = text("canary_hits > 0")
-"""Written out, because a partial index serves only queries that repeat its words."""
+IS_UNREPORTED = text("ruling IS NULL")
+"""Both written out, because a partial index serves only queries that repeat its words."""
 
 
 def _of_base(**options: bool) -> Column[str]:
@@ -57,6 +59,7 @@ restricted_search = Table(
     required("cache_key", Text),
     required("admission", Text),
     Column("ruling", Text),
+    Index("ix_restricted_search_unreported", "searched_at", sqlite_where=IS_UNREPORTED, postgresql_where=IS_UNREPORTED),
 )
 
 restricted_charge = Table(
