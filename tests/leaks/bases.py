@@ -11,7 +11,6 @@ from typing import Any
 import httpx2
 import orjson
 
-from shared.plain_text.figures import telling_figures
 from tests.leaks.corpus.reading import Attack, Secrets, document_names, document_text, secrets
 from tests.leaks.hostile.shown import Passage, Shelf
 from tests.leaks.pair import LeakPair
@@ -36,15 +35,15 @@ class Base:
     def topic(self, document: str | None, dice: random.Random) -> str:
         """Return words of one passage in no order, for a query that finds something and gives nothing away.
 
-        A figure among them would end the turn once it was served. The oracle takes a code name of the corpus for one
-        in every base, so real text that uses the word lends it to no query.
+        The oracle takes a code name of the corpus for one in every base, so real text that uses the word lends it to
+        no query.
         """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
         text = dice.choice(fitting or list(self.shelf.passages)).text
         secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
         planted = " ".join((*secret, *QUIET)).casefold()
         found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
-        found = [word for word in found if word not in planted and not telling_figures(word)]
+        found = [word for word in found if word not in planted]
         return " ".join(dice.sample(found, min(_TOPIC_WORDS, len(found))))
 
 

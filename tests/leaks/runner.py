@@ -126,6 +126,7 @@ async def staged(
                     passage.chunk_id: passage.text for base in bases.values() for passage in base.shelf.passages
                 }
                 oracle = Oracle.over(passages, chain.from_iterable(base.secrets for base in bases.values()))
+                registry.is_plain = oracle.is_plain
                 visitor = Visitor(registry, service, owner)
                 sinks = LogSink(pair), TableSink(pair)
                 yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results())

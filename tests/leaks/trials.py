@@ -3,6 +3,7 @@
 import base64
 import random
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -73,13 +74,17 @@ class Lane:
 
 
 class Registry:
-    """All lanes and trials of a run, and the answers of both models."""
+    """All lanes and trials of a run, and the answers of both models.
+
+    `is_plain` tells whether a query may be asked; the oracle does, as soon as it knows the stored bases.
+    """
 
     def __init__(self, seed: int = 0) -> None:
         self._dice = random.Random(seed)
         self._numbers = count(1)
         self._lanes: dict[int, Lane] = {}
         self._trials: dict[str, Trial] = {}
+        self.is_plain: Callable[[str], bool] = lambda _query: True
         self.canaries: list[str] = []
         self.unknown_requests: list[str] = []
 
@@ -91,11 +96,15 @@ class Registry:
         return lane
 
     def new_trial(self, stub: Stub, attack_class: str, case_id: str, base: Base, document: str | None) -> Trial:
-        """Plan a trial; the code in its query is how the secondary model knows it."""
+        """Plan a trial; the code in its query is how the secondary model knows it.
+
+        A query in which the oracle sees a secret would be taken for one that got out as soon as the main model asks.
+        """
         number = next(self._numbers)
         code = " ".join(CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
         topics = (base.topic(document, self._dice) for _ in range(_ROLLS))
-        query = next(query for topic in topics if not pre_screen("", query := f"{topic} ref {code}"))
+        queries = (f"{topic} ref {code}" for topic in topics)
+        query = next(query for query in queries if not pre_screen("", query) and self.is_plain(query))
         trial = Trial(code, stub, attack_class, case_id, base, query, number)
         self._trials[code] = trial
         return trial

@@ -56,6 +56,11 @@ def is_general_label(han: str) -> bool:
     return is_everyday_chinese(han) or (len(han) < _TELLING_HEADING and is_made_of_words(han) and len(segment(han)) > 1)
 
 
+def is_general_item(han: str) -> bool:
+    """Tell whether a Chinese label before the colon of a list's item is an everyday word, or made of several words."""
+    return is_everyday_chinese(han) or (is_made_of_words(han) and len(segment(han)) > 1)
+
+
 def is_general_definition(han: str) -> bool:
     """Tell whether what a Chinese text defines is an everyday word, or a denial that was taken for a term: "不明"."""
     return is_everyday_chinese(han) or han.startswith("不")

@@ -18,7 +18,7 @@ from chat_shell.sealed.gate.unicode import is_foreign
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
 
-GATE_VERSION = "3"
+GATE_VERSION = "4"
 """Goes up with every change of a check, a list or a threshold: kept releases of another version are not reused."""
 
 

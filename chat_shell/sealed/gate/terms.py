@@ -16,8 +16,8 @@ from chat_shell.sealed.gate.generality import (
     is_general_definition,
     is_general_heading,
     is_general_in_quotes,
+    is_general_item,
     is_general_label,
-    is_made_of_words,
     is_work_compound,
     is_work_pair,
 )
@@ -180,7 +180,7 @@ def _han(labels: _Labels) -> Iterator[str]:
     for texts, is_general in (
         (labels.above, is_general_heading),
         (labels.rows, is_general_label),
-        (labels.items, is_made_of_words),
+        (labels.items, is_general_item),
         (labels.quoted, is_general_in_quotes),
         (labels.set_off + labels.defined, is_general_definition),
     ):

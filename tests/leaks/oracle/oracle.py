@@ -79,6 +79,13 @@ class Oracle:
         found = self._scan(text, is_prose)
         return _judged(found, given) if found else []
 
+    def is_plain(self, text: str) -> bool:
+        """Tell whether a text holds no secret and no run of a passage, shown or not.
+
+        It remembers nothing, as another thread may scan meanwhile.
+        """
+        return not any(self._all_found(text, is_prose=False))
+
     def _scan(self, text: str, is_prose: bool) -> tuple[Found, ...]:
         if len(text) < _SHORTEST or _OPAQUE.fullmatch(text):
             return ()

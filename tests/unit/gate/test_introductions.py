@@ -29,10 +29,17 @@ from tests.unit.gate.planting import chunk, reply
         ("各级依次叫作浅滩、暗礁。", "暗礁"),
         ("这种件叫“悬鱼”，即无人签收的件。", "悬鱼"),
         ("- 影子床：指登记有人而无人住的床。", "影子床"),
+        ("所谓底耗，即无人时的用电，去年测过。", "底耗"),
+        ("留在网点的现金称为暂滞，须逐日上报。", "暂滞"),
+        ("“回件”，是已签收又退回的件。", "回件"),
+        ("- 晾晒日：每月一次、全楼晾晒被褥的日子。", "晾晒日"),
+        ("2. 老租户：期满后仍未搬离的人员，含家属。", "老租户"),
+        ("1. 砥柱：连年没有欠款。", "砥柱"),
     ],
 )
 def test_a_definition_introduces_its_term(text: str, term: str):
-    assert term in {*defined_in_english(text), *defined_in_chinese(text)}
+    found = terms_of(ChunkSource("a.md", (), text))
+    assert term in found.phrases | found.han
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,11 @@ def test_general_words_are_no_terms():
     found = terms_of(ChunkSource("a.md", ("A Title", "Regional leads"), text))
     assert {"Known weaknesses", "Product Team", "response time", "Regional leads"}.isdisjoint(found.phrases)
     assert {"selfhosted", "howto", "检查"}.isdisjoint(found.words | found.han)
+
+
+@pytest.mark.parametrize("text", ["- 数据不通：各处各记各的。", "1. 检查：须有统一的标准。", "所谓检查，即看一眼。"])
+def test_a_label_of_everyday_words_is_no_term(text: str):
+    assert not terms_of(ChunkSource("a.md", (), text)).han
 
 
 def test_a_heading_that_is_a_sentence_is_a_term():
