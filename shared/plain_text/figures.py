@@ -15,6 +15,9 @@ MAX_PIECES = 20
 
 _DIGITS = rf"\d{{1,{MAX_PIECES}}}"
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
+_FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75"}
+_MIXED_NUMBER = re.compile(f"(\\d?) ?([{''.join(_FRACTIONS)}])")
+_DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}")
 
 ENGLISH_ONES = {
     word: value
@@ -80,7 +83,8 @@ _SUFFIXES = "|".join(
 _FIGURE = re.compile(
     rf"(?:(?P<share>百分之|千分之) ?)?"
     rf"(?:(?P<before>us\$|[$€£¥]|\b(?:usd|eur|gbp|cny|rmb|chf|hkd|jpy)(?![a-z])) ?)?"
-    rf"(?:(?P<digits>\d{{1,3}}(?:[,' ]\d{{3}}){{1,12}}(?:\.{_DIGITS})?(?!\d)|{_DIGITS}(?:\.{_DIGITS})?)"
+    rf"(?:(?P<digits>\d{{1,3}}(?:[,' ]\d{{3}}){{1,12}}(?:\.{_DIGITS})?(?!\d)"
+    rf"|{_DIGITS}(?:\.{_DIGITS}|,\d{{1,2}}(?![\d,]))?)"
     rf"|\b(?P<words>(?:{_NUMBER_WORDS})(?:[ -](?:and )?(?:{_NUMBER_WORDS})){{0,{MAX_PIECES}}})\b"
     rf"|(?P<chinese>[{_CHINESE_NUMERALS}]{{1,{MAX_PIECES}}}(?:点[{_CHINESE_NUMERALS}]{{1,{MAX_PIECES}}})?))"
     r"(?: ?(?P<scale>(?:hundred|thousand|million|billion|trillion|bn|mn|k)(?![a-z])|[万萬亿億]"
@@ -146,7 +150,9 @@ class FigureSet:
 
 def figures(text: str) -> list[Figure]:
     """Return the figures of a text in order: digits, English number words, Chinese numerals."""
-    return [figure for match in _FIGURE.finditer(normal_form(text)) for figure in _read(match)]
+    # the normal form writes ½ out, and would make 121/2 of 12½
+    decimal = _MIXED_NUMBER.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", text)
+    return [figure for match in _FIGURE.finditer(normal_form(decimal)) for figure in _read(match)]
 
 
 def telling_figures(text: str) -> frozenset[Figure]:
@@ -221,6 +227,8 @@ def _percent_factor(share: str | None, after: str) -> Decimal:
 
 def _number(match: re.Match[str]) -> Decimal:
     if digits := match["digits"]:
+        if _DECIMAL_COMMA.fullmatch(digits):
+            return Decimal(digits.replace(",", "."))
         return Decimal(re.sub("[,' ]", "", digits))
     if found := match["words"]:
         return Decimal(english_value(re.split("[ -]", found)))

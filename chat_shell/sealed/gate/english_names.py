@@ -61,7 +61,7 @@ def is_proper(name: str) -> bool:
     return name[0].isupper() and not name.isupper() and not is_compound_noun
 
 
-def name_forms(name: str) -> Iterator[str]:
+def written_forms(name: str) -> Iterator[str]:
     """Yield a name with nothing between its parts, and those of its parts that are no general words."""
     parts = split_words(fold(name))
     telling = (part for part in parts if len(part) > 1 and not part.isdigit() and not is_known(part))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from chat_shell.sealed.gate.chinese_definitions import defined_in_chinese
 from chat_shell.sealed.gate.chinese_names import guessed_names, named_kinds, persons, segmented
 from chat_shell.sealed.gate.english_definitions import defined_in_english, named_by_kind
-from chat_shell.sealed.gate.english_names import is_proper, name_forms, names_in, names_in_heading
+from chat_shell.sealed.gate.english_names import is_proper, names_in, names_in_heading, written_forms
 from chat_shell.sealed.gate.folding import fold, han_only
 from chat_shell.sealed.gate.generality import (
     content_words,
@@ -114,8 +114,8 @@ def terms_of(source: ChunkSource) -> Terms:
     names = [*names_in(HEADING.sub(" ", text)), *(name for each in labels.above for name in names_in_heading(each))]
     lone = [name for name in names if " " not in name]
     acronyms = {name for name in lone if name.isupper()}
-    forms = {form for name in lone if name not in acronyms for form in name_forms(name)}
-    forms.update(form for name in acronyms for form in name_forms(name) if not is_everyday(form))
+    forms = {form for name in lone if name not in acronyms for form in written_forms(name)}
+    forms.update(form for name in acronyms for form in written_forms(name) if not is_everyday(form))
     folded = fold("\n".join((*labels.above, text)))
     stretches = segmented(folded)
     return Terms(

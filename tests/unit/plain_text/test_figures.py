@@ -11,7 +11,8 @@ from shared.plain_text.figures import Figure, chinese_value, english_value, figu
     ("texts", "expected"),
     [
         (("12%", "12.0 %", "１２％", "⑫ per cent", "twelve percent", "百分之十二", "百分之 12"), Figure("12", "%")),
-        (("12.5%", "百分之十二点五"), Figure("12.5", "%")),
+        (("12.5%", "百分之十二点五", "12,5 %", "12½ %", "12 ½%"), Figure("12.5", "%")),
+        (("0.75 kg", "¾ kg", "0,75 kg"), Figure("0.75", "kg")),
         (("20%", "两成"), Figure("20", "%")),
         (("0.3%", "3‰", "千分之三"), Figure("0.3", "%")),
         (("$1,250", "1 250 dollars", "one thousand two hundred and fifty USD"), Figure("1250", "usd")),
