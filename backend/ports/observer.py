@@ -54,6 +54,10 @@ class SafeSummaryObserver(Protocol):
         """A search was answered or refused."""
         ...
 
+    def not_closable(self, search_id: str, error: BaseException) -> None:
+        """A search whose outcome never came could not be put on record: a defect, to be logged with its traceback."""
+        ...
+
 
 class DescriptionObserver(Protocol):
     """Told what of descriptions is kept from restricted members; must not raise and must not block."""

@@ -51,8 +51,8 @@ class RestrictedLedger(Protocol):
         """
         ...
 
-    async def unreported(self, before: datetime) -> tuple[ChargedSearch, ...]:
-        """Return some searches from before that instant, oldest first, of which no outcome was settled."""
+    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+        """Return the ids of the oldest searches until that instant of which no outcome was settled."""
         ...
 
     async def count_unassigned(self, since: datetime) -> int:

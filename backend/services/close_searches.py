@@ -7,11 +7,13 @@ from datetime import timedelta
 from backend.ports.identity import Clock
 from backend.ports.restricted import RestrictedLedger
 from backend.services.restricted_audit import RestrictedAudit
+from backend.services.supervision import outcome_of
 from shared.errors import Unavailable
 
 SECONDS_BETWEEN = 60.0
+CLOSED_PER_ROUND = 1_000
 GRACE = timedelta(minutes=1)
-"""Behind a turn's deadline, by which its ticket has expired: nothing can be reported any more."""
+"""Longer than a turn may take: the ticket of a search that is so old has expired, and nothing can be reported of it."""
 
 
 class CloseSearches:
@@ -22,6 +24,7 @@ class CloseSearches:
         self._audit = audit
         self._clock = clock
         self._patience = turn_time + GRACE
+        self._not_closable: set[str] = set()
 
     async def keep_closing(self) -> None:
         """Close until cancelled, the first time at once; while the database is away, later."""
@@ -31,12 +34,24 @@ class CloseSearches:
             await asyncio.sleep(SECONDS_BETWEEN)
 
     async def close(self) -> None:
-        """Close what is overdue. An outcome that another replica takes in the same moment stands.
+        """Close what is overdue; what cannot be closed is told once and stands in the way of nothing else.
+
+        An outcome that another replica takes in the same moment stands.
 
         Raises:
             Unavailable: the database is away; what was closed by then stays closed.
         """
         before = self._clock.now() - self._patience
-        while overdue := await self._ledger.unreported(before):
-            for charged in overdue:
-                await self._audit.abandon(charged)
+        overdue = await self._ledger.unreported(before, CLOSED_PER_ROUND + len(self._not_closable))
+        for search_id in (one for one in overdue if one not in self._not_closable):
+            error = await outcome_of(self._close(search_id))
+            if isinstance(error, Unavailable):
+                raise error
+            if error is not None:
+                self._not_closable.add(search_id)
+                self._audit.not_closable(search_id, error)
+
+    async def _close(self, search_id: str) -> None:
+        charged = await self._ledger.find_search(search_id)
+        if charged is not None:
+            await self._audit.abandon(charged)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from backend.domain.lost_turn import KeptLog, closed_turn
+from backend.domain.lost_turn import UNSEEN_GAP, KeptLog, closed_turn
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
 from backend.services.supervision import outcome_of
@@ -99,7 +99,7 @@ class RecoverTurns:
         log = await self._kept_log(response.conversation_id)
         newest = await conversations.items(response.conversation_id, after=None, limit=1, descending=True)
         is_kept = await events.exists(response.id)
-        number = await self._newest_kept(response) if is_kept else response.last_event
+        number = await self._newest_kept(response) if is_kept else response.last_event + UNSEEN_GAP
         now = self._ports.clock.now()
         ended, last_events = closed_turn(response, log, newest[0] if newest else None, now, number)
         try:

@@ -59,6 +59,10 @@ class RestrictedAudit:
         record = begun.model_copy(update={"chunks_sent": len(charged.admission.chunk_ids)})
         await self.settle(_unreported(record, charged.search))
 
+    def not_closable(self, search_id: str, error: BaseException) -> None:
+        """Tell of a search that cannot be written down: its row cannot be read, or the like."""
+        self._observer.not_closable(search_id, error)
+
     async def release_again(self, search: SealedSearch, released: ReleasedSummary) -> None:
         """Write down that an earlier result was given again."""
         again = {"reason": released.reason, "is_cached": True, "preview": preview_of(released)}

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from backend.ports.protected import ServedTexts
+from shared.errors import Unavailable
 from shared.plain_text.figures import Figure, FigureSet, telling_figures
 
 
@@ -18,18 +20,15 @@ class ServedFigures:
         self._served = served
         self._user_id = user_id
         self._base_ids = base_ids
+        self._has_noted = False
         self._until: datetime | None = None
-        self._is_begun = False
         self._figures: FigureSet | None = None
 
     async def begin_call(self) -> None:
-        """Note what has been served by now.
-
-        Raises:
-            Unavailable: the database is away.
-        """
-        self._until = await self._served.newest_served(self._user_id, self._base_ids)
-        self._is_begun, self._figures = True, None
+        """Note what has been served by now; what cannot be noted now is asked for when it matters."""
+        self._has_noted, self._figures = False, None
+        with suppress(Unavailable):
+            await self._note()
 
     async def holds(self, said: frozenset[Figure]) -> bool:
         """Tell whether one of these figures was served before the call began; looked up at the first question.
@@ -37,14 +36,18 @@ class ServedFigures:
         Raises:
             Unavailable: the database is away.
         """
-        if not self._is_begun:
-            await self.begin_call()
+        if not self._has_noted:
+            await self._note()
         if self._until is None:
             return False
         if self._figures is None:
             texts = await self._served.served_texts(self._user_id, self._base_ids, self._until)
             self._figures = await asyncio.to_thread(_figures_in, texts)
         return any(map(self._figures.holds, said))
+
+    async def _note(self) -> None:
+        self._until = await self._served.newest_served(self._user_id, self._base_ids)
+        self._has_noted = True
 
 
 def _figures_in(texts: Sequence[str]) -> FigureSet:

@@ -15,9 +15,12 @@ MAX_PIECES = 20
 
 _DIGITS = rf"\d{{1,{MAX_PIECES}}}"
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
-_FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75"}
+_FRACTIONS = {
+    "½": ".5", "¼": ".25", "¾": ".75", "⅕": ".2", "⅖": ".4", "⅗": ".6", "⅘": ".8", "⅛": ".125", "⅜": ".375",
+    "⅝": ".625", "⅞": ".875",
+}  # fmt: skip
 _MIXED_NUMBER = re.compile(f"(\\d?) ?([{''.join(_FRACTIONS)}])")
-_DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}")
+_DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})")
 
 ENGLISH_ONES = {
     word: value
@@ -150,9 +153,9 @@ class FigureSet:
 
 def figures(text: str) -> list[Figure]:
     """Return the figures of a text in order: digits, English number words, Chinese numerals."""
-    # the normal form writes ½ out, and would make 121/2 of 12½
-    decimal = _MIXED_NUMBER.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", text)
-    return [figure for match in _FIGURE.finditer(normal_form(decimal)) for figure in _read(match)]
+    # The normal form would make 121/2 of 12½, and of a Chinese comma one that stands in numbers.
+    parted = _MIXED_NUMBER.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", text.replace("，", ", "))
+    return [figure for match in _FIGURE.finditer(normal_form(parted)) for figure in _read(match)]
 
 
 def telling_figures(text: str) -> frozenset[Figure]:
@@ -198,18 +201,26 @@ def chinese_value(numerals: str) -> int:
 
 
 def _read(match: re.Match[str]) -> Iterator[Figure]:
-    number = _number(match)
+    if found := _DECIMAL_COMMA.fullmatch(match["digits"] or ""):
+        # the comma may part decimals, or two numbers of which the second has the unit
+        yield Figure(_plain(Decimal(found[1])))
+        yield _figure(match, Decimal(found[2]))
+        yield _figure(match, Decimal(f"{found[1]}.{found[2]}"))
+    else:
+        yield _figure(match, _number(match))
+
+
+def _figure(match: re.Match[str], number: Decimal) -> Figure:
     after = (match["after"] or "").strip()
     if match["scale"]:
         number *= ENGLISH_SCALES.get(match["scale"]) or CHINESE_SCALES[match["scale"]]
     if match["rest"]:
         number += _rest(match["rest"], match["rest_scale"])
     if match["share"] or after in (_PERCENT, "pct", "‰", "成") or after.startswith(("percent", "per cent")):
-        yield Figure(_plain(number * _percent_factor(match["share"], after)), _PERCENT)
-    elif match["before"]:
-        yield Figure(_plain(number), _CURRENCIES[match["before"]])
-    else:
-        yield Figure(_plain(number), _CURRENCIES.get(after) or _UNITS.get(after, ""))
+        return Figure(_plain(number * _percent_factor(match["share"], after)), _PERCENT)
+    if match["before"]:
+        return Figure(_plain(number), _CURRENCIES[match["before"]])
+    return Figure(_plain(number), _CURRENCIES.get(after) or _UNITS.get(after, ""))
 
 
 def _rest(digits: str, scale: str) -> Decimal:
@@ -227,8 +238,6 @@ def _percent_factor(share: str | None, after: str) -> Decimal:
 
 def _number(match: re.Match[str]) -> Decimal:
     if digits := match["digits"]:
-        if _DECIMAL_COMMA.fullmatch(digits):
-            return Decimal(digits.replace(",", "."))
         return Decimal(re.sub("[,' ]", "", digits))
     if found := match["words"]:
         return Decimal(english_value(re.split("[ -]", found)))

@@ -251,6 +251,12 @@ async def test_what_was_served_until_an_instant_can_be_told_from_what_came_later
     just_before = T0 + timedelta(days=1, microseconds=-1)
     assert await stores.ledger.served_texts("ann", ["kb_a"], just_before) == ("a\nGuide\n河\ntext 5",)
     assert len(await stores.ledger.served_texts("ann", ["kb_a"], T0 + timedelta(days=1))) == 2
+    await put(stores.knowledge, "b", ["text"], base_id="kb_b")
+    in_b = candidates("doc_kb_b_b", [0], "kb_b")
+    await stores.ledger.charge(make_search("s4", "kb_b", at=T0 + timedelta(hours=1)), in_b, WIDE)
+    assert await stores.ledger.newest_served("ann", ["kb_b"]) == T0 + timedelta(hours=1)
+    for base_ids in (["kb_a", "kb_b"], ["kb_b", "kb_a"]):
+        assert await stores.ledger.newest_served("ann", base_ids) == T0 + timedelta(days=1)
 
 
 async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Restricted) -> None:
@@ -259,10 +265,10 @@ async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Res
     settled = make_search("s4")
     await stores.ledger.settle(settlement(make_record("a4", settled, AnswerReason.RISK), settled, is_released=True))
     before = T0 + timedelta(days=1)
-    assert [one.search.id for one in await stores.ledger.unreported(before)] == ["s2", "s1"]
-    assert (await stores.ledger.unreported(before))[1] == await stores.ledger.find_search("s1")
+    assert await stores.ledger.unreported(before, 1) == ("s2",)
+    assert await stores.ledger.unreported(before, 5) == ("s2", "s1")
     await stores.ledger.remove_old(before)
-    assert len(await stores.ledger.unreported(before)) == 2
+    assert await stores.ledger.unreported(before, 5) == ("s2", "s1")
     assert await stores.ledger.find_search("s4") is None
 
 

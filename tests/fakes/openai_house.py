@@ -36,6 +36,7 @@ from backend.services.turn_ports import TurnPorts
 from backend.services.turn_registry import RunningTurn, TurnRegistry
 from backend.services.turn_scope import TurnScopes
 from backend.services.withheld_turns import WithheldTurns
+from shared.errors import Unavailable
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.clock import FakeClock
@@ -105,9 +106,12 @@ class FakeServedTexts:
         self.cuts: list[tuple[str, tuple[str, ...]]] = []
         self.paused: set[str] = set()
         self.asked = asyncio.Event()
+        self.is_away = False
 
     async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
         self.asked.set()
+        if self.is_away:
+            raise Unavailable("The database is away.")
         return EPOCH + timedelta(seconds=len(self.texts)) if self.texts else None
 
     async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:

@@ -31,9 +31,13 @@ class FakeSafeSummaryObserver:
 
     def __init__(self) -> None:
         self.decided_records: list[AuditRecord] = []
+        self.not_closed: list[str] = []
 
     def decided(self, record: AuditRecord) -> None:
         self.decided_records.append(record)
+
+    def not_closable(self, search_id: str, error: BaseException) -> None:
+        self.not_closed.append(search_id)
 
 
 class FakeRestrictedLedger:
@@ -87,9 +91,12 @@ class FakeRestrictedLedger:
                 self._refusals[key] = refused_again(self._refusals.get(key, Refusals()), record.recorded_at)
         return None
 
-    async def unreported(self, before: datetime) -> tuple[ChargedSearch, ...]:
-        kept = [one for one in self._searches.values() if one.ruling is None and one.search.searched_at <= before]
-        return tuple(sorted(kept, key=lambda one: one.search.searched_at))
+    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+        if self.is_away:
+            raise Unavailable("The database is not available.")
+        kept = [one.search for one in self._searches.values() if one.ruling is None]
+        overdue = sorted((one for one in kept if one.searched_at <= before), key=lambda one: one.searched_at)
+        return tuple(search.id for search in overdue)[:limit]
 
     async def count_unassigned(self, since: datetime) -> int:
         return sum(record.tenant == "" and record.recorded_at > since for record in self.records)

@@ -33,3 +33,7 @@ class LoggingSafeSummaryObserver:
             chunks_sent=record.chunks_sent,
             is_cached=record.is_cached,
         )
+
+    def not_closable(self, search_id: str, error: BaseException) -> None:
+        """Log it; the search stays without a record until its row is mended."""
+        log.error("Restricted search not closed", search_id=search_id, exc_info=error)

@@ -195,6 +195,50 @@ async def test_a_figure_is_judged_by_what_was_served_until_then() -> None:
         assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text=ANSWER_CUT)
 
 
+async def test_a_later_call_knows_what_was_served_since_the_one_before() -> None:
+    search = ToolCall(call_id="k1", name="knowledge_base_search", arguments='{"query":"delays"}')
+    arrived = asyncio.Event()
+    guess = "It was 33 minutes, I guess."
+    script: list[Step] = [
+        ModelCallStarted(call=1),
+        TextDelta(text=guess),
+        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+        SearchStarted(call_id="k1", queries=("delays",)),
+        arrived,
+        MessagesAdded(
+            messages=(AssistantMessage(text=guess, tool_calls=(search,)), ToolMessage(call_id="k1", content="{}"))
+        ),
+        ModelCallStarted(call=2),
+        *answer("Indeed 47 minutes.")[1:],
+    ]
+    async with restricted_house(script) as house:
+        house.served.texts = ["12 hours"]
+        running = await house.start(tools=TOOLS)
+        await house.served.asked.wait()
+        house.served.texts = ["12 hours", "47 minutes"]
+        arrived.set()
+        assert said(await running.ended()) == f"{guess}{ANSWER_CUT}"
+
+
+@pytest.mark.parametrize(("text", "status"), [("All is calm.", "completed"), ("It takes 47 minutes.", "failed")])
+async def test_a_database_that_is_away_matters_where_a_figure_is_said(text: str, status: str) -> None:
+    async with restricted_house(answer(text)) as house:
+        house.served.is_away = True
+        assert (await house.ask(tools=TOOLS)).status == status
+
+
+async def test_what_could_not_be_noted_is_noted_when_it_matters() -> None:
+    arrived = asyncio.Event()
+    script: list[Step] = [ModelCallStarted(call=1), arrived, *answer("It takes 47 minutes.")[1:]]
+    async with restricted_house(script) as house:
+        house.served.texts, house.served.is_away = ["47 minutes"], True
+        running = await house.start(tools=TOOLS)
+        await house.served.asked.wait()
+        house.served.is_away = False
+        arrived.set()
+        assert said(await running.ended()) == ANSWER_CUT
+
+
 async def test_the_words_of_a_search_are_not_judged_by_what_it_brings() -> None:
     search = ToolCall(call_id="k1", name="knowledge_base_search", arguments='{"query":"over 47 minutes"}')
     arrived = asyncio.Event()

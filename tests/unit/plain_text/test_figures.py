@@ -11,8 +11,8 @@ from shared.plain_text.figures import Figure, chinese_value, english_value, figu
     ("texts", "expected"),
     [
         (("12%", "12.0 %", "１２％", "⑫ per cent", "twelve percent", "百分之十二", "百分之 12"), Figure("12", "%")),
-        (("12.5%", "百分之十二点五", "12,5 %", "12½ %", "12 ½%"), Figure("12.5", "%")),
-        (("0.75 kg", "¾ kg", "0,75 kg"), Figure("0.75", "kg")),
+        (("12.5%", "百分之十二点五", "12½ %", "12 ½%"), Figure("12.5", "%")),
+        (("0.75 kg", "¾ kg"), Figure("0.75", "kg")),
         (("20%", "两成"), Figure("20", "%")),
         (("0.3%", "3‰", "千分之三"), Figure("0.3", "%")),
         (("$1,250", "1 250 dollars", "one thousand two hundred and fifty USD"), Figure("1250", "usd")),
@@ -38,6 +38,21 @@ def test_what_any_text_may_say(text: str):
 @pytest.mark.parametrize("text", ["1.25", "347", "12345", "1%", "$1", "10 days", "2500 ms", "三百四十七"])
 def test_what_points_at_its_source(text: str):
     assert telling_figures(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("12,5 %", {Figure("12.5", "%"), Figure("5", "%")}),
+        ("45,47 minutes", {Figure("45.47", "minute"), Figure("47", "minute")}),
+        ("3120,47 minutes", {Figure("3120"), Figure("3120.47", "minute"), Figure("47", "minute")}),
+        ("到2023，47%的订单", {Figure("47", "%")}),
+        ("30，45，47分钟", {Figure("47", "minute")}),
+        ("2,750,47 kg", {Figure("2750"), Figure("47", "kg")}),
+    ],
+)  # fmt: skip
+def test_a_comma_parts_decimals_or_numbers(text: str, expected: set[Figure]):
+    assert telling_figures(text) == expected
 
 
 @pytest.mark.parametrize(

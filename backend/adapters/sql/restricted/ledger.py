@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge.tables import chunk, document
@@ -26,8 +26,6 @@ from shared.models.safe_summary import ReleasedSummary
 REMOVED_PER_STEP = 100
 """Searches, or results, that go in one transaction, each with what belongs to it."""
 
-READ_PER_STEP = 100
-
 _search = tables.restricted_search
 _served_chunk = tables.served_chunk
 _audit = tables.safe_summary_audit
@@ -39,10 +37,10 @@ _ADD_SERVED = Prepared(insert(_served_chunk))
 _ADD_RECORD = Prepared(insert(_audit))
 _FIND_SEARCH = Prepared(select(_search).where(_IS_SEARCH))
 _FIND_UNREPORTED = Prepared(
-    select(_search)
+    select(_search.c.id)
     .where(tables.IS_UNREPORTED, _search.c.searched_at <= bindparam("before"))
     .order_by(_search.c.searched_at)
-    .limit(READ_PER_STEP)
+    .limit(bindparam("most", type_=Integer))
 )
 _HOLD_SEARCH = Prepared(select(_search).where(_IS_SEARCH).with_for_update())
 _SET_RULING = Prepared(update(_search).where(_IS_SEARCH))
@@ -145,11 +143,12 @@ class SqlRestrictedLedger:
 
         return await self._database.write(work)
 
-    async def unreported(self, before: datetime) -> tuple[ChargedSearch, ...]:
-        """Return the oldest searches from before that instant of which no outcome was settled."""
+    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+        """Return the ids of the oldest searches until that instant of which no outcome was settled."""
 
-        def work(connection: Connection) -> tuple[ChargedSearch, ...]:
-            return tuple(map(rows.to_search, _FIND_UNREPORTED.rows(connection, {"before": before})))
+        def work(connection: Connection) -> tuple[str, ...]:
+            found = _FIND_UNREPORTED.rows(connection, {"before": before, "most": limit})
+            return tuple(row["id"] for row in found)
 
         return await self._database.read(work)
 

@@ -1,0 +1,89 @@
+"""Searches whose outcome never came."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from backend.services import close_searches
+from backend.services.close_searches import CloseSearches
+from backend.services.restricted_audit import RestrictedAudit
+from shared.errors import Unavailable
+from tests.contract.restricted_cases import LIMITS, make_search
+from tests.fakes.clock import FakeClock
+from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
+from tests.fakes.store_knowledge import FakeKnowledge
+
+TURN_TIME = timedelta(seconds=30)
+PATIENCE_SECONDS = 90
+
+
+class House:
+    """A ledger with searches of no base, and what closes them."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.ledger = FakeRestrictedLedger(FakeKnowledge())
+        self.observer = FakeSafeSummaryObserver()
+        audit = RestrictedAudit(self.ledger, self.observer, self.clock, "secret")
+        self.closing = CloseSearches(self.ledger, audit, self.clock, TURN_TIME)
+
+    async def search(self, name: str) -> None:
+        search = make_search(name, at=self.clock.now()).model_copy(update={"bases": ()})
+        await self.ledger.charge(search, [], LIMITS)
+
+    @property
+    def closed(self) -> list[str | None]:
+        return [record.search_id for record in self.ledger.records]
+
+
+async def test_what_is_overdue_is_closed_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(close_searches, "CLOSED_PER_ROUND", 2)
+    house = House()
+    for name in ("s1", "s2", "s3"):
+        await house.search(name)
+    house.clock.advance(PATIENCE_SECONDS)
+    await house.search("s4")
+    await house.closing.close()
+    assert house.closed == ["s1", "s2"]
+    await house.closing.close()
+    await house.closing.close()
+    assert house.closed == ["s1", "s2", "s3"]
+
+
+async def test_one_that_cannot_be_read_is_told_once_and_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House()
+    for name in ("s1", "s2"):
+        await house.search(name)
+    house.clock.advance(PATIENCE_SECONDS)
+    whole = house.ledger.find_search
+
+    async def find(search_id: str):
+        if search_id == "s1":
+            raise ValueError("unreadable")
+        return await whole(search_id)
+
+    monkeypatch.setattr(house.ledger, "find_search", find)
+    for _ in range(2):
+        await house.closing.close()
+    assert (house.closed, house.observer.not_closed) == (["s2"], ["s1"])
+
+
+async def test_it_goes_on_when_the_database_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(close_searches, "SECONDS_BETWEEN", 0.001)
+    house = House()
+    await house.search("s1")
+    house.clock.advance(PATIENCE_SECONDS)
+    house.ledger.is_away = True
+    with pytest.raises(Unavailable):
+        await house.closing.close()
+    task = asyncio.create_task(house.closing.keep_closing())
+    await asyncio.sleep(0.02)
+    assert not task.done()
+    house.ledger.is_away = False
+    for _ in range(1000):
+        if house.closed:
+            break
+        await asyncio.sleep(0.005)
+    task.cancel()
+    assert house.closed == ["s1"]
