@@ -15,6 +15,14 @@ from shared.errors import InternalError
 from shared.models.events import Usage
 from shared.models.messages import AssistantMessage
 
+UNSEEN_GAP = 1_000_000
+"""From the last checkpoint's number to the end of a turn whose events are lost.
+
+Clients hold numbers behind the checkpoint: half a second of them, or more where the database was away. An end
+numbered among those is never heard by who asks for what comes after. No turn has a million events: each holds a
+piece of what a model wrote.
+"""
+
 LOST = report_of(InternalError("The server stopped while this response was running."))
 
 
@@ -26,15 +34,15 @@ class KeptLog(NamedTuple):
 
 
 def closed_turn(
-    response: StoredResponse, log: KeptLog, newest_item: Item | None, now: datetime, kept_number: int
+    response: StoredResponse, log: KeptLog, newest_item: Item | None, now: datetime, newest_number: int
 ) -> tuple[FinishedTurn, tuple[LoggedEvent, ...]]:
-    """Make the failed end of a lost turn, and its last events behind number `kept_number`."""
+    """Make the failed end of a lost turn, and its last events behind number `newest_number`."""
     output = cast("list[ItemBody]", response.body["output"])
     body = ended_body(response.body, output, failed(LOST, Usage()), int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
     items = numbered_items(output, sequence, response.id)
-    events = _last_events(body, kept_number + 1)
+    events = _last_events(body, newest_number + 1)
     changes: dict[str, Any] = {
         "status": failed(LOST, Usage()).status,
         "body": body,

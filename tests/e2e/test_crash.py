@@ -1,7 +1,9 @@
 """Services killed in the middle of a turn: the turn ends in words, what was acknowledged is there."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -93,6 +95,37 @@ async def test_a_killed_backend_leaves_nothing_in_progress_and_loses_nothing(
 
 def replay_types(events: list[Body]) -> list[str]:
     return [event["type"] for event in events]
+
+
+async def test_the_end_of_a_lost_turn_is_heard_by_who_had_seen_more_than_was_kept(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    """While the test holds the database, no checkpoint keeps what goes on to the client."""
+    backend = mortal_pair.backend
+    pieces = tuple(f"{number} " for number in range(30))
+    await mortal_model.script(HALF.model_copy(update={"text": ("Half ", "an ", *pieces), "pause_seconds": 0.03}))
+    async with bare_client(mortal_pair, "survivor") as client:
+        conversation = await new_conversation(client)
+        with closing(sqlite3.connect(backend.spec.directory / "var/ballast.db", isolation_level=None)) as database:
+            async with half_a_turn(client, conversation) as half:
+                database.execute("BEGIN IMMEDIATE")
+                ((kept_number,),) = database.execute(
+                    "SELECT last_event FROM response WHERE id = ?", (half.path.rpartition("/")[2],)
+                ).fetchall()
+                await mortal_model.release()
+                seen = kept_number
+                while seen < kept_number + 5:
+                    seen = (await anext(half.rest))["sequence_number"]
+                backend.kill()
+            database.execute("ROLLBACK")
+        backend.start()
+        await asyncio.to_thread(backend.wait_ready)
+        (end,) = events_of((await client.get(f"{half.path}?stream=true&starting_after={seen}")).text)
+        behind = (await client.get(f"{half.path}?stream=true&starting_after={end['sequence_number']}")).text
+        stored = (await client.get(half.path)).json()
+    assert (end["type"], end["response"]) == ("response.failed", stored)
+    assert end["sequence_number"] > seen
+    assert events_of(behind, is_whole=False) == []
 
 
 async def test_a_turn_that_died_before_its_first_word_is_void(

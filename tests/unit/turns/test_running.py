@@ -11,6 +11,7 @@ import pytest
 
 from backend.adapters.memory.event_log import MemoryEventLog
 from backend.domain.conversation_log import Entry, EntryKind, history
+from backend.domain.lost_turn import UNSEEN_GAP
 from backend.domain.model_calls import NO_CALLS, CallsMade
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import Item, ItemBody, StoredResponse
@@ -428,6 +429,21 @@ async def test_a_start_closes_what_a_dead_process_left() -> None:
         assert [event["sequence_number"] for event in events] == list(range(closed.last_event + 1))
         assert events[-1]["type"] == "response.failed"
         assert (await house.ask(conversation=first.conversation_id)).status == "completed"
+
+
+async def test_a_lost_turn_without_its_events_ends_behind_all_that_a_client_can_have_seen() -> None:
+    async with open_house(answer("One.")) as house:
+        first = await house.ask(input="A")
+        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
+        await house.events.drop(lost.id)
+        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        closed = house.state.responses[lost.id]
+        assert closed.last_event > lost.last_event + UNSEEN_GAP
+        after_unsaved = await house.all_events(closed, lost.last_event + UNSEEN_GAP)
+        assert [(event["type"], event["sequence_number"]) for event in after_unsaved] == [
+            ("response.failed", closed.last_event)
+        ]
+        assert await house.all_events(closed, closed.last_event) == []
 
 
 async def test_a_lost_turn_that_said_nothing_is_void() -> None:
