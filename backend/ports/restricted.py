@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from backend.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.domain.restricted import (
     Admission,
     AuditRecord,
@@ -92,10 +93,14 @@ class RestrictedLedger(Protocol):
 class AuditTrail(Protocol):
     """Reading the audit."""
 
-    async def page(self, tenant: str, *, after: str | None, limit: int, descending: bool) -> tuple[AuditRecord, ...]:
-        """Return up to `limit` records of a tenant and of no tenant by time and id, behind the record `after`.
+    async def page(
+        self, tenant: str, *, after: str | None, limit: int, descending: bool, wanted: AuditFilter = EVERY_RECORD
+    ) -> tuple[AuditRecord, ...]:
+        """Return up to `limit` wanted records of a tenant and of no tenant by time and id, behind the record `after`.
+
+        `after` may be a record that is not wanted: it tells where to go on.
 
         Raises:
-            NotFound: `after` names no such record.
+            NotFound: `after` names no record of the tenant or of no tenant.
         """
         ...

@@ -2,9 +2,23 @@
 
 from typing import NamedTuple
 
+from backend.domain.audit_filter import AuditFilter
 from backend.domain.identity import Caller
+from backend.domain.released_results import user_hash
 from backend.domain.restricted import AuditRecord
 from backend.ports.restricted import AuditTrail
+from shared.models.safe_summary import Reason
+
+
+class AuditQuery(NamedTuple):
+    """Which page of which records: up to `limit` of them, behind the record `after`; None asks for nothing."""
+
+    limit: int
+    descending: bool
+    after: str | None = None
+    user_id: str | None = None
+    knowledge_base_id: str | None = None
+    reason: Reason | None = None
 
 
 class AuditPage(NamedTuple):
@@ -15,16 +29,24 @@ class AuditPage(NamedTuple):
 
 
 class ReadAudit:
-    """The audit for administrators; that the caller is one has been checked."""
+    """The audit for administrators; that the caller is one has been checked. `secret` keys the names of users."""
 
-    def __init__(self, trail: AuditTrail) -> None:
+    def __init__(self, trail: AuditTrail, secret: str) -> None:
         self._trail = trail
+        self._secret = secret
 
-    async def page(self, admin: Caller, *, after: str | None, limit: int, descending: bool) -> AuditPage:
+    async def page(self, admin: Caller, query: AuditQuery) -> AuditPage:
         """Return records of the administrator's tenant, and those of forged tickets, which belong to no tenant.
 
         Raises:
             NotFound: `after` names none of them.
         """
-        found = await self._trail.page(admin.tenant, after=after, limit=limit + 1, descending=descending)
-        return AuditPage(found[:limit], has_more=len(found) > limit)
+        wanted = AuditFilter(
+            user_hash=user_hash(self._secret, admin.tenant, query.user_id) if query.user_id is not None else None,
+            knowledge_base_id=query.knowledge_base_id,
+            reason=query.reason,
+        )
+        found = await self._trail.page(
+            admin.tenant, after=query.after, limit=query.limit + 1, descending=query.descending, wanted=wanted
+        )
+        return AuditPage(found[: query.limit], has_more=len(found) > query.limit)

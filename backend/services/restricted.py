@@ -53,6 +53,6 @@ def build_restricted(
         ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, audit),
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
-        audit=ReadAudit(ports.trail),
+        audit=ReadAudit(ports.trail, secret),
         closing=CloseSearches(ports.ledger, audit, knowledge.clock, turn_time),
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from backend.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.domain.restricted import (
     Admission,
     AuditRecord,
@@ -128,14 +129,16 @@ class FakeRestrictedLedger:
             del self._searches[search_id], self._served[search_id]
         self._kept = {key: kept for key, kept in self._kept.items() if kept.released_at > before}
 
-    async def page(self, tenant: str, *, after: str | None, limit: int, descending: bool) -> tuple[AuditRecord, ...]:
+    async def page(
+        self, tenant: str, *, after: str | None, limit: int, descending: bool, wanted: AuditFilter = EVERY_RECORD
+    ) -> tuple[AuditRecord, ...]:
         shown = [record for record in self.records if record.tenant in (tenant, "")]
         ordered = sorted(shown, key=lambda record: (record.recorded_at, record.id), reverse=descending)
         ids = [record.id for record in ordered]
         if after is not None and after not in ids:
             raise NotFound("No such record.", param="after")
         start = ids.index(after) + 1 if after is not None else 0
-        return tuple(ordered[start : start + limit])
+        return tuple([record for record in ordered[start:] if _is_wanted(record, wanted)][:limit])
 
     def _usage(self, search: SealedSearch, base_id: str) -> BaseUsage:
         if not self._is_there(base_id):
@@ -174,3 +177,11 @@ class FakeRestrictedLedger:
     def _require_writing(self) -> None:
         if self.is_away:
             raise Unavailable("The database is not available.")
+
+
+def _is_wanted(record: AuditRecord, wanted: AuditFilter) -> bool:
+    return (
+        wanted.user_hash in (None, record.user_hash)
+        and wanted.knowledge_base_id in (None, *(base.id for base in record.bases))
+        and wanted.reason in (None, record.reason)
+    )

@@ -1,15 +1,17 @@
 """The audit of restricted searches, for administrators."""
 
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel
+from fastapi import Query
+from pydantic import BaseModel, BeforeValidator, Field
 
 from backend.adapters.http.caller import AdminDep
 from backend.adapters.http.json_body import new_router
-from backend.adapters.http.paging import PageParams
+from backend.adapters.http.paging import PageQuery
 from backend.adapters.http.services import ServicesDep
-from backend.adapters.http.shapes import unix_seconds
+from backend.adapters.http.shapes import PrincipalName, unix_seconds
 from backend.domain.restricted import AuditedBase, AuditRecord, BudgetLeft
+from backend.services.read_audit import AuditQuery
 from shared.models.safe_summary import (
     AnswerReason,
     Decision,
@@ -17,10 +19,27 @@ from shared.models.safe_summary import (
     GateBlock,
     GateCode,
     PolicyRefusal,
+    Reason,
     SummaryVersions,
 )
 
+REASONS = tuple(reason.value for kind in get_args(Reason) for reason in kind)
+
 router = new_router("Audit")
+
+
+def _known_reason(value: object) -> object:
+    if value not in REASONS:
+        raise ValueError(f"must be one of {', '.join(REASONS)}")
+    return value
+
+
+class AuditPageQuery(PageQuery):
+    """Which page of which records: those of a user, of a base, with a reason; what is left out does not count."""
+
+    user_id: PrincipalName | None = None
+    knowledge_base_id: str | None = Field(None, min_length=1, max_length=128)
+    reason: Annotated[AnswerReason | PolicyRefusal | Failure | GateBlock, BeforeValidator(_known_reason)] | None = None
 
 
 class ShownRecord(BaseModel):
@@ -65,9 +84,24 @@ class RecordList(BaseModel):
 
 
 @router.get("/v1/audit/safe_summaries", summary="List the audit records of restricted searches")
-async def list_safe_summaries(services: ServicesDep, admin: AdminDep, page: PageParams) -> RecordList:
-    """Return a page of the records of the administrator's tenant, the newest first unless asked otherwise."""
-    found = await services.restricted.audit.page(admin, after=page.after, limit=page.limit, descending=page.descending)
+async def list_safe_summaries(
+    services: ServicesDep, admin: AdminDep, page: Annotated[AuditPageQuery, Query()]
+) -> RecordList:
+    """Return a page of the records of the administrator's tenant, the newest first unless asked otherwise.
+
+    `user_id` is a user of that tenant, by the id of his keys; records that name nobody are not his.
+    """
+    found = await services.restricted.audit.page(
+        admin,
+        AuditQuery(
+            limit=page.limit,
+            descending=page.descending,
+            after=page.after,
+            user_id=page.user_id,
+            knowledge_base_id=page.knowledge_base_id,
+            reason=page.reason,
+        ),
+    )
     shown = [_shown(record) for record in found.records]
     return RecordList(
         data=shown,

@@ -78,6 +78,58 @@ async def test_records_come_in_pages_the_newest_first(members: Members) -> None:
     assert empty == {"object": "list", "data": [], "first_id": "", "last_id": "", "has_more": False}
 
 
+async def reasons(client: httpx2.AsyncClient, **params: str | int) -> list[str]:
+    answer = await client.get(AUDIT, params={"order": "asc", **params})
+    assert answer.status_code == 200, answer.text
+    return [record["reason"] for record in answer.json()["data"]]
+
+
+async def test_an_administrator_asks_for_what_one_user_did(members: Members) -> None:
+    for user_id, reason in (("ana", "verbatim"), ("ben", "definition"), ("ana", "encoding")):
+        await members.owner.put(f"{members.base}/members/{user_id}", json={"role": "restricted_analyst"})
+        await report(members, ticket_for(members, user_id), **refusal(members, None, reason))
+        members.house.clock.advance(1)
+    await search(members, ticket_for(members, "ana", secret="other"))
+    admin = await admin_of(members)
+    assert await reasons(admin, user_id="ana") == ["verbatim", "encoding"]
+    assert await reasons(admin, user_id="ben") == ["definition"]
+    for nobody in ("Ana", "olga", "an%"):
+        assert await reasons(admin, user_id=nobody) == []
+    assert await reasons(admin) == ["verbatim", "definition", "encoding", "bad_ticket"]
+    # the same name in another tenant is somebody else
+    assert await reasons(await admin_of(members, "elsewhere"), user_id="ana") == []
+
+
+async def test_filters_hold_together_and_from_page_to_page(members: Members) -> None:
+    for reason in ("verbatim", "definition", "verbatim", "encoding", "verbatim"):
+        await report(members, **refusal(members, None, reason))
+        members.house.clock.advance(1)
+    admin = await admin_of(members)
+    wanted = {"user_id": "ana", "knowledge_base_id": members.base_id, "reason": "verbatim"}
+    first = (await admin.get(AUDIT, params={**wanted, "limit": 2})).json()
+    assert ([record["reason"] for record in first["data"]], first["has_more"]) == (["verbatim"] * 2, True)
+    rest = (await admin.get(AUDIT, params={**wanted, "limit": 2, "after": first["last_id"]})).json()
+    assert ([record["reason"] for record in rest["data"]], rest["has_more"]) == (["verbatim"], False)
+    for other in ({"user_id": "olga"}, {"knowledge_base_id": "kb_x"}, {"reason": "risk"}):
+        assert await reasons(admin, **{**wanted, **other}) == []
+    assert len(await reasons(admin, unknown="x")) == 5
+
+
+@pytest.mark.parametrize(
+    ("param", "value"),
+    [("reason", "bored"), ("reason", ""), ("user_id", ""), ("user_id", " ana"), ("knowledge_base_id", "")],
+)
+async def test_a_wrong_filter_is_named(members: Members, param: str, value: str) -> None:
+    answer = await (await admin_of(members)).get(AUDIT, params={param: value})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+async def test_whoever_gives_an_unknown_reason_reads_all_that_there_are(members: Members) -> None:
+    told = (await (await admin_of(members)).get(AUDIT, params={"reason": "bored"})).json()["error"]["message"]
+    for reason in ("risk", "verbatim", "bad_ticket", "gate_blocked_canary"):
+        assert reason in told
+
+
 async def test_an_administrator_sees_his_tenant_and_forged_tickets(members: Members) -> None:
     await report(members, **refusal(members, None, "verbatim"))
     await search(members, ticket_for(members, "ana", secret="other"))

@@ -2,11 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, select
+from pydantic_core import to_json
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.restricted import tables
 from backend.adapters.sql.restricted.rows import to_record
+from backend.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.domain.restricted import AuditRecord
 from shared.errors import NotFound
 
@@ -19,12 +21,14 @@ class SqlAuditTrail:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, tenant: str, *, after: str | None, limit: int, descending: bool) -> tuple[AuditRecord, ...]:
-        """Return records of a tenant and of no tenant by time and id, behind the record `after`."""
+    async def page(
+        self, tenant: str, *, after: str | None, limit: int, descending: bool, wanted: AuditFilter = EVERY_RECORD
+    ) -> tuple[AuditRecord, ...]:
+        """Return wanted records of a tenant and of no tenant by time and id, behind the record `after`."""
         shown = select(_audit).where(_audit.c.tenant.in_([tenant, ""]))
 
         def work(connection: Connection) -> tuple[AuditRecord, ...]:
-            query = shown
+            query = shown.where(*_conditions(wanted))
             if after is not None:
                 row = connection.execute(shown.where(_audit.c.id == after)).first()
                 if row is None:
@@ -35,6 +39,27 @@ class SqlAuditTrail:
             return tuple(to_record({**row}) for row in found)
 
         return await self._database.read(work)
+
+
+def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    """Say what rows must have; within a tenant they are read one by one, for who looks into the audit can wait."""
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.user_hash is not None:
+        conditions.append(_audit.c.user_hash == wanted.user_hash)
+    if wanted.reason is not None:
+        conditions.append(_audit.c.reason == wanted.reason.value)
+    if wanted.knowledge_base_id is not None:
+        conditions.append(_names_base(wanted.knowledge_base_id))
+    return conditions
+
+
+def _names_base(base_id: str) -> ColumnElement[bool]:
+    """Look for an id as it stands in the JSON of `bases`, where the quotes in a value are escaped.
+
+    By `replace`, because SQLite's LIKE does not tell a from A, and no other search is spelled alike on both databases.
+    """
+    entry = f'"id":{to_json(base_id).decode()}'
+    return func.replace(_audit.c.bases, entry, "") != _audit.c.bases
 
 
 def _is_behind(recorded_at: datetime, record_id: str, *, descending: bool) -> ColumnElement[bool]:

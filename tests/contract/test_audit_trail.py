@@ -1,0 +1,84 @@
+"""One contract for what every `AuditTrail` finds; test_restricted_ledger.py has its pages."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from backend.domain.audit_filter import AuditFilter
+from shared.errors import NotFound
+from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal
+from tests.contract.restricted_cases import (
+    Restricted,
+    fake_restricted,
+    make_record,
+    make_search,
+    settlement,
+    sql_restricted,
+)
+from tests.contract.store_cases import KINDS, database_url
+
+
+@pytest.fixture(params=KINDS)
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restricted]:
+    if request.param == "fake":
+        opened = fake_restricted()
+        await fill(opened)
+        yield opened
+        return
+    async with sql_restricted(database_url(request.param, request, tmp_path)) as opened:
+        await fill(opened)
+        yield opened
+
+
+async def fill(stores: Restricted) -> None:
+    """Two users of a tenant in two bases, a forged ticket, and a neighbour whose hash is forged to be ann's."""
+    for record in (
+        make_record("a0", make_search("s0"), PolicyRefusal.VERBATIM, user_hash="ann"),
+        make_record("a1", make_search("s1", "kb_b"), AnswerReason.RISK, user_hash="bob"),
+        make_record("a2", make_search("s2", "kb_b", "kb_a"), PolicyRefusal.VERBATIM, user_hash="bob"),
+        make_record("a3", make_search("s3", "kb_ab"), GateBlock.CANARY, user_hash="ann"),
+        make_record("a4", None, Failure.BAD_TICKET, user_hash=""),
+        make_record("a5", make_search("s5", tenant="other"), PolicyRefusal.VERBATIM, user_hash="ann"),
+    ):
+        await stores.ledger.settle(settlement(record))
+
+
+async def found(stores: Restricted, wanted: AuditFilter, after: str | None = None, limit: int = 9) -> list[str]:
+    records = await stores.trail.page("acme", after=after, limit=limit, descending=False, wanted=wanted)
+    return [record.id for record in records]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ids"),
+    [
+        (AuditFilter(), ["a0", "a1", "a2", "a3", "a4"]),
+        (AuditFilter(user_hash="ann"), ["a0", "a3"]),
+        (AuditFilter(user_hash="Ann"), []),
+        (AuditFilter(knowledge_base_id="kb_a"), ["a0", "a2"]),
+        (AuditFilter(knowledge_base_id="kb_b"), ["a1", "a2"]),
+        (AuditFilter(knowledge_base_id="KB_A"), []),
+        (AuditFilter(knowledge_base_id="kb"), []),
+        (AuditFilter(knowledge_base_id="%"), []),
+        (AuditFilter(knowledge_base_id='kb_a","version":1},{"id":"kb_b'), []),
+        (AuditFilter(reason=PolicyRefusal.VERBATIM), ["a0", "a2"]),
+        (AuditFilter(reason=AnswerReason.RISK), ["a1"]),
+        (AuditFilter(reason=Failure.BAD_TICKET), ["a4"]),
+        (AuditFilter(user_hash="ann", reason=Failure.BAD_TICKET), []),
+        (AuditFilter(knowledge_base_id="kb_a", reason=PolicyRefusal.VERBATIM, user_hash="bob"), ["a2"]),
+    ],
+)
+async def test_what_is_wanted_is_found_and_nothing_else(
+    stores: Restricted, wanted: AuditFilter, ids: list[str]
+) -> None:
+    assert await found(stores, wanted) == ids
+
+
+async def test_pages_count_what_is_wanted_and_begin_behind_any_record(stores: Restricted) -> None:
+    wanted = AuditFilter(user_hash="bob")
+    assert await found(stores, wanted, limit=1) == ["a1"]
+    assert await found(stores, wanted, after="a1", limit=1) == ["a2"]
+    assert await found(stores, wanted, after="a0") == ["a1", "a2"]
+    assert await found(stores, wanted, after="a3") == []
+    with pytest.raises(NotFound):
+        await found(stores, wanted, after="a5")
