@@ -17,6 +17,7 @@ MAX_DEPTH = 64
 MESSAGES = {
     "extra_forbidden": "Unknown parameter.",
     "missing": "Missing required parameter.",
+    "model_type": "Invalid value: input should be an object.",
     "none_required": "This parameter is not supported.",
 }
 

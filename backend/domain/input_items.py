@@ -2,7 +2,18 @@
 
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from backend.domain.field_errors import field_error
 from backend.domain.images import check_image_url
@@ -60,27 +71,39 @@ class RefusalPart(Given):
     refusal: str
 
 
-def _tag_of_text(value: Any) -> str:
-    return "text" if isinstance(value, str) else "parts"
+def _tag_of_text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "text"
+    return "parts" if isinstance(value, list) else None
 
 
+def _refuse_unknown_role(role: Any) -> Any:
+    """Name all roles: what has none of the others is read as a user's message, and the others would go unsaid."""
+    if role != "user":
+        raise PydanticCustomError("unknown_role", "Input should be 'user', 'assistant', 'system' or 'developer'")
+    return role
+
+
+TEXT_OR_PARTS = Discriminator(
+    _tag_of_text,
+    custom_error_type="text_or_parts",
+    custom_error_message="Input should be a string or a list of parts",
+)
 InputPart = Annotated[InputTextPart | InputImagePart, Field(discriminator="type")]
 OutputPart = Annotated[OutputTextPart | RefusalPart, Field(discriminator="type")]
 SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], Field(min_length=1)]
 UserContent = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
-    Discriminator(_tag_of_text),
+    TEXT_OR_PARTS,
 ]
-SystemContent = Annotated[
-    Annotated[str, Tag("text")] | Annotated[SystemParts, Tag("parts")], Discriminator(_tag_of_text)
-]
+SystemContent = Annotated[Annotated[str, Tag("text")] | Annotated[SystemParts, Tag("parts")], TEXT_OR_PARTS]
 AssistantContent = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[OutputPart], Field(min_length=1), Tag("parts")],
-    Discriminator(_tag_of_text),
+    TEXT_OR_PARTS,
 ]
 ToolOutput = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
-    Discriminator(_tag_of_text),
+    TEXT_OR_PARTS,
 ]
 
 
@@ -94,7 +117,7 @@ class _Message(Given):
 class UserItem(_Message):
     """What a user says."""
 
-    role: Literal["user"]
+    role: Annotated[Literal["user"], BeforeValidator(_refuse_unknown_role)]
     content: UserContent
 
 

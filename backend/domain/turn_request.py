@@ -117,8 +117,10 @@ class StreamOptions(Given):
     include_obfuscation: bool | None = None
 
 
-def _tag_of_input(value: Any) -> str:
-    return "text" if isinstance(value, str) else "items"
+def _tag_of_input(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "text"
+    return "items" if isinstance(value, list) else None
 
 
 def _tag_of_choice(value: Any) -> str | None:
@@ -147,7 +149,11 @@ class TurnRequest(Given):
 
     input: Annotated[
         Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
-        Discriminator(_tag_of_input),
+        Discriminator(
+            _tag_of_input,
+            custom_error_type="text_or_items",
+            custom_error_message="Input should be a string or a list of items",
+        ),
     ]
     model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     instructions: str | None = None

@@ -58,7 +58,7 @@ class ApiKeys:
         """
         found = next((key for key in await self._store.list() if key.id == key_id), None)
         if found is None:
-            raise NotFound(f"There is no API key '{key_id}'.")
+            raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
         return found
 
     async def revoke(self, key_id: str) -> None:
@@ -68,7 +68,7 @@ class ApiKeys:
             NotFound: there is none.
         """
         if not await self._store.delete(key_id):
-            raise NotFound(f"There is no API key '{key_id}'.")
+            raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
 
     async def ensure_admin_key(self, secret: str) -> None:
         """Make sure that this key exists, with role admin; no effect when it does."""

@@ -67,7 +67,7 @@ class Conversations:
         """
         found = await self._store.find(conversation_id)
         if found is None or (found.tenant, found.user_id) != (caller.tenant, caller.user_id):
-            raise NotFound(f"There is no conversation '{conversation_id}'.")
+            raise NotFound(f"There is no conversation '{conversation_id}'.", param="conversation_id")
         return found
 
     async def set_metadata(self, caller: Caller, conversation_id: str, metadata: dict[str, str]) -> Conversation:

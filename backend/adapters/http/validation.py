@@ -51,7 +51,7 @@ def render_path(path: Sequence[str | int]) -> str:
 def _path(error: Mapping[str, Any], body: object) -> list[str | int]:
     place, *steps = cast(Sequence[str | int], error["loc"]) or ("body",)
     if place != "body":
-        return steps
+        return steps[:1]  # what follows is of the value: a place among equal names, a member of a union
     path: list[str | int] = []
     here = body
     for step in steps:

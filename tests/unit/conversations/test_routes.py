@@ -71,7 +71,8 @@ async def test_an_empty_page_has_empty_ids(user: httpx2.AsyncClient) -> None:
         ("limit=x", "limit"),
         (f"limit={'9' * 5000}", "limit"),
         ("order=up", "order"),
-        ("include[]=everything", "include[][0]"),
+        ("include[]=everything", "include[]"),
+        ("include[]=file_search_call.results&include[]=zz", "include[]"),
     ],
 )
 async def test_a_wrong_query_is_named(user: httpx2.AsyncClient, query: str, param: str) -> None:
@@ -176,3 +177,4 @@ async def test_results_of_a_search_are_shown_to_who_asks(user: httpx2.AsyncClien
 async def test_an_unknown_conversation_is_404(user: httpx2.AsyncClient, method: str, end: str) -> None:
     answer = await user.request(method, UNKNOWN + end)
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
+    assert answer.json()["error"]["param"] == "conversation_id"

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -53,9 +54,10 @@ def test_an_unknown_type_is_named() -> None:
     assert _complaint({"input": [{"role": "u", "content": [{"type": "odour"}]}]}).param == "input[0].content[0].type"
 
 
-def test_query_and_path_fields_stand_as_they_are() -> None:
-    error = {"type": "int_parsing", "loc": ("query", "include[]", 1), "msg": "no number"}
-    assert most_telling([error], None) == InvalidField("include[][1]", "Invalid value for 'include[][1]': no number.")
+@pytest.mark.parametrize("loc", [("query", "include[]"), ("query", "include[]", 1), ("path", "include[]", "a-tag")])
+def test_query_and_path_fields_are_named_as_they_were_written(loc: tuple[str | int, ...]) -> None:
+    error = {"type": "int_parsing", "loc": loc, "msg": "no number"}
+    assert most_telling([error], None) == InvalidField("include[]", "Invalid value for 'include[]': no number.")
 
 
 def test_a_missing_body_has_no_name() -> None:

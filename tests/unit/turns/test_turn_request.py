@@ -111,6 +111,32 @@ def test_the_wrong_field_is_named(fields: dict[str, Any], param: str) -> None:
     assert caught.value.message
 
 
+TEXT_OR_PARTS = "Invalid value: input should be a string or a list of parts."
+ROLES = "Invalid value: input should be 'user', 'assistant', 'system' or 'developer'."
+
+
+MISLED: list[tuple[Any, str]] = [
+    (5, "Invalid value: input should be a string or a list of items."),
+    (None, "Invalid value: input should be a string or a list of items."),
+    ([7], "Invalid value: input should be an object."),
+    ([{"role": "user", "content": 5}], TEXT_OR_PARTS),
+    ([{"role": "system", "content": {}}], TEXT_OR_PARTS),
+    ([{"role": "assistant", "content": True}], TEXT_OR_PARTS),
+    ([{"type": "function_call_output", "call_id": "c", "output": 5}], TEXT_OR_PARTS),
+    ([{"role": "owner", "content": "x"}], ROLES),
+    ([{"role": 5, "content": "x"}], ROLES),
+    ([{"role": ["user"], "content": "x"}], ROLES),
+    ([{"content": "x"}], "Missing required parameter."),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), MISLED)
+def test_a_message_tells_all_that_would_be_right(given: Any, message: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        request(input=given)
+    assert caught.value.message == message
+
+
 @pytest.mark.parametrize(("fields", "param"), UNSUPPORTED)
 def test_what_openai_knows_and_we_do_not_is_named(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(UnsupportedValue) as caught:
