@@ -79,12 +79,13 @@ def reply_to(request: Mapping[str, Any]) -> DemoReply:
     results = [text_of(message) for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
     if results:
         return DemoReply(text=_from_results(question, results))
-    forced = _forced_tool(request)
+    bases = bases_in_scope(messages[:turn_start])
+    forced = _forced_tool(request, searches=bool(bases))
     if forced is not None:
         return _call(forced, question)
     if is_small_talk(question):
         return DemoReply(text=_say("small_talk", question))
-    if _may_search(request) and bases_in_scope(messages[:turn_start]):
+    if _may_search(request) and bases:
         return _call(SEARCH_TOOL, question)
     return DemoReply(text=_say("no_base", question))
 
@@ -117,12 +118,13 @@ def _may_search(request: Mapping[str, Any]) -> bool:
     return request.get("tool_choice") != "none" and SEARCH_TOOL in _tool_names(request)
 
 
-def _forced_tool(request: Mapping[str, Any]) -> str | None:
+def _forced_tool(request: Mapping[str, Any], *, searches: bool) -> str | None:
+    """Return the tool that must be called; one with nothing to search is called where there is no other."""
     choice, names = request.get("tool_choice"), _tool_names(request)
     if isinstance(choice, dict):
         return str(cast(Json, choice).get("function", {}).get("name", "")) or None
     if choice == "required" and names:
-        return SEARCH_TOOL if SEARCH_TOOL in names else names[0]
+        return next((name for name in names if (name == SEARCH_TOOL) == searches), names[0])
     return None
 
 

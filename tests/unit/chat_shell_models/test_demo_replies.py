@@ -92,7 +92,22 @@ def test_a_forced_tool_is_called():
     assert reply_to(request(user("Hi"), tools=("weather",), choice=named)) == DemoReply(
         tool_name="weather", arguments="{}"
     )
-    assert reply_to(request(user("Hi"), tools=("weather", SEARCH_TOOL), choice="required")).tool_name == SEARCH_TOOL
+
+
+@pytest.mark.parametrize(
+    ("scope", "tools", "called"),
+    [
+        ((), (SEARCH_TOOL, "weather"), "weather"),
+        ((NONE_IN_SCOPE,), (SEARCH_TOOL, "weather", "time"), "weather"),
+        ((SCOPE,), ("weather", SEARCH_TOOL), SEARCH_TOOL),
+        ((SCOPE,), ("weather",), "weather"),
+        ((), (SEARCH_TOOL,), SEARCH_TOOL),
+    ],
+)
+def test_where_a_tool_is_required_one_with_something_to_do_is_called(
+    scope: tuple[dict[str, Any], ...], tools: tuple[str, ...], called: str
+):
+    assert reply_to(request(*scope, user("Hi"), tools=tools, choice="required")).tool_name == called
 
 
 def test_the_answer_quotes_and_cites():
