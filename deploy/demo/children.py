@@ -14,6 +14,7 @@ from typing import Literal
 _LEASH = Path(__file__).with_name("leash.py")
 _POLL_SECONDS = 0.02
 _LOG_TAIL_CHARACTERS = 4000
+_SIGNAL_NAMES = {number.value: number.name for number in signal.Signals}
 
 Mechanism = Literal["kernel", "watcher"]
 NATIVE_MECHANISM: Mechanism = "kernel" if sys.platform == "linux" else "watcher"
@@ -53,6 +54,14 @@ class Child:
         """None while it runs; negative when a signal ended it."""
         return self._started().poll()
 
+    @property
+    def ending(self) -> str:
+        """How it ended, in words; a signal by its name."""
+        code = self.exit_code
+        if code is None or code >= 0:
+            return f"{self.spec.name} ended with {code}"
+        return f"{self.spec.name} was killed ({_SIGNAL_NAMES.get(-code, f'signal {-code}')})"
+
     def start(self) -> None:
         """Start it; returns before it is ready.
 
@@ -83,7 +92,7 @@ class Child:
         give_up = time.monotonic() + timeout_seconds
         while not ready():
             if self.exit_code is not None:
-                raise ChildFailed(f"{self.spec.name} ended with {self.exit_code}\n{self.log_tail()}")
+                raise ChildFailed(f"{self.ending}\n{self.log_tail()}")
             if time.monotonic() > give_up:
                 raise ChildFailed(f"{self.spec.name} is not ready after {timeout_seconds} s\n{self.log_tail()}")
             time.sleep(_POLL_SECONDS)
@@ -119,8 +128,11 @@ class Child:
         return self.spec.log_path.read_text(encoding="utf-8", errors="replace")
 
     def log_tail(self) -> str:
-        """The end of its log."""
-        return self.log()[-_LOG_TAIL_CHARACTERS:]
+        """The last lines of its log; of a line that is longer than all it may be, the end."""
+        log = self.log()
+        earliest = max(0, len(log) - _LOG_TAIL_CHARACTERS)
+        line_end = log.find("\n", earliest - 1, len(log) - 1) if earliest else -1
+        return log[max(earliest, line_end + 1) :]
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._popen is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from deploy.demo.children import ChildSpec
 from deploy.demo.keeping import secret
+from deploy.demo.listeners import Listener
 
 ROOT = Path(__file__).resolve().parents[2]
 _MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
@@ -24,9 +25,13 @@ class Start:
 
 @dataclass(frozen=True)
 class Plan:
-    """All processes in the order of their start; `directory` holds logs, keys and secrets."""
+    """All processes in the order of their start; `directory` holds logs, keys and secrets.
+
+    `listeners` are those whose ports are settings: the demo model's is a free one.
+    """
 
     starts: tuple[Start, ...]
+    listeners: tuple[Listener, ...]
     backend_url: str
     admin_key: str
     directory: Path
@@ -43,20 +48,23 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
     settings = {name: value for name, value in environ.items() if value}
     for name in ("SERVICE_TOKEN", "BACKEND_SECRET", "BACKEND_ADMIN_KEY"):
         settings[name] = secret(environ, name, directory)
-    backend_url = _url("http", settings, ("BACKEND_HOST", "BACKEND_PORT"), "8000")
-    grpc_url = _url("grpc", settings, ("CHAT_SHELL_HOST", "CHAT_SHELL_GRPC_PORT"), "50051")
-    chat_shell_url = _url("http", settings, ("CHAT_SHELL_HOST", "CHAT_SHELL_HTTP_PORT"), "8001")
+    backend = _listener(settings, "BACKEND_HOST", "BACKEND_PORT", "8000")
+    grpc = _listener(settings, "CHAT_SHELL_HOST", "CHAT_SHELL_GRPC_PORT", "50051")
+    chat_shell = _listener(settings, "CHAT_SHELL_HOST", "CHAT_SHELL_HTTP_PORT", "8001")
+    backend_url = f"http://{backend.address}"
     settings.setdefault("CHAT_SHELL_BACKEND_URL", backend_url)
-    settings.setdefault("BACKEND_CHAT_SHELL_URL", grpc_url)
+    settings.setdefault("BACKEND_CHAT_SHELL_URL", f"grpc://{grpc.address}")
     settings["PYTHONUNBUFFERED"] = "1"
     model = _demo_model(settings, directory, str(model_port))
     starts = (
         *model,
-        Start(_child("chat_shell", (), settings, directory), f"{chat_shell_url}/readyz"),
+        Start(_child("chat_shell", (), settings, directory), f"http://{chat_shell.address}/readyz"),
         Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
     )
     demo_model_url = settings["CHAT_SHELL_MODEL_BASE_URL"] if model else None
-    return Plan(starts, backend_url, settings["BACKEND_ADMIN_KEY"], directory, demo_model_url)
+    return Plan(
+        starts, (backend, grpc, chat_shell), backend_url, settings["BACKEND_ADMIN_KEY"], directory, demo_model_url
+    )
 
 
 def _directory_name(environ: Mapping[str, str]) -> str:
@@ -88,8 +96,6 @@ def _child(module: str, arguments: tuple[str, ...], settings: dict[str, str], di
     )
 
 
-def _url(scheme: str, settings: Mapping[str, str], names: tuple[str, str], default_port: str) -> str:
-    host_name, port_name = names
+def _listener(settings: Mapping[str, str], host_name: str, port_name: str, default_port: str) -> Listener:
     host = settings.get(host_name, "127.0.0.1")
-    host = _EVERYWHERE.get(host, host)
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.get(port_name, default_port)}"
+    return Listener(port_name, _EVERYWHERE.get(host, host), settings.get(port_name, default_port))

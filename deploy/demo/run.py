@@ -15,6 +15,8 @@ from types import FrameType
 from typing import NoReturn
 
 from deploy.demo.children import Child, ChildFailed
+from deploy.demo.folder import FolderTaken, alone_in
+from deploy.demo.listeners import PortsTaken, ask_for_free_ports
 from deploy.demo.loading import Demo, load
 from deploy.demo.plan import ROOT, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
@@ -31,18 +33,25 @@ def main(var: Path) -> int:
     """Run until told to stop; returns the exit code. Logs, keys and secrets go below `var`."""
     for number in _STOP_SIGNALS:
         signal.signal(number, _interrupt)
+    try:
+        with alone_in(var):
+            return _run(var)
+    except KeyboardInterrupt:
+        return 0
+    except (FolderTaken, PortsTaken, ChildFailed, Refused, OSError) as error:
+        print(f"The demo cannot start: {error}", file=sys.stderr, flush=True)
+        return 1
+
+
+def _run(var: Path) -> int:
     children: list[Child] = []
     try:
         planned = plan(os.environ, var, _free_port())
+        ask_for_free_ports(planned.listeners)
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
-        return _watch(children)
-    except KeyboardInterrupt:
-        return 0
-    except (ChildFailed, Refused, OSError) as error:
-        print(f"The demo cannot start: {error}", file=sys.stderr, flush=True)
-        return 1
+        return watch(children)
     finally:
         for number in _STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
@@ -71,9 +80,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _start(planned: Plan, children: list[Child]) -> None:
     for start in planned.starts:
-        if status_of(start.ready_url):
-            raise ChildFailed(f"another program answers at {start.ready_url}; stop it or set other ports")
-        start.child.log_path.unlink(missing_ok=True)
+        _set_aside(start.child.log_path)
         child = Child(start.child)
         child.start()
         children.append(child)
@@ -81,13 +88,18 @@ def _start(planned: Plan, children: list[Child]) -> None:
         child.wait_until(lambda url=start.ready_url: status_of(url) == 200, _READY_TIMEOUT_SECONDS)
 
 
-def _watch(children: Sequence[Child]) -> int:
+def _set_aside(log_path: Path) -> None:
+    """Keep the log of the last run, which may tell why it ended, in place of the one before."""
+    if log_path.exists():
+        log_path.replace(log_path.with_name(f"{log_path.name}.1"))
+
+
+def watch(children: Sequence[Child]) -> int:
+    """Return 1 when one has ended, after saying how."""
     while True:
         for child in children:
             if child.exit_code is not None:
-                print(
-                    f"{child.spec.name} ended with {child.exit_code}\n{child.log_tail()}", file=sys.stderr, flush=True
-                )
+                print(f"{child.ending}\n{child.log_tail()}", file=sys.stderr, flush=True)
                 return 1
         time.sleep(_WATCH_SECONDS)
 

@@ -25,6 +25,11 @@ class DemoRun:
 
     launcher: Child
     ports: tuple[int, ...]
+    var: Path
+
+    def logs(self, ending: str) -> dict[str, str]:
+        """Return the logs of the services, by the services' names."""
+        return {path.name.removesuffix(ending): path.read_text() for path in self.var.glob(f"*/*{ending}")}
 
     def wait_announced(self) -> None:
         self.launcher.wait_until(lambda: len(self.commands()) == 2, timeout_seconds=90)
@@ -69,7 +74,9 @@ def new_run(directory: Path) -> DemoRun:
     settings |= dict.fromkeys(("http_proxy", "https_proxy"), f"http://127.0.0.1:{free_port()}")  # both lead nowhere
     command = (sys.executable, "-m", "deploy.demo.run", str(directory / "var"))
     return DemoRun(
-        Child(ChildSpec("demo", command, service_environment(settings), ROOT, directory / "demo.log")), ports
+        Child(ChildSpec("demo", command, service_environment(settings), ROOT, directory / "demo.log")),
+        ports,
+        directory / "var",
     )
 
 
@@ -98,11 +105,14 @@ def test_it_runs_again_on_its_own_leftovers_with_the_same_keys(demo: DemoRun):
     commands = demo.commands()
     assert demo.launcher.stop(number=signal.SIGTERM, timeout_seconds=_STOP_SECONDS) == 0
     demo.launcher.spec.log_path.unlink()
+    logs = demo.logs(".log")
+    assert set(logs) == {"backend", "chat_shell", "model"}
 
     demo.launcher.start()
     demo.wait_announced()
     assert {name: demo.value(name) for name in before} == before
     assert demo.commands() == commands
+    assert demo.logs(".log.1") == logs
 
 
 def test_children_die_with_a_killed_launcher(demo: DemoRun):

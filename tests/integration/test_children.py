@@ -1,5 +1,6 @@
 """Child processes: stopping, killing, and what they print."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.children import Child, ChildFailed, ChildSpec
-from deploy.demo.run import stop_all
+from deploy.demo.run import stop_all, watch
 
 _OBEDIENT = "import time; print('up', flush=True); time.sleep(600)"
 _STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {_OBEDIENT}"
@@ -43,3 +44,29 @@ def test_a_child_that_ends_early_is_told_with_its_words(tmp_path: Path):
     child.start()
     with pytest.raises(ChildFailed, match=r"child ended with 1\nBACKEND_PORT: wrong"):
         child.wait_until(lambda: False, timeout_seconds=30)
+
+
+def test_a_child_that_somebody_kills_is_told_by_the_signal(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    child = started(tmp_path, "child", _OBEDIENT)
+    os.kill(child.pid, signal.SIGKILL)
+    assert watch([child]) == 1
+    assert capfd.readouterr().err == "child was killed (SIGKILL)\nup\n\n"
+    assert child.exit_code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("log", "tail"),
+    [
+        ("", ""),
+        ("short\nlog\n", "short\nlog\n"),
+        ("long " * 1000 + "\nlast line\n", "last line\n"),
+        (f"first\n{'x' * 3999}\n", f"{'x' * 3999}\n"),
+        (f"first\n{'x' * 3990}\nlast line\n", "last line\n"),
+        (f"first\n{'x' * 9000}\n", f"{'x' * 3999}\n"),
+        (f"first\n{'x' * 9000}", "x" * 4000),
+    ],
+)
+def test_what_is_told_of_a_log_begins_with_a_line(tmp_path: Path, log: str, tail: str):
+    path = tmp_path / "log"
+    path.write_text(log)
+    assert Child(ChildSpec("child", (), {}, tmp_path, path)).log_tail() == tail

@@ -31,6 +31,9 @@ def test_ports_of_the_environment_are_followed_everywhere(tmp_path: Path):
         "http://127.0.0.1:9002/readyz",
         "http://127.0.0.1:9000/readyz",
     ]
+    assert {one.setting: one.address for one in planned.listeners} == {
+        name: f"127.0.0.1:{port}" for name, port in ports.items()
+    }
 
 
 def test_a_given_door_is_kept(tmp_path: Path):

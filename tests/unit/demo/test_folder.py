@@ -1,0 +1,23 @@
+"""The folder of a demo."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.folder import FolderTaken, alone_in
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_only_the_owner_looks_in(tmp_path: Path, *, is_new: bool):
+    var = tmp_path / "var"
+    if not is_new:
+        var.mkdir(mode=0o755)
+    with alone_in(var):
+        assert stat.S_IMODE(var.stat().st_mode) == 0o700
+
+
+def test_a_folder_is_free_again_behind_its_demo(tmp_path: Path):
+    for _ in range(2):
+        with alone_in(tmp_path), pytest.raises(FolderTaken), alone_in(tmp_path):
+            """Never reached."""
