@@ -5,10 +5,12 @@ from typing import Any
 import structlog
 
 from chat_shell.adapters.telemetry.room import LoggingRoomObserver
+from chat_shell.sealed.outcome import Found
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.verdicts import Blocked
 from shared.models.safe_summary import GateCode
-from tests.fakes.sealed_room import CANARY, SECRET, FakeGate, FakeSecondary, RoomStage
+from tests.fakes.safe_summaries import released
+from tests.fakes.sealed_room import CANARY, SECRET, FakeGate, FakeSealedBackend, FakeSecondary, RoomStage
 
 
 async def lines_of(*, log_requests: bool) -> list[dict[str, Any]]:
@@ -36,6 +38,14 @@ async def test_events_have_the_promised_names_in_their_order():
     assert completed["preview"] == "Ownership is unclear."
     started = lines[0]
     assert (started["chunks_found"], started["chunks_sent"], started["knowledge_bases"]) == (1, 1, ["kb_r"])
+
+
+async def test_a_kept_result_is_told_by_its_last_line_alone():
+    stage = RoomStage(backend=FakeSealedBackend(Found("s_1", released=released("Kept."))))
+    stage.observer = LoggingRoomObserver(log_requests=True)  # type: ignore[assignment]
+    with structlog.testing.capture_logs() as lines:
+        await stage.ask()
+    assert [(line["event"], line["preview"]) for line in lines] == [("Safe summary completed", "Kept.")]
 
 
 async def test_requests_are_logged_only_where_they_are_asked_for():
