@@ -23,7 +23,7 @@ from shared.prompts.safe_summary import PROMPT_VERSION
 
 T = TypeVar("T")
 
-POLICY_VERSION = "2"
+POLICY_VERSION = "3"
 """Of the pre-screen's and the room's rules; part of what a kept summary depends on."""
 
 OUTCOME_TIMEOUT_SECONDS = 5.0

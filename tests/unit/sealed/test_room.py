@@ -53,7 +53,7 @@ async def test_the_search_names_what_a_summary_depends_on():
     await stage.ask()
     ((_, versions),) = stage.backend.searches
     assert versions == SummaryVersions(
-        policy_version="2", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
+        policy_version="3", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
     )
 
 
