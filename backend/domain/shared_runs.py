@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from backend.domain.tokenizing import tokenize
 from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, words
+from shared.plain_text.reading import as_read
 from shared.plain_text.runs import RunIndex, runs_of
 
 _BLANK = " "
@@ -120,9 +121,9 @@ def joined_runs(stretches: Iterable[Stretch]) -> frozenset[str]:
 
 
 def holds_any(text: str, runs: Collection[str]) -> bool:
-    """Tell whether a chunk's text holds one of these joined runs."""
-    spaced, cjk = (_joined(part) for part in spaced_and_cjk(words(text)))
-    return any(run in spaced or run in cjk for run in runs)
+    """Tell whether a chunk's text holds one of these joined runs, as it is written or as it is read."""
+    forms = [_joined(part) for form in {text, as_read(text)} for part in spaced_and_cjk(words(form))]
+    return any(run in form for run in runs for form in forms)
 
 
 def tokens_of(stretch: Stretch) -> list[tuple[str, ...]]:

@@ -19,11 +19,22 @@ GRACE = timedelta(minutes=1)
 class CloseSearches:
     """Writes down, as refused, what was charged and not reported within a turn's time: no search is without record."""
 
-    def __init__(self, ledger: RestrictedLedger, audit: RestrictedAudit, clock: Clock, turn_time: timedelta) -> None:
+    def __init__(
+        self,
+        ledger: RestrictedLedger,
+        audit: RestrictedAudit,
+        clock: Clock,
+        turn_time: timedelta,
+        *,
+        seconds_between: float = SECONDS_BETWEEN,
+        per_round: int = CLOSED_PER_ROUND,
+    ) -> None:
         self._ledger = ledger
         self._audit = audit
         self._clock = clock
         self._patience = turn_time + GRACE
+        self._seconds_between = seconds_between
+        self._per_round = per_round
         self._not_closable: set[str] = set()
 
     async def keep_closing(self) -> None:
@@ -31,7 +42,7 @@ class CloseSearches:
         while True:
             with suppress(Unavailable):
                 await self.close()
-            await asyncio.sleep(SECONDS_BETWEEN)
+            await asyncio.sleep(self._seconds_between)
 
     async def close(self) -> None:
         """Close what is overdue; what cannot be closed is told once and stands in the way of nothing else.
@@ -42,7 +53,7 @@ class CloseSearches:
             Unavailable: the database is away; what was closed by then stays closed.
         """
         before = self._clock.now() - self._patience
-        overdue = await self._ledger.unreported(before, CLOSED_PER_ROUND + len(self._not_closable))
+        overdue = await self._ledger.unreported(before, self._per_round + len(self._not_closable))
         for search_id in (one for one in overdue if one not in self._not_closable):
             error = await outcome_of(self._close(search_id))
             if isinstance(error, Unavailable):

@@ -25,6 +25,9 @@ EVERYDAY = "It is as it is and it was as it was, and so it is to be in all that 
 LISTED = "张三、李四、王五、赵六、钱七、孙八、周九、吴十"
 MIXED = "先用 alpha 连接 beta 之后 gamma 再到 delta 然后 epsilon 以及 zeta 最后 eta 还有 theta 与 iota 结束"
 ACCENTED = "Über die Größe der Räume müssen nämlich später Fachkräfte für Gebäude entscheiden, bevor jemand einzieht."
+LINKED = (
+    "He takes [the red key](https://wiki.example.org/keys/red) signs for it[^sign] and&nbsp;tells the porter twice."
+)
 
 
 class Protected(NamedTuple):
@@ -58,7 +61,7 @@ async def protected(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
 async def _fill(store: KnowledgeStore) -> None:
     for base_id in ("kb_a", "kb_b"):
         await store.create_base(make_base(base_id), "ann")
-    await put(store, "a.md", [ENGLISH, CHINESE, EVERYDAY, LISTED, MIXED, ACCENTED])
+    await put(store, "a.md", [ENGLISH, CHINESE, EVERYDAY, LISTED, MIXED, ACCENTED, LINKED])
     others = [" ".join(random.Random(seed).sample(EVERYDAY.split(), 15)) for seed in range(40)]
     await put(store, "b.md", [f"{text} {number}" for number, text in enumerate(others)])
 
@@ -83,6 +86,7 @@ async def _holds(protected: Protected, text: str, lengths: RunLengths = SAID, ba
         "beta gamma delta epsilon zeta eta theta iota and so on: alpha beta gamma delta epsilon zeta eta theta iota",
         ACCENTED,
         "Uber die Grosse der Räume müssen nämlich spater Fachkräfte für Gebäude entscheiden, bevor jemand",
+        "takes the red key signs for it and tells the porter twice",
         " ".join(f"own{number}" for number in range(3 * RUNS_AT_ONCE)) + " " + ENGLISH,
     ],
 )

@@ -12,6 +12,7 @@ from chat_shell.sealed.gate.structure import Outline, outline, outlines_of
 from chat_shell.sealed.gate.terms import ChunkSource
 from chat_shell.sealed.protected import ProtectedChunk
 from shared.plain_text.normal_form import split_words
+from shared.plain_text.reading import as_read
 
 MAX_USER_CHARACTERS = 20_000
 """The newest of the user's words; what he said before is no longer his."""
@@ -45,7 +46,7 @@ def prepare(
     own = fold(user_words[-MAX_USER_CHARACTERS:])
     sources = [_source(chunk) for chunk in chunks]
     return GateCase(
-        passages=passages([fold(text) for source in sources for text in _texts(source)], own),
+        passages=passages([text for source in sources for text in _texts(source)], own),
         identifiers=identifiers(sources, user_words[-MAX_USER_CHARACTERS:], map(_source, siblings)),
         outlines=tuple(_outlines(chunks)),
         canaries=folded_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
@@ -59,8 +60,12 @@ def _source(chunk: ProtectedChunk) -> ChunkSource:
 
 
 def _texts(source: ChunkSource) -> Iterator[str]:
-    yield source.text
-    yield " ".join((source.document, *source.headings))
+    """Yield, folded, what can be retold of a chunk: its words as read and, where links part them, as written."""
+    written, read = fold(source.text), fold(as_read(source.text))
+    yield read
+    if split_words(read) != split_words(written):
+        yield written
+    yield fold(" ".join((source.document, *source.headings)))
 
 
 def _outlines(chunks: Sequence[ProtectedChunk]) -> Iterator[Outline]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 _HAN = "[\u4e00-\u9fff]"
 _HAN_MARKS = '[“「《"*]{0,3}+'
-_HAN_ENDS = '(?=[”」》"*]{0,3}[。,;、:!?()\\s|]|[”」》"*]{1,3}|$)'
+_HAN_ENDS = '(?=[”」》"*]{0,3}[。.,;、:!?()\\[—\\s\\d|]|[”」》"*]{1,3}|$)'
 _HAN_TERM = f"{_HAN}{{2,7}}?"
 _PART_OF_ROW = f"(?:(?![和及与]){_HAN}){{1,6}}"
 _HAN_ROW = f'{_PART_OF_ROW}?(?:[”」》"*]{{0,3}}[、和及与]{_HAN_MARKS}{_PART_OF_ROW}?){{1,7}}'
@@ -22,19 +22,19 @@ _DEFINITIONS = (
         re.MULTILINE,
     ),
     re.compile(
-        f'(?:{_CALLS}):?{_HAN_MARKS}({_HAN_TERM}(?:[”」》"*]{{0,3}}、{_HAN_MARKS}{_HAN_TERM}){{0,7}}){_HAN_ENDS}',
+        f'(?:{_CALLS}):? ?{_HAN_MARKS}({_HAN_TERM}(?:[”」》"*]{{0,3}}、{_HAN_MARKS}{_HAN_TERM}){{0,7}}){_HAN_ENDS}',
         re.MULTILINE,
     ),
     re.compile(f'[“「《"*]({_HAN}{{2,12}})[”」》"*]{{1,3}}+[,:]?(?:即|是|指)'),
     # several at once: "分为平水、涨水、漫堤三个状态"
     re.compile(f"(?:分为|分成|定为|列为|划为|设为|叫|称):?{_HAN_MARKS}({_HAN_ROW}){_HAN_ROW_ENDS}"),
-    # a label that says what it is: "换气日:每学期一次……的日子。"
-    re.compile(
-        f'^(?:[-*+•] |\\d{{1,2}}[.)、] ?)?{_HAN_MARKS}({_HAN}{{2,7}})[”」》"*]{{0,3}}+:'
-        f"[^。\n]{{2,80}}?的{_HAN}{{1,5}}[。,;]",
-        re.MULTILINE,
-    ),
 )
+_EXPLAINED = re.compile(
+    f'^(?:- |\\d{{1,2}}[.)、] ?){_HAN_MARKS}({_HAN}{{2,7}})[”」》"*]{{0,3}}+ ?:[^。\n]{{2,80}}?的{_HAN}{{1,5}}[。,;]',
+    re.MULTILINE,
+)
+"""A list's label that says what it is: "- 换气日:每学期一次……的日子。"."""
+
 _BETWEEN_HAN = re.compile('[”」》"*]*[、和及与][“「《"*]*')
 
 
@@ -43,3 +43,8 @@ def defined_in_chinese(text: str) -> Iterator[str]:
     for pattern in _DEFINITIONS:
         for match in pattern.finditer(text):
             yield from _BETWEEN_HAN.split(match[1])
+
+
+def explained_in_chinese(text: str) -> Iterator[str]:
+    """Yield the labels of a list's items that say what they are."""
+    yield from (match[1] for match in _EXPLAINED.finditer(text))

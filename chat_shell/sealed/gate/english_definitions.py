@@ -14,7 +14,7 @@ _BEHIND_TERM = (
     "if|when|where|while|is|are|was|were|has|have|had|takes?|for|which|that|who|and|or|means?|in|on|to|at|from|of|by|"
     "with|because|as|the|an?"
 )
-_TERM_ENDS = rf"[\"”’*_`]{{0,3}}+(?=[.,;:)\n|]|$| (?:{_BEHIND_TERM})\b)"
+_TERM_ENDS = rf"[\"”’*_`]{{0,3}}+(?=[.,;:!?()\[\]—\n|\d]|$| [(–—-]| (?:{_BEHIND_TERM})\b)"
 _ARTICLE = r"(?:(?:the|an?) )?"
 _CALLERS = (
     "is|are|was|were|be|been|it|this|that|these|them|we|they|staff|people|everyone|so|what we|often|also|now|simply|"
@@ -44,9 +44,9 @@ _DEFINITIONS = (
     re.compile(rf"\bby {_ARTICLE}{_TERM}[\"”’*_`]{{0,3}}+,? we (?:mean|understand|refer)\b", re.IGNORECASE),
     # how it is called
     re.compile(
-        rf"\b(?:(?:{_CALLERS}) (?:{_CALLS})|known (?:[a-z]{{1,12}} ){{0,3}}as|spoken of as|speaks? of|"
-        r"referred to (?:\w+ly )?as|goes by the name of|counts as|nicknames? it|code-?named|here(?:in)?after|so-called|"
-        r"under the (?:code )?name(?: of)?|"
+        rf"\b(?:(?:{_CALLERS}) (?:{_CALLS})(?: (?:it|them|this))?|known (?:[a-z]{{1,12}} ){{0,3}}as|spoken of as|"
+        r"speaks? of|referred to (?:\w+ly )?as|goes by the name of|counts as|nicknames? it|code-?named|"
+        r"here(?:in)?after|so-called|under the (?:code )?name(?: of)?|"
         rf"the (?:term|word|code ?name|nickname)|word is|name is|code ?name:) {_ARTICLE}{_TERM}{_TERM_ENDS}",
         re.IGNORECASE | re.MULTILINE,
     ),

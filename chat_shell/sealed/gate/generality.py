@@ -61,6 +61,11 @@ def is_general_item(han: str) -> bool:
     return is_everyday_chinese(han) or (is_made_of_words(han) and len(segment(han)) > 1)
 
 
+def is_general_phrase(han: str) -> bool:
+    """Tell whether a Chinese phrase ends in an everyday word that it says more of: "主要风险", "薄弱环节"."""
+    return is_general_heading(han) or is_everyday_chinese(segment(han)[-1])
+
+
 def is_general_definition(han: str) -> bool:
     """Tell whether what a Chinese text defines is an everyday word, or a denial that was taken for a term: "不明"."""
     return is_everyday_chinese(han) or han.startswith("不")

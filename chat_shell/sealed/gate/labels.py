@@ -22,8 +22,9 @@ _LIST_LABEL = re.compile(
 )
 
 _CODE = re.compile(r"`([^`\n]{2,80})`")
-_SET_OFF = re.compile(r"(?<![\w*])(\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?):?(?<=\S)\1(?![\w*])")
-_QUOTED = re.compile('["“‘「『]([^"”’」』\n]{2,60})["”’」』]')
+_SET_OFF = re.compile(r"(?<![a-zA-Z0-9_*])(\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?):?(?<=\S)\1(?![a-zA-Z0-9_*])")
+_QUOTED = re.compile('["“‘「『«‹„‚]([^"”“’‘」』»›\n]{2,60})["”“’‘」』»›]')
+_SINGLE_QUOTED = re.compile(r"(?<![\w'])'{1,2}([^'\n]{2,60})'{1,2}(?![\w'])")
 _TAGGED = re.compile(r"<(b|strong|em|i|dt|dfn|th|code|h[1-6])>([^<\n]{2,60})</\1>", re.IGNORECASE)
 _TITLED = re.compile("《([^》\n]{2,60})》")
 
@@ -39,7 +40,7 @@ def headings_in(text: str) -> Iterator[str]:
     yield from (match[1] for match in _NUMBERED.finditer(text))
     for match in _TABLE_HEAD.finditer(text):
         yield from (cell.strip() for cell in match[1].split("|") if cell.strip())
-    for above, line in pairwise(("", *text.split("\n"))):
+    for above, line in pairwise(("", *filter(str.strip, text.split("\n")))):
         if _is_row(line) and not _is_row(above):
             yield from (cell.strip() for cell in line.split(_CELLS))
 
@@ -57,7 +58,7 @@ def items_in(text: str) -> Iterator[str]:
 
 def quoted_in(text: str) -> Iterator[str]:
     """Yield what stands in quotation marks."""
-    yield from (match[1] for match in _QUOTED.finditer(text))
+    yield from (match[1] for pattern in (_QUOTED, _SINGLE_QUOTED) for match in pattern.finditer(text))
 
 
 def set_off_in(text: str) -> Iterator[str]:

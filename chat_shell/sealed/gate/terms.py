@@ -1,12 +1,11 @@
 """The terms of a chunk that point at it: names, acronyms, codes, headings, titles, table heads, defined terms."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from chat_shell.sealed.gate.chinese_definitions import defined_in_chinese
+from chat_shell.sealed.gate.chinese_definitions import defined_in_chinese, explained_in_chinese
 from chat_shell.sealed.gate.chinese_names import guessed_names, named_kinds, persons, segmented
 from chat_shell.sealed.gate.english_definitions import defined_in_english, named_by_kind
 from chat_shell.sealed.gate.english_names import is_proper, names_in, names_in_heading, written_forms
@@ -18,9 +17,11 @@ from chat_shell.sealed.gate.generality import (
     is_general_in_quotes,
     is_general_item,
     is_general_label,
+    is_general_phrase,
     is_work_compound,
     is_work_pair,
 )
+from chat_shell.sealed.gate.headings import with_bare
 from chat_shell.sealed.gate.labels import (
     HEADING,
     headings_in,
@@ -30,11 +31,15 @@ from chat_shell.sealed.gate.labels import (
     set_off_in,
     titles_in,
 )
-from chat_shell.sealed.gate.word_lists import is_everyday, is_known
+from chat_shell.sealed.gate.word_lists import SIMPLIFIED, is_everyday, is_known
+from shared.plain_text.reading import joined_lines, shown_lines, without_blanks_in_han
 
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _PARTS_OF_TITLE = re.compile(r"[,:;–—|/()（）\[\]]| - |\band\b|&|\bv\d+\b")
+
+_LEAD = re.compile(r"^(?:- |\d{1,2}[.)] )", re.MULTILINE)
+"""What stands before a list's item, of which a definition may be the beginning."""
 
 _KEPT_CHUNKS = 2_048
 """Whose terms are remembered, some 10 KB each with the text: searches of one base bring the same chunks again."""
@@ -91,6 +96,7 @@ class _Labels:
     headings: tuple[str, ...]
     rows: tuple[str, ...]
     items: tuple[str, ...]
+    explained: tuple[str, ...]
     quoted: tuple[str, ...]
     set_off: tuple[str, ...]
     defined: tuple[str, ...]
@@ -109,14 +115,15 @@ class _Labels:
 @lru_cache(maxsize=_KEPT_CHUNKS)
 def terms_of(source: ChunkSource) -> Terms:
     """Read the terms of one chunk."""
-    text = unicodedata.normalize("NFKC", source.text)
-    labels = _labels(source, text)
+    lines = shown_lines(source.text)
+    text = joined_lines(lines)
+    labels = _labels(source, lines, text)
     names = [*names_in(HEADING.sub(" ", text)), *(name for each in labels.above for name in names_in_heading(each))]
     lone = [name for name in names if " " not in name]
     acronyms = {name for name in lone if name.isupper()}
     forms = {form for name in lone if name not in acronyms for form in written_forms(name)}
     forms.update(form for name in acronyms for form in written_forms(name) if not is_everyday(form))
-    folded = fold("\n".join((*labels.above, text)))
+    folded = fold(without_blanks_in_han("\n".join((*labels.above, text))))
     stretches = segmented(folded)
     return Terms(
         words=frozenset((*_lone_words(labels), *forms)),
@@ -131,23 +138,28 @@ def terms_of(source: ChunkSource) -> Terms:
 @lru_cache(maxsize=_KEPT_CHUNKS)
 def introduced_terms_of(source: ChunkSource) -> Terms:
     """Read only what a chunk introduces: its title, headings, labels and what it sets off or defines."""
-    labels = _labels(source, unicodedata.normalize("NFKC", source.text))
+    lines = shown_lines(source.text)
+    labels = _labels(source, lines, joined_lines(lines))
     words, phrases, han = map(frozenset, (_lone_words(labels), _phrases(labels), _han(labels)))
     return replace(NO_TERMS, words=words, phrases=phrases, han=han)
 
 
-def _labels(source: ChunkSource, text: str) -> _Labels:
+def _labels(source: ChunkSource, lines: str, text: str) -> _Labels:
+    """Read labels out of the lines that are shown, and out of the text in which each paragraph is one line."""
+    flowing = _LEAD.sub("", text)
+    han = without_blanks_in_han(text.translate(SIMPLIFIED))
     title = _CAMEL.sub(" ", _ENDING.sub("", source.document.rsplit("/", 1)[-1]))
-    titles = (title, *source.headings[:1], *titles_in(text))
+    titles = (title, *with_bare((*source.headings[:1], *titles_in(lines))))
     parts = (part.strip() for whole in titles for part in _PARTS_OF_TITLE.split(whole))
     return _Labels(
         titles=(*titles, *parts),
-        headings=(*source.headings[1:], *headings_in(text)),
-        rows=tuple(rows_in(text)),
+        headings=tuple(with_bare((*source.headings[1:], *headings_in(lines)))),
+        rows=tuple(rows_in(lines)),
         items=tuple(items_in(text)),
+        explained=tuple(explained_in_chinese(han)),
         quoted=tuple(quoted_in(text)),
         set_off=(*set_off_in(text), *named_by_kind(text)),
-        defined=(*defined_in_english(text), *defined_in_chinese(text)),
+        defined=(*defined_in_english(flowing), *defined_in_chinese(_LEAD.sub("", han))),
     )
 
 
@@ -181,6 +193,7 @@ def _han(labels: _Labels) -> Iterator[str]:
         (labels.above, is_general_heading),
         (labels.rows, is_general_label),
         (labels.items, is_general_item),
+        (labels.explained, is_general_phrase),
         (labels.quoted, is_general_in_quotes),
         (labels.set_off + labels.defined, is_general_definition),
     ):

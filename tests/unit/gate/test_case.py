@@ -73,3 +73,20 @@ def test_only_the_newest_of_the_users_words_are_his(code: str, said: str, own: s
 
 def test_the_users_newest_words_are_some_twenty_thousand_characters():
     assert MAX_USER_CHARACTERS == 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A copy is stored in the [vault](https://wiki.example.org/spaces/ops/vault) until the auditor has signed.",
+        "A copy is stored in the vault[^vault-rules] until the auditor has signed.",
+        "A copy is stored in the <!-- see the wiki --> vault ![](x.png) until&nbsp;the auditor has signed.",
+        "A copy is stored\n> in the vault until\n> the auditor has signed.",
+        "A copy is stored in the <b>vault</b> until the <a href='x'>auditor</a> has signed.",
+    ],
+)
+def test_markup_breaks_no_run(text: str):
+    said = reply("It matters that a copy is stored in the vault until the auditor has signed.")
+    judged = judge(said, prepare([chunk(text, "a.md")], "", []))
+    assert isinstance(judged, Blocked)
+    assert "overlap" in judged.codes

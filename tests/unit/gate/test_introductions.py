@@ -35,11 +35,33 @@ from tests.unit.gate.planting import chunk, reply
         ("- 晾晒日：每月一次、全楼晾晒被褥的日子。", "晾晒日"),
         ("2. 老租户：期满后仍未搬离的人员，含家属。", "老租户"),
         ("1. 砥柱：连年没有欠款。", "砥柱"),
+        ("内部代号为长风（见附件）。", "长风"),
+        ("大家都叫它长风——不记账。", "长风"),
+        ("大家都叫它长风！不记账。", "长风"),
+        ("代号为： 长风。", "长风"),
+        ("這種件稱為長風，須逐日上報。", "长风"),
+        ("值守分為淺水、深水、漫水三個狀態。", "漫水"),
+        ("各级依次叫作浅滩、\n暗礁。", "暗礁"),
+        ("都要领取**青灯**，不得代领。", "青灯"),
+        ("（一）所谓底耗，即无人时的用电。", "底耗"),
+        ("The staff call it the long nap (and sleep).", "long nap"),
+        ("Staff call this the long nap!", "long nap"),
+        ("The list, known in the yard as the long\n  nap, grows.", "long nap"),
+        ("> - A slow gate means a gate\n> that nobody watches.", "slow gate"),
+        ("(a) An idle bell is a bell nobody rings.", "idle bell"),
+        ("It goes into the 'glass ledger' at night.", "glass ledger"),
+        ("It goes into the «glass ledger» at night.", "glass ledger"),
+        ("| x | y |\n|---|---|\n  | Murmur shelf | low |", "Murmur shelf"),
+        ('A <strong class="x">slow lantern</strong> waits.', "slow lantern"),
+        ("It is called the [long nap](a.md), there.", "long nap"),
+        ("We buy from Quill\u00admarrow House.", "Quillmarrow House"),
+        ("We buy from Quill-\nmarrow House.", "Quillmarrow House"),
     ],
 )
 def test_a_definition_introduces_its_term(text: str, term: str):
     found = terms_of(ChunkSource("a.md", (), text))
-    assert term in found.phrases | found.han
+    # the gate holds Chinese by `han` alone
+    assert term in (found.phrases if term.isascii() else found.han)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +97,53 @@ def test_general_words_are_no_terms():
     assert {"selfhosted", "howto", "检查"}.isdisjoint(found.words | found.han)
 
 
-@pytest.mark.parametrize("text", ["- 数据不通：各处各记各的。", "1. 检查：须有统一的标准。", "所谓检查，即看一眼。"])
-def test_a_label_of_everyday_words_is_no_term(text: str):
+@pytest.mark.parametrize(
+    ("heading", "term"),
+    [
+        ("3.1 Quiet orchard", "Quiet orchard"),
+        ("3. Quiet orchard", "Quiet orchard"),
+        ("Chapter 3: Quiet orchard", "Quiet orchard"),
+        ("Appendix B – Quiet orchard", "Quiet orchard"),
+        ("IV. Quiet orchard", "Quiet orchard"),
+        ("Quiet orchard (2024)", "Quiet orchard"),
+        ("Quiet orchard {#q}", "Quiet orchard"),
+        ("第三章 枯井换水", "枯井换水"),
+        ("三、枯井换水", "枯井换水"),
+        ("（三）枯井换水", "枯井换水"),
+        ("附录一：枯井换水", "枯井换水"),
+        ("枯井换水（试行）", "枯井换水"),
+    ],
+)
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_heading_is_a_term_without_its_number_and_note(heading: str, term: str, level: int):
+    for source in (
+        ChunkSource("a.md", ("Title",) * (level - 1) + (heading,), ""),
+        ChunkSource("a.md", (), f"{'#' * level} {heading}"),
+    ):
+        found = terms_of(source)
+        assert term in found.phrases | found.han
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. 检查：须有统一的标准。",
+        "所谓检查，即看一眼。",
+        "- 主要风险：供应商过于集中的局面。",
+        "- 改进建议：统一登记的口径。",
+        "- 根本原因：无人复核的环节。",
+        "- 薄弱环节：交接时的步骤。",
+        "- 服务质量：客户看重的方面。",
+        "采购流程：先批后买的办法。",
+    ],
+)
+def test_a_label_of_general_words_is_no_term(text: str):
     assert not terms_of(ChunkSource("a.md", (), text)).han
+
+
+def test_headings_of_a_table_in_parted_lines_are_its_first_row_alone():
+    found = terms_of(ChunkSource("a.md", (), "Tier | Keeper\n\nRipple | danger to life\n\nBrook | the night shift"))
+    assert not {"danger to life", "the night shift"} & found.phrases
 
 
 def test_a_heading_that_is_a_sentence_is_a_term():

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from backend.services import close_searches
+from backend.domain.restricted import ChargedSearch
 from backend.services.close_searches import CloseSearches
 from backend.services.restricted_audit import RestrictedAudit
 from shared.errors import Unavailable
@@ -18,15 +18,24 @@ TURN_TIME = timedelta(seconds=30)
 PATIENCE_SECONDS = 90
 
 
+class Ledger(FakeRestrictedLedger):
+    """Its search `unreadable` is."""
+
+    async def find_search(self, search_id: str) -> ChargedSearch | None:
+        if search_id == "unreadable":
+            raise ValueError(search_id)
+        return await super().find_search(search_id)
+
+
 class House:
-    """A ledger with searches of no base, and what closes them."""
+    """A ledger with searches of no base, and what closes two of them in a round."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.ledger = FakeRestrictedLedger(FakeKnowledge())
+        self.ledger = Ledger(FakeKnowledge())
         self.observer = FakeSafeSummaryObserver()
         audit = RestrictedAudit(self.ledger, self.observer, self.clock, "secret")
-        self.closing = CloseSearches(self.ledger, audit, self.clock, TURN_TIME)
+        self.closing = CloseSearches(self.ledger, audit, self.clock, TURN_TIME, seconds_between=0.001, per_round=2)
 
     async def search(self, name: str) -> None:
         search = make_search(name, at=self.clock.now()).model_copy(update={"bases": ()})
@@ -37,8 +46,7 @@ class House:
         return [record.search_id for record in self.ledger.records]
 
 
-async def test_what_is_overdue_is_closed_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(close_searches, "CLOSED_PER_ROUND", 2)
+async def test_what_is_overdue_is_closed_round_by_round() -> None:
     house = House()
     for name in ("s1", "s2", "s3"):
         await house.search(name)
@@ -51,26 +59,18 @@ async def test_what_is_overdue_is_closed_round_by_round(monkeypatch: pytest.Monk
     assert house.closed == ["s1", "s2", "s3"]
 
 
-async def test_one_that_cannot_be_read_is_told_once_and_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_cannot_be_read_is_told_once_and_stops_no_other() -> None:
     house = House()
-    for name in ("s1", "s2"):
+    for name in ("unreadable", "s1", "s2", "s3"):
         await house.search(name)
     house.clock.advance(PATIENCE_SECONDS)
-    whole = house.ledger.find_search
-
-    async def find(search_id: str):
-        if search_id == "s1":
-            raise ValueError("unreadable")
-        return await whole(search_id)
-
-    monkeypatch.setattr(house.ledger, "find_search", find)
-    for _ in range(2):
-        await house.closing.close()
-    assert (house.closed, house.observer.not_closed) == (["s2"], ["s1"])
+    await house.closing.close()
+    assert (house.closed, house.observer.not_closed) == (["s1"], ["unreadable"])
+    await house.closing.close()
+    assert (house.closed, house.observer.not_closed) == (["s1", "s2", "s3"], ["unreadable"])
 
 
-async def test_it_goes_on_when_the_database_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(close_searches, "SECONDS_BETWEEN", 0.001)
+async def test_it_goes_on_when_the_database_is_back() -> None:
     house = House()
     await house.search("s1")
     house.clock.advance(PATIENCE_SECONDS)
