@@ -29,11 +29,13 @@ _PARAGRAPH_END = "\n\n"
 _CLOSERS = "[\"')\\]\u201d\u2019]*+"
 _CJK_ENDS = "\u3002\uff01\uff1f\uff1b\u2026"
 _CJK_CLOSERS = "[\u201d\u2019\u300d\u300f\uff09\u3011]*+"
+_OWN_LINE = r"\s|[-*+•#|>]|\d{1,3}[.)、]"
 _SENTENCE = re.compile(
-    rf"(?:[^.!?{_CJK_ENDS}\n]++|[.!?]++(?!{_CLOSERS}\s))*+"
+    rf"(?:[^.!?{_CJK_ENDS}\n]++|\n(?!{_OWN_LINE})|[.!?]++(?!{_CLOSERS}\s))*+"
     rf"(?:[.!?]++{_CLOSERS}\s++|[{_CJK_ENDS}]++{_CJK_CLOSERS}\s*+|\n++|\Z)"
 )
-"""A sentence with the white space behind it. No character is tried twice: a million dots take no longer than prose."""
+"""A sentence with the white space behind it: a line ends one only before an item, a row or an indented line, as what is
+wrapped at a width goes on in the next. No character is tried twice: a million dots take no longer than prose."""
 
 
 class Piece(Value):
@@ -94,14 +96,20 @@ def _atoms(paragraph: str) -> Iterator[_Atom]:
 
 
 def _short(sentence: str) -> Iterator[str]:
-    """Cut an endless sentence at white space where there is some, else between any two characters."""
+    """Cut an endless sentence at the end of a line or at white space, else between any two characters."""
     longest = _MAX_ATOM_TOKENS * (ASCII_CHARACTERS_PER_TOKEN if sentence.isascii() else OTHER_CHARACTERS_PER_TOKEN)
     start = 0
     while len(sentence) - start > longest:
-        end = sentence.rfind(" ", start + 1, start + longest) + 1 or start + longest
+        end = _last_break(sentence, start + 1, start + longest) + 1 or start + longest
         yield sentence[start:end]
         start = end
     yield sentence[start:]
+
+
+def _last_break(text: str, first: int, behind: int) -> int:
+    """Return the place of the last line's end in the second half, else of the last white space; -1 without any."""
+    line = text.rfind("\n", (first + behind) // 2, behind)
+    return line if line >= 0 else max(text.rfind(" ", first, behind), text.rfind("\n", first, behind))
 
 
 def _cut(atoms: Sequence[_Atom]) -> Iterator[str]:

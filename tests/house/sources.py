@@ -37,7 +37,7 @@ class Source:
             if isinstance(node, Function):
                 yield node
 
-    def at(self, node: ast.stmt | ast.expr | ast.ExceptHandler | ast.arg) -> str:
+    def at(self, node: ast.stmt | ast.expr | ast.ExceptHandler | ast.arg | ast.pattern) -> str:
         """Return the place of a node as `file:line`."""
         return f"{self.name}:{node.lineno}"
 

@@ -41,6 +41,9 @@ _PARTS_OF_TITLE = re.compile(r"[,:;–—|/()（）\[\]]| - |\band\b|&|\bv\d+\b"
 _LEAD = re.compile(r"^(?:- |\d{1,2}[.)] )", re.MULTILINE)
 """What stands before a list's item, of which a definition may be the beginning."""
 
+_LONGEST_BARE_HEADING = 200
+_SENTENCE = re.compile(r"[\n。!?;,:|]|\.(?!\d)|^- ")
+
 _KEPT_CHUNKS = 2_048
 """Whose terms are remembered, some 10 KB each with the text: searches of one base bring the same chunks again."""
 
@@ -153,7 +156,7 @@ def _labels(source: ChunkSource, lines: str, text: str) -> _Labels:
     parts = (part.strip() for whole in titles for part in _PARTS_OF_TITLE.split(whole))
     return _Labels(
         titles=(*titles, *parts),
-        headings=tuple(with_bare((*source.headings[1:], *headings_in(lines)))),
+        headings=tuple(with_bare((*source.headings[1:], *headings_in(lines), *_bare_heading(lines)))),
         rows=tuple(rows_in(lines)),
         items=tuple(items_in(text)),
         explained=tuple(explained_in_chinese(han)),
@@ -161,6 +164,11 @@ def _labels(source: ChunkSource, lines: str, text: str) -> _Labels:
         set_off=(*set_off_in(text), *named_by_kind(text)),
         defined=(*defined_in_english(flowing), *defined_in_chinese(_LEAD.sub("", han))),
     )
+
+
+def _bare_heading(lines: str) -> tuple[str, ...]:
+    """Return a chunk that is one short line and no sentence: a heading over nothing is a chunk of its own."""
+    return (lines,) if len(lines) <= _LONGEST_BARE_HEADING and not _SENTENCE.search(lines) else ()
 
 
 def _lone_words(labels: _Labels) -> Iterator[str]:

@@ -157,6 +157,11 @@ def test_a_title_is_a_term_in_each_of_its_parts():
     assert "marrowgate" in found.words
 
 
+def test_a_chunk_of_one_short_line_is_a_heading():
+    assert "Quiet orchard" in terms_of(ChunkSource("a.md", ("Title",), "Quiet orchard")).phrases
+    assert "枯井换水" in terms_of(ChunkSource("a.md", ("Title",), "第三章 枯井换水")).han
+
+
 def test_names_joined_by_and_are_names_each():
     found = terms_of(ChunkSource("a.md", (), "We lend to Saint Ambrin and Lower Fell."))
     assert {"Saint Ambrin", "Lower Fell"} <= found.phrases

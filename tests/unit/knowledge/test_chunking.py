@@ -102,6 +102,22 @@ def test_a_cut_falls_between_paragraphs_where_it_can() -> None:
     assert {piece.text for piece in pieces} == {paragraph.strip()}
 
 
+def test_a_wrapped_sentence_is_not_cut_where_its_lines_end() -> None:
+    wrapped = "\n".join("and it goes on in the next line of the page " for _ in range(5)) + ".\n"
+    items = "".join(f"- item {number} is short\n  and wrapped\n" for number in range(9))
+    pieces = cut_into_pieces([Paragraph(text=wrapped * 20 + items)])
+    assert len(pieces) > 1
+    assert all(piece.text.endswith(".") for piece in pieces[:-1])
+    rows = cut_into_pieces([Paragraph(text="".join(f"| row {number} | is never cut |\n" for number in range(200)))])
+    assert all(piece.text.startswith("| row") and piece.text.endswith("cut |") for piece in rows)
+
+
+def test_what_has_no_sentences_is_cut_between_its_lines() -> None:
+    pieces = cut_into_pieces([Paragraph(text="\n".join(f"value_{number} = make({number})" for number in range(200)))])
+    assert len(pieces) > 1
+    assert all(piece.text.startswith("value_") and piece.text.endswith(")") for piece in pieces)
+
+
 def test_a_heading_over_nothing_is_a_text_of_its_own() -> None:
     document = [Heading(level=1, text="A"), Heading(level=2, text="B"), Heading(level=2, text="C")]
     assert cut_into_pieces(document) == (
