@@ -8,6 +8,7 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 
 _ALPHABET = "bcdfghjklmpqrvwx"
@@ -22,8 +23,11 @@ _RUN = re.compile(f"[{_ALPHABET}]{{{_LETTERS},}}")
 _NOT_A_LETTER = re.compile("[^a-z]+")
 _OF_DOCUMENTS = b"ballast document canary 1\0"
 _SIGNATURES = b"ballast canary signature 1\0"
+_KEPT = 4_096
+"""Documents whose canaries are remembered, some 200 bytes each: every chunk of a search carries one."""
 
 
+@lru_cache(maxsize=_KEPT)
 def document_canary(secret: str, document_id: str) -> str:
     """Return the canary of a document: 24 lower-case letters, the same at each call."""
     fingerprint = _letters(secret, _OF_DOCUMENTS, document_id, FINGERPRINT_LETTERS)

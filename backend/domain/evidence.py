@@ -62,9 +62,14 @@ def is_weak(query: str, hits: Sequence[Hit]) -> bool:
     topical = topical_words(query)
     if not topical:
         return not tokenize(query)
-    found = frozenset(_stem(word) for hit in hits for word in index_entry(hit.chunk).tokens)
     needed = sum(LEAST_WORDS_SHARE if word.isascii() else LEAST_PAIRS_SHARE for word in topical)
-    return not hits or sum(_stem(word) in found for word in topical) < needed
+    wanted = [_stem(word) for word in topical]
+    found = set[str]()
+    for hit in hits:
+        found.update(map(_stem, index_entry(hit.chunk).tokens))
+        if sum(stem in found for stem in wanted) >= needed:
+            return False
+    return True
 
 
 def _stem(word: str) -> str:

@@ -115,6 +115,9 @@ class Retrieval(Protocol):
         """
         ...
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int) -> tuple[Hit, ...]:
-        """Return the first `limit` chunks of each of these documents, in their order; their score is 0.0."""
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+        """Return the first `limit` chunks of each of these documents, in their order, and `most` at most.
+
+        Their score is 0.0.
+        """
         ...

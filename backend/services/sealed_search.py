@@ -117,7 +117,8 @@ class SealedSearches:
     async def _siblings(self, chunks: tuple[SealedChunk, ...]) -> tuple[SealedChunk, ...]:
         """Return the beginnings of the chunks' documents, of the best document first: there terms are introduced."""
         document_ids = tuple(dict.fromkeys(chunk.hit.document_id for chunk in chunks))
-        beginnings = await self._retrieval.beginnings(document_ids, MAX_SIBLINGS_OF_DOCUMENT)
+        most = MAX_SIBLINGS + len(chunks)
+        beginnings = await self._retrieval.beginnings(document_ids, MAX_SIBLINGS_OF_DOCUMENT, most)
         known = {chunk.hit.chunk.id for chunk in chunks}
         return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 

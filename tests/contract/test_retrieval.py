@@ -184,13 +184,16 @@ async def test_small_bases_come_whole_in_document_order(knowledge: Knowledge) ->
 async def test_the_first_chunks_of_documents_come_in_the_order_asked_for(knowledge: Knowledge) -> None:
     first = await put(knowledge.store, "a", ["one", "two", "three"])
     second = await put(knowledge.store, "b", ["four"], base_id="kb_b")
-    found = await knowledge.retrieval.beginnings([second.id, first.id, "doc_none"], 2)
+    found = await knowledge.retrieval.beginnings([second.id, first.id, "doc_none"], 2, 9)
     assert [(hit.document_id, hit.chunk.text) for hit in found] == [
         (second.id, "four"),
         (first.id, "one"),
         (first.id, "two"),
     ]
-    assert await knowledge.retrieval.beginnings([], 2) == ()
+    assert await knowledge.retrieval.beginnings([second.id, first.id], 2, 2) == found[:2]
+    assert await knowledge.retrieval.beginnings([], 2, 9) == ()
+    many = [(await put(knowledge.store, f"c{number}", [f"c{number}"])).id for number in range(9)]
+    assert [hit.document_id for hit in await knowledge.retrieval.beginnings(many, 1, 8)] == many[:8]
 
 
 async def test_order_and_scores_are_those_of_the_exact_retrieval(knowledge: Knowledge) -> None:

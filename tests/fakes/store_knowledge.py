@@ -134,9 +134,9 @@ class FakeKnowledge:
             return None
         return tuple(_hit(one.document, chunk, 1.0) for one in stored for chunk in one.chunks)
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int) -> tuple[Hit, ...]:
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
         found = [one for document_id in document_ids if (one := self._by_id(document_id))]
-        return tuple(_hit(one.document, chunk, 0.0) for one in found for chunk in one.chunks[:limit])
+        return tuple(_hit(one.document, chunk, 0.0) for one in found for chunk in one.chunks[:limit])[:most]
 
     async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
         runs = joined_runs(stretches)

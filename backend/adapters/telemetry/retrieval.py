@@ -39,6 +39,6 @@ class TimedRetrieval:
             log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))
         return hits
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int) -> tuple[Hit, ...]:
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
         """Read without measuring: it is no search."""
-        return await self._retrieval.beginnings(document_ids, limit)
+        return await self._retrieval.beginnings(document_ids, limit, most)

@@ -18,6 +18,9 @@ _document = tables.document
 _chunk = tables.chunk
 
 
+_DOCUMENTS_AT_ONCE = 6
+
+
 def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
     return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
 
@@ -32,6 +35,8 @@ class SqlRetrieval:
             _chunk.c.number, "numbers", database.dialect
         )
         self._find_hits = Prepared(_hits_where(is_found))
+        is_of_these = is_among(_document.c.id, "ids", database.dialect)
+        self._find_beginnings = Prepared(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 
     async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""
@@ -59,16 +64,22 @@ class SqlRetrieval:
         hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int) -> tuple[Hit, ...]:
-        """Return the first chunks of each document."""
-        wanted = _hits_where(_document.c.id.in_(document_ids) & (_chunk.c.ordinal < limit))
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+        """Return the first chunks of each document; no more documents are read than are needed."""
+        places = {document_id: place for place, document_id in enumerate(document_ids)}
 
         def work(connection: Connection) -> list[Hit]:
-            return [rows.to_hit(row, 0.0) for row in connection.execute(wanted).mappings()]
+            hits: list[Hit] = []
+            for start in range(0, len(document_ids), _DOCUMENTS_AT_ONCE):
+                some = document_ids[start : start + _DOCUMENTS_AT_ONCE]
+                asked = {"ids": list_parameter(some, self._database.dialect), "behind": limit}
+                found = [rows.to_hit(row, 0.0) for row in self._find_beginnings.rows(connection, asked)]
+                hits += sorted(found, key=lambda hit: (places[hit.document_id], hit.chunk.ordinal))
+                if len(hits) >= most:
+                    break
+            return hits[:most]
 
-        places = {document_id: place for place, document_id in enumerate(document_ids)}
-        hits = await self._database.snapshot(work) if document_ids else []
-        return tuple(sorted(hits, key=lambda hit: (places[hit.document_id], hit.chunk.ordinal)))
+        return tuple(await self._database.snapshot(work)) if document_ids else ()
 
     def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[Hit]:
         scores = {(one.base_id, one.number): one.score for one in found}
