@@ -136,19 +136,19 @@ async def serve(settings: Settings) -> None:
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
-        beat = group.create_task(backend.recovery.keep_alive())
-        sweeping = group.create_task(_sweep(backend))
-        forgetting = group.create_task(backend.forget_searches.keep_forgetting())
-        closing = group.create_task(backend.services.restricted.closing.keep_closing())
+        background = [
+            group.create_task(backend.recovery.keep_alive()),
+            group.create_task(_sweep(backend)),
+            group.create_task(backend.forget_searches.keep_forgetting()),
+            group.create_task(backend.services.restricted.closing.keep_closing()),
+        ]
         async with backend.services.responses.registry as registry:
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=registry.running_count)
             backend.services.admission.close()
-        beat.cancel()
-        sweeping.cancel()
-        forgetting.cancel()
-        closing.cancel()
+        for task in background:
+            task.cancel()
         server.should_exit = True
 
 

@@ -71,10 +71,19 @@ class RefusalPart(Given):
     refusal: str
 
 
-def _tag_of_text(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "text"
-    return "parts" if isinstance(value, list) else None
+def text_or_list_of(kind: str) -> Discriminator:
+    """Tell a string, tagged "text", from a list, tagged by the kind of what is in it."""
+
+    def tag(value: Any) -> str | None:
+        if isinstance(value, str):
+            return "text"
+        return kind if isinstance(value, list) else None
+
+    return Discriminator(
+        tag,
+        custom_error_type=f"text_or_{kind}",
+        custom_error_message=f"Input should be a string or a list of {kind}",
+    )
 
 
 def _refuse_unknown_role(role: Any) -> Any:
@@ -84,11 +93,7 @@ def _refuse_unknown_role(role: Any) -> Any:
     return role
 
 
-TEXT_OR_PARTS = Discriminator(
-    _tag_of_text,
-    custom_error_type="text_or_parts",
-    custom_error_message="Input should be a string or a list of parts",
-)
+TEXT_OR_PARTS = text_or_list_of("parts")
 InputPart = Annotated[InputTextPart | InputImagePart, Field(discriminator="type")]
 OutputPart = Annotated[OutputTextPart | RefusalPart, Field(discriminator="type")]
 SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], Field(min_length=1)]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Discriminator, Field, Tag, ValidationError
 
 from backend.domain.field_errors import decode_object, field_error
-from backend.domain.input_items import FunctionName, Given, InputItems
+from backend.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.domain.search_options import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
 
@@ -117,12 +117,6 @@ class StreamOptions(Given):
     include_obfuscation: bool | None = None
 
 
-def _tag_of_input(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "text"
-    return "items" if isinstance(value, list) else None
-
-
 def _tag_of_choice(value: Any) -> str | None:
     if not isinstance(value, dict):
         return "mode"
@@ -149,11 +143,7 @@ class TurnRequest(Given):
 
     input: Annotated[
         Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
-        Discriminator(
-            _tag_of_input,
-            custom_error_type="text_or_items",
-            custom_error_message="Input should be a string or a list of items",
-        ),
+        text_or_list_of("items"),
     ]
     model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     instructions: str | None = None

@@ -1,13 +1,11 @@
 """Closing restricted searches whose outcome never came: turns that were stopped, processes that were killed."""
 
-import asyncio
-from contextlib import suppress
 from datetime import timedelta
 
 from backend.ports.identity import Clock
 from backend.ports.restricted import RestrictedLedger
 from backend.services.restricted_audit import RestrictedAudit
-from backend.services.supervision import outcome_of
+from backend.services.supervision import keep_doing, outcome_of
 from shared.errors import Unavailable
 
 SECONDS_BETWEEN = 60.0
@@ -39,10 +37,7 @@ class CloseSearches:
 
     async def keep_closing(self) -> None:
         """Close until cancelled, the first time at once; while the database is away, later."""
-        while True:
-            with suppress(Unavailable):
-                await self.close()
-            await asyncio.sleep(self._seconds_between)
+        await keep_doing(self.close, self._seconds_between)
 
     async def close(self) -> None:
         """Close what is overdue; what cannot be closed is told once and stands in the way of nothing else.

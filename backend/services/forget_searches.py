@@ -1,12 +1,9 @@
 """Forgetting restricted searches that count no more."""
 
-import asyncio
-from contextlib import suppress
-
 from backend.domain.restricted_budget import MONTH
 from backend.ports.identity import Clock
 from backend.ports.restricted import RestrictedLedger
-from shared.errors import Unavailable
+from backend.services.supervision import keep_doing
 
 SECONDS_BETWEEN = 3600.0
 
@@ -20,10 +17,7 @@ class ForgetSearches:
 
     async def keep_forgetting(self) -> None:
         """Forget until cancelled, the first time at once; while the database is away, later."""
-        while True:
-            with suppress(Unavailable):
-                await self.forget()
-            await asyncio.sleep(SECONDS_BETWEEN)
+        await keep_doing(self.forget, SECONDS_BETWEEN)
 
     async def forget(self) -> None:
         """Forget once.

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from backend.domain.lost_turn import UNSEEN_GAP, KeptLog, closed_turn
 from backend.domain.response_events import LoggedEvent
 from backend.domain.responses import StoredResponse
-from backend.services.supervision import outcome_of
+from backend.services.supervision import keep_doing, outcome_of
 from backend.services.turn_ports import TurnPorts
 from shared.errors import CorruptRecord, TurnRunning, Unavailable
 
@@ -51,10 +50,7 @@ class RecoverTurns:
 
     async def keep_alive(self) -> None:
         """Beat until cancelled, the first time at once."""
-        while True:
-            with suppress(Unavailable):
-                await self.beat()
-            await asyncio.sleep(BEAT_SECONDS)
+        await keep_doing(self.beat, BEAT_SECONDS)
 
     async def beat(self) -> None:
         """Show that this replica lives; with several replicas, also close some of what others have lost.

@@ -1,10 +1,21 @@
 """Running foreign or detached work so that its failure is a value."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from shared.errors import Unavailable
+
 Result = TypeVar("Result")
+
+
+async def keep_doing(step: Callable[[], Awaitable[None]], seconds_between: float) -> None:
+    """Do a step until cancelled, the first time at once; while what it needs is away, later."""
+    while True:
+        with suppress(Unavailable):
+            await step()
+        await asyncio.sleep(seconds_between)
 
 
 async def outcome_of(work: Coroutine[Any, Any, Result]) -> Result | BaseException:

@@ -13,7 +13,7 @@ from shared.plain_text.normal_form import is_invisible
 _COMMENT = re.compile(r"<!--.{0,2000}?-->", re.DOTALL)
 _RUBY = re.compile(r"<r[tp]\b[^<>\n]{0,200}>[^<\n]{0,80}</r[tp]>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s{0,3}/?>|\\\n| {2,8}\n", re.IGNORECASE)
-_BOLD_TAG = re.compile(r"</?(?:b|strong|em|i|u|mark|dfn|dt|th)(?:\s[^<>\n]{0,200})?>", re.IGNORECASE)
+_BOLD_TAG = re.compile(r"</?(?:b|strong|em|i|u|mark|dfn|dt|th|h[1-6])(?:\s[^<>\n]{0,200})?>", re.IGNORECASE)
 _CODE_TAG = re.compile(r"</?(?:code|tt|kbd)(?:\s[^<>\n]{0,200})?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][a-z0-9]{0,12}(?:\s[^<>\n]{0,300})?/?>", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\](?:\([^()\s]{0,500}(?: [\"'][^\n\"']{0,100}[\"'])?\)|\[[^\[\]\n]{0,80}\])")

@@ -3,7 +3,10 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from backend.adapters.sql.database import Database
 from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
@@ -33,7 +36,7 @@ from shared.models.safe_summary import (
     SummaryVersions,
 )
 from tests.contract.knowledge_cases import T0
-from tests.contract.store_cases import migrated
+from tests.contract.store_cases import database_url, migrated
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeRestrictedLedger
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -75,6 +78,16 @@ def restricted_over(database: Database) -> Restricted:
 async def sql_restricted(url: str) -> AsyncGenerator[Restricted]:
     async with migrated(url) as database:
         yield restricted_over(database)
+
+
+@asynccontextmanager
+async def opened_restricted(request: pytest.FixtureRequest, directory: Path) -> AsyncGenerator[Restricted]:
+    """Open the kind of stores that a fixture asks for."""
+    if request.param == "fake":
+        yield fake_restricted()
+        return
+    async with sql_restricted(database_url(request.param, request, directory)) as opened:
+        yield opened
 
 
 def make_search(search_id: str, *base_ids: str, at: datetime = T0, days: float = 0, **changes: Any) -> SealedSearch:

@@ -10,23 +10,17 @@ from shared.errors import NotFound
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal
 from tests.contract.restricted_cases import (
     Restricted,
-    fake_restricted,
     make_record,
     make_search,
+    opened_restricted,
     settlement,
-    sql_restricted,
 )
-from tests.contract.store_cases import KINDS, database_url
+from tests.contract.store_cases import KINDS
 
 
 @pytest.fixture(params=KINDS)
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restricted]:
-    if request.param == "fake":
-        opened = fake_restricted()
-        await fill(opened)
-        yield opened
-        return
-    async with sql_restricted(database_url(request.param, request, tmp_path)) as opened:
+    async with opened_restricted(request, tmp_path) as opened:
         await fill(opened)
         yield opened
 

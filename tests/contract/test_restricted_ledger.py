@@ -20,9 +20,9 @@ from tests.contract.restricted_cases import (
     WIDE,
     Restricted,
     candidates,
-    fake_restricted,
     make_record,
     make_search,
+    opened_restricted,
     restricted_over,
     settlement,
     sql_restricted,
@@ -32,12 +32,7 @@ from tests.contract.store_cases import KINDS, database_url
 
 @pytest.fixture(params=KINDS)
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Restricted]:
-    if request.param == "fake":
-        opened = fake_restricted()
-        await fill(opened)
-        yield opened
-        return
-    async with sql_restricted(database_url(request.param, request, tmp_path)) as opened:
+    async with opened_restricted(request, tmp_path) as opened:
         await fill(opened)
         yield opened
 

@@ -25,7 +25,6 @@ _CODE = re.compile(r"`([^`\n]{2,80})`")
 _SET_OFF = re.compile(r"(?<![a-zA-Z0-9_*])(\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?):?(?<=\S)\1(?![a-zA-Z0-9_*])")
 _QUOTED = re.compile('["“‘「『«‹„‚]([^"”“’‘」』»›\n]{2,60})["”“’‘」』»›]')
 _SINGLE_QUOTED = re.compile(r"(?<![\w'])'{1,2}([^'\n]{2,60})'{1,2}(?![\w'])")
-_TAGGED = re.compile(r"<(b|strong|em|i|dt|dfn|th|code|h[1-6])>([^<\n]{2,60})</\1>", re.IGNORECASE)
 _TITLED = re.compile("《([^》\n]{2,60})》")
 
 
@@ -64,7 +63,7 @@ def quoted_in(text: str) -> Iterator[str]:
 def set_off_in(text: str) -> Iterator[str]:
     """Yield what a text sets off by markup or the marks of a title."""
     yield from (match[1] for pattern in (_CODE, _TITLED) for match in pattern.finditer(text))
-    yield from (match[2] for pattern in (_SET_OFF, _TAGGED) for match in pattern.finditer(text))
+    yield from (match[2] for match in _SET_OFF.finditer(text))
 
 
 def _is_row(line: str) -> bool:

@@ -53,6 +53,7 @@ from tests.unit.gate.planting import chunk, reply
         ("It goes into the «glass ledger» at night.", "glass ledger"),
         ("| x | y |\n|---|---|\n  | Murmur shelf | low |", "Murmur shelf"),
         ('A <strong class="x">slow lantern</strong> waits.', "slow lantern"),
+        ("A slow door. <h2>Slow lantern</h2> It waits.", "Slow lantern"),
         ("It is called the [long nap](a.md), there.", "long nap"),
         ("We buy from Quill\u00admarrow House.", "Quillmarrow House"),
         ("We buy from Quill-\nmarrow House.", "Quillmarrow House"),

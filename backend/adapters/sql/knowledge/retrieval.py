@@ -16,9 +16,8 @@ from backend.domain.tokenizing import tokenize
 
 _document = tables.document
 _chunk = tables.chunk
-
-
 _DOCUMENTS_AT_ONCE = 6
+"""Of which the beginnings are read at once: mostly so many have as many chunks as are wanted."""
 
 
 def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
