@@ -9,67 +9,61 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, NamedTuple
 
 import structlog
 
-from backend.adapters.chat_shell.connect import connect_chat_shell
-from backend.adapters.clock import SystemClock
-from backend.adapters.documents.reader import LibraryDocumentReader
-from backend.adapters.dynamic_blocks.entry_points import installed_blocks
-from backend.adapters.http.app import create_app
-from backend.adapters.http.listening import HttpServer, http_server, listening_socket
-from backend.adapters.http.response_services import ResponseServices
-from backend.adapters.http.services import HttpOptions, Services
-from backend.adapters.memory.event_log import MemoryEventLog
-from backend.adapters.memory.stop_signals import MemoryStopSignals
-from backend.adapters.sql.api_keys import SqlApiKeyStore
-from backend.adapters.sql.contact import meet
-from backend.adapters.sql.conversations import SqlConversationStore
-from backend.adapters.sql.database import Database, open_database
-from backend.adapters.sql.knowledge.protected import SqlProtectedKnowledge
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate
-from backend.adapters.sql.restricted.audit import SqlAuditTrail
-from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
-from backend.adapters.sql.turns import SqlTurnStore
-from backend.adapters.telemetry.descriptions import LoggingDescriptionObserver
-from backend.adapters.telemetry.observer import LoggingTurnObserver
-from backend.adapters.telemetry.restricted import LoggingSafeSummaryObserver
-from backend.adapters.telemetry.retrieval import TimedRetrieval
-from backend.domain.restricted_budget import RestrictedLimits
-from backend.ports.events import EventLog, StopSignals
-from backend.ports.identity import Clock
-from backend.ports.readiness import Presence
-from backend.services.admission import Admission
-from backend.services.api_keys import ApiKeys
-from backend.services.authenticate import Authenticate
-from backend.services.cancel_turn import CancelTurn
-from backend.services.conversations import Conversations
-from backend.services.follow_turn import FollowTurn
-from backend.services.forget_searches import ForgetSearches
-from backend.services.knowledge import KnowledgePorts, build_knowledge
-from backend.services.model_catalogue import ModelCatalogue
-from backend.services.outgoing_check import OutgoingCheck
-from backend.services.read_prompts import ReadPrompts
-from backend.services.read_responses import ReadResponses
-from backend.services.readiness import Readiness
-from backend.services.recover_turns import RecoverTurns
-from backend.services.restricted import RestrictedPorts, build_restricted
-from backend.services.run_turn import RunTurn
-from backend.services.safe_descriptions import SafeDescriptions
-from backend.services.start_turn import StartTurn, TurnSources
-from backend.services.turn_assembly import TurnPolicy
-from backend.services.turn_origins import TurnOrigins
-from backend.services.turn_ports import TurnPorts
-from backend.services.turn_registry import TurnRegistry
-from backend.services.turn_scope import TurnScopes
-from backend.services.withheld_turns import WithheldTurns
+from backend.conversations.services.conversations import Conversations
+from backend.conversations.services.read_prompts import ReadPrompts
+from backend.conversations.services.use_cases import ConversationServices
+from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.sql.conversations import SqlConversationStore
+from backend.conversations.sql.turns import SqlTurnStore
+from backend.foundation.http.app import create_app
+from backend.foundation.http.listening import HttpServer, http_server, listening_socket
+from backend.foundation.http.services import HttpOptions
+from backend.foundation.services.admission import Admission
+from backend.foundation.services.readiness import Readiness
+from backend.foundation.sql.database import Database, open_database
+from backend.foundation.sql.reachable import check_reachable
+from backend.identity.services.api_keys import ApiKeys
+from backend.identity.services.authenticate import Authenticate
+from backend.identity.services.use_cases import IdentityServices
+from backend.identity.sql.api_keys import SqlApiKeyStore
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
+from backend.knowledge.sql.protected import SqlProtectedKnowledge
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.telemetry.descriptions import LoggingDescriptionObserver
+from backend.knowledge.telemetry.retrieval import TimedRetrieval
+from backend.migrations.migrate import migrate
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.services.outgoing_check import OutgoingCheck
+from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, build_restricted
+from backend.restricted.sql.audit import SqlAuditTrail
+from backend.restricted.sql.ledger import SqlRestrictedLedger
+from backend.restricted.sql.results import forget_results_of
+from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
+from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, Settings
+from backend.turns.chat_shell.connect import connect_chat_shell
+from backend.turns.dynamic_blocks.entry_points import installed_blocks
+from backend.turns.ports.events import EventStore
+from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.recover_turns import RecoverTurns
+from backend.turns.services.start_turn import TurnSources
+from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_origins import TurnOrigins
+from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_scope import TurnScopes
+from backend.turns.services.use_cases import TurnServices
+from backend.turns.telemetry.observer import LoggingTurnObserver
+from backend.turns.wiring import event_store, turn_services
+from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.errors import Unavailable
-from shared.loading import load
 
 log = structlog.get_logger("backend")
 
@@ -83,18 +77,21 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class Backend:
     """All use cases over their adapters."""
 
-    services: Services
+    admission: Admission
+    readiness: Readiness
+    identity: IdentityServices
+    conversations: ConversationServices
+    knowledge: KnowledgeServices
+    restricted: RestrictedServices
+    turns: TurnServices
     recovery: RecoverTurns
     sweep: Callable[[], Awaitable[None]]
     forget_searches: ForgetSearches
 
-
-class EventStore(NamedTuple):
-    """Where events and signals go, and who watches it; nobody where it is in this process."""
-
-    events: EventLog
-    signals: StopSignals
-    presence: Presence | None
+    @property
+    def services(self) -> tuple[object, ...]:
+        """What the routes call."""
+        return (self.readiness, self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
 
 
 async def migrate_database(settings: Settings) -> None:
@@ -126,10 +123,10 @@ async def serve(settings: Settings) -> None:
         await _meet_database(settings, database)
         await migrate(database)
         backend = await _build(settings, database, stack)
-        await _ensure_admin_key(settings, backend.services.api_keys)
+        await _ensure_admin_key(settings, backend.identity.api_keys)
         await backend.recovery.at_start()
         options = HttpOptions(settings.service_token.get_secret_value(), settings.max_body_bytes)
-        server = http_server(create_app(backend.services, options))
+        server = http_server(create_app(ROUTERS, backend.services, options))
         await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
 
 
@@ -140,13 +137,13 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
             group.create_task(backend.recovery.keep_alive()),
             group.create_task(_sweep(backend)),
             group.create_task(backend.forget_searches.keep_forgetting()),
-            group.create_task(backend.services.restricted.closing.keep_closing()),
+            group.create_task(backend.restricted.closing.keep_closing()),
         ]
-        async with backend.services.responses.registry as registry:
+        async with backend.turns.registry as registry:
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=registry.running_count)
-            backend.services.admission.close()
+            backend.admission.close()
         for task in background:
             task.cancel()
         server.should_exit = True
@@ -161,42 +158,42 @@ async def _sweep(backend: Backend) -> None:
 
 async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
     clock, secret = SystemClock(), settings.secret.get_secret_value()
-    event_store = await _event_store(settings, stack)
-    admission, keys = Admission(event_store.presence), SqlApiKeyStore(database)
-    ports = _turn_ports(settings, database, event_store, clock, stack)
-    models = ModelCatalogue(ports.chat_shell, clock)
-    store = SqlKnowledgeStore(database, clock)
-    knowledge = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
+    store = await _event_store(settings, stack)
+    admission = Admission(store.presence)
+    ports = _turn_ports(settings, database, store, clock, stack)
+    bases = SqlKnowledgeStore(database, clock, goes_with_base=(forget_results_of,))
+    knowledge = KnowledgePorts(bases, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
     descriptions = SafeDescriptions(SqlProtectedKnowledge(database), LoggingDescriptionObserver())
-    ledger = SqlRestrictedLedger(database)
-    replica = secrets.token_hex(8)
+    ledger, keys = SqlRestrictedLedger(database), SqlApiKeyStore(database)
+    withheld = WithheldTurns(ports.conversations, bases)
     sources = TurnSources(
         origins=TurnOrigins(ports.conversations, ports.turns, clock, secret),
-        scopes=TurnScopes(store, descriptions, installed_blocks(), ports.observer),
-        models=models,
+        scopes=TurnScopes(bases, descriptions, installed_blocks(), ports.observer),
+        models=ModelCatalogue(ports.chat_shell, clock),
     )
-    services = Services(
-        authenticate=Authenticate(keys),
-        api_keys=ApiKeys(keys, clock),
+    policy = _turn_policy(settings, replica=secrets.token_hex(8))
+    return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
-        models=models,
-        conversations=Conversations(ports.conversations, clock, secret),
+        identity=IdentityServices(Authenticate(keys), ApiKeys(keys, clock)),
+        conversations=ConversationServices(
+            conversations=Conversations(ports.conversations, clock, secret),
+            prompts=ReadPrompts(ports.turns, ports.conversations, withheld),
+            withheld=withheld,
+        ),
         knowledge=build_knowledge(knowledge, descriptions),
         restricted=build_restricted(
             RestrictedPorts(ledger, SqlAuditTrail(database), LoggingSafeSummaryObserver()),
             knowledge,
             RestrictedLimits(**settings.restricted_budgets.model_dump()),
             secret,
-            timedelta(seconds=settings.turn_timeout_seconds),
+            policy.timeout,
         ),
-        responses=_response_services(
-            settings, ports, sources, admission, replica=replica, withheld=WithheldTurns(ports.conversations, store)
-        ),
+        turns=turn_services(ports, sources, policy, admission, withheld),
+        recovery=RecoverTurns(ports, policy.replica, is_only_replica=not settings.redis_url),
+        sweep=partial(bases.sweep, is_only_replica=not settings.redis_url),
+        forget_searches=ForgetSearches(ledger, clock),
     )
-    recovery = RecoverTurns(ports, replica, is_only_replica=not settings.redis_url)
-    sweep = partial(store.sweep, is_only_replica=not settings.redis_url)
-    return Backend(services, recovery, sweep, ForgetSearches(ledger, clock))
 
 
 def _turn_ports(
@@ -223,38 +220,8 @@ def _turn_ports(
     )
 
 
-async def _event_store(settings: Settings, stack: AsyncExitStack) -> EventStore:
-    if not settings.redis_url:
-        return EventStore(MemoryEventLog(settings.event_retention_seconds), MemoryStopSignals(), None)
-    client = await _connect_redis(settings.redis_url, stack)
-    events = load("backend.adapters.redis.event_log:RedisEventLog")(client, settings.event_retention_seconds)
-    signals = load("backend.adapters.redis.stop_signals:RedisStopSignals")(client)
-    stack.push_async_callback(events.aclose)
-    stack.push_async_callback(signals.aclose)
-    presence = await stack.enter_async_context(load("backend.adapters.redis.presence:watching")(client))
-    return EventStore(events, signals, presence)
-
-
-async def _connect_redis(url: str, stack: AsyncExitStack) -> Any:
-    try:
-        client = load("backend.adapters.redis.client:connect")(url)
-        stack.push_async_callback(client.aclose)
-        await load("backend.adapters.redis.client:meet")(client, url)
-    except ValueError as error:
-        raise WrongSetting(f"BACKEND_REDIS_URL: {error}") from None
-    return client
-
-
-def _response_services(
-    settings: Settings,
-    ports: TurnPorts,
-    sources: TurnSources,
-    admission: Admission,
-    *,
-    replica: str,
-    withheld: WithheldTurns,
-) -> ResponseServices:
-    policy = TurnPolicy(
+def _turn_policy(settings: Settings, replica: str) -> TurnPolicy:
+    return TurnPolicy(
         time_zone=settings.time_zone,
         timeout=timedelta(seconds=settings.turn_timeout_seconds),
         max_knowledge_calls=MAX_KNOWLEDGE_CALLS,
@@ -262,17 +229,13 @@ def _response_services(
         secret=settings.secret.get_secret_value(),
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
     )
-    registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=settings.turn_timeout_seconds)
-    cancel = CancelTurn(ports)
-    return ResponseServices(
-        start=StartTurn(ports, sources, policy, admission, registry),
-        follow=FollowTurn(ports.turns, ports.events),
-        cancel=cancel,
-        read=ReadResponses(ports.turns, cancel),
-        prompts=ReadPrompts(ports.turns, ports.conversations, withheld),
-        registry=registry,
-        withheld=withheld,
-    )
+
+
+async def _event_store(settings: Settings, stack: AsyncExitStack) -> EventStore:
+    try:
+        return await event_store(settings.redis_url, settings.event_retention_seconds, stack)
+    except ValueError as error:
+        raise WrongSetting(f"BACKEND_REDIS_URL: {error}") from None
 
 
 async def _ensure_admin_key(settings: Settings, keys: ApiKeys) -> None:
@@ -294,7 +257,7 @@ def _open_database(settings: Settings) -> Database:
 
 async def _meet_database(settings: Settings, database: Database) -> None:
     try:
-        await meet(database, settings.database_url)
+        await check_reachable(database, settings.database_url)
     except ValueError as error:
         raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
 

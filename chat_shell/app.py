@@ -10,18 +10,17 @@ from contextlib import AsyncExitStack
 import aiohttp
 import structlog
 
-from chat_shell.adapters.clock import SystemClock
-from chat_shell.adapters.grpc.server import GrpcDoor, create_grpc_server
-from chat_shell.adapters.http.app import create_http_app
-from chat_shell.adapters.http.listening import HttpServer, http_server, listening_socket
-from chat_shell.adapters.models.directory import ConfiguredModels, ModelOptions, configured_models
-from chat_shell.adapters.models.entries import ModelConfigurationError, ModelEntry, read_models_file
-from chat_shell.adapters.models.session import open_session
-from chat_shell.adapters.retrieval.backend import BackendKnowledge
-from chat_shell.adapters.telemetry.observer import LoggingTurnObserver
-from chat_shell.adapters.telemetry.room import LoggingRoomObserver
-from chat_shell.adapters.tools.knowledge import SafeSummaries, knowledge_tools
-from chat_shell.ports import Clock, ModelDirectory, Tool
+from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.doors.http.app import create_http_app
+from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket
+from chat_shell.foundation.services.admission import Admission
+from chat_shell.knowledge.http.backend import BackendKnowledge
+from chat_shell.knowledge.services.knowledge_tools import SafeSummaries, knowledge_tools
+from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
+from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
+from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
+from chat_shell.models.ports import ModelDirectory
+from chat_shell.models.transport.session import open_session
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
@@ -29,11 +28,13 @@ from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.tokens import new_token
 from chat_shell.sealed.verdicts import Gate
-from chat_shell.services.admission import Admission
-from chat_shell.services.model_answer import RetryPolicy
-from chat_shell.services.run_turn import RunTurn, TurnDefaults
-from chat_shell.services.turns import Turns
 from chat_shell.settings import Settings
+from chat_shell.tools.ports import Tool
+from chat_shell.turns.services.model_answer import RetryPolicy
+from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
+from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.telemetry.observer import LoggingTurnObserver
+from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 
 log = structlog.get_logger("chat_shell")

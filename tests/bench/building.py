@@ -12,18 +12,18 @@ from typing import Any
 
 import orjson
 
-from backend.adapters.sql.codec import Row, conversation_parameters, entry_parameters, to_conversation, to_entries
-from backend.domain.context_policy import plan_context
-from backend.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
-from backend.domain.kb_meta import rendered_bases
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.domain.labels import Label
-from backend.domain.prompt_record import SentPrompt
-from backend.domain.responses import Conversation, FinishedTurn, NewTurn, OpenedConversation
-from backend.domain.turn_calls import TurnCalls, TurnPrompt
-from chat_shell.adapters.models.encoder import encode_call
-from chat_shell.domain.prompt import prompt_of
-from chat_shell.ports import ModelCall
+from backend.conversations.domain.context_policy import plan_context
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
+from backend.conversations.domain.prompt_record import SentPrompt
+from backend.conversations.domain.responses import Conversation, FinishedTurn, NewTurn, OpenedConversation
+from backend.conversations.domain.turn_calls import TurnCalls, TurnPrompt
+from backend.conversations.sql.codec import Row, conversation_parameters, entry_parameters, to_conversation, to_entries
+from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.labels import Label
+from chat_shell.models.chat_completions.encoder import encode_call
+from chat_shell.models.ports import ModelCall
+from chat_shell.turns.domain.prompt import prompt_of
 from protos.execution.v1 import request_pb2
 from shared.models.events import ExecutionEvent, ModelCallStarted, ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest

@@ -21,19 +21,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from backend.adapters.documents.reader import LibraryDocumentReader
-from backend.adapters.sql.database import open_database
-from backend.adapters.sql.knowledge.protected import SqlProtectedKnowledge
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate
-from backend.adapters.telemetry.descriptions import LoggingDescriptionObserver
-from backend.domain.identity import Caller, KeyRole
-from backend.ports.knowledge import Retrieval
-from backend.services.ingest_document import NewDocument
-from backend.services.knowledge import KnowledgePorts, KnowledgeServices, build_knowledge
-from backend.services.knowledge_bases import Description
-from backend.services.safe_descriptions import SafeDescriptions
+from backend.foundation.sql.database import open_database
+from backend.identity.domain.identity import Caller, KeyRole
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.ports.knowledge import Retrieval
+from backend.knowledge.services.ingest_document import NewDocument
+from backend.knowledge.services.knowledge_bases import Description
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
+from backend.knowledge.sql.protected import SqlProtectedKnowledge
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.telemetry.descriptions import LoggingDescriptionObserver
+from backend.migrations.migrate import migrate
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 

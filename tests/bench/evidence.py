@@ -9,11 +9,11 @@ import sys
 import tempfile
 from collections.abc import Iterable
 
-from backend.adapters.documents.reader import LibraryDocumentReader
-from backend.domain.chunking import cut_into_pieces
-from backend.domain.evidence import is_weak
-from backend.domain.media_types import MARKDOWN
-from backend.services.sealed_search import MAX_SEALED_CHUNKS
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.domain.chunking import cut_into_pieces
+from backend.knowledge.domain.media_types import MARKDOWN
+from backend.restricted.domain.evidence import is_weak
+from backend.restricted.services.sealed_search import MAX_SEALED_CHUNKS
 from tests.contract.knowledge_cases import Knowledge, make_base, put, sql_knowledge
 from tests.leaks.corpus.reading import benign_questions, document_names, document_text
 from tests.leaks.planting import chinese_questions, corpora

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import NamedTuple
 
-from backend.adapters.sql.database import open_database
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate
-from backend.domain.knowledge import Chunk, Document, KnowledgeBase
+from backend.foundation.sql.database import open_database
+from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.migrations.migrate import migrate
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from chat_shell.adapters.clock import SystemClock
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
 from chat_shell.sealed.outcome import Found
@@ -21,6 +20,7 @@ from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
 from chat_shell.sealed.summary_prompt import Messages
 from chat_shell.sealed.tokens import new_token
 from chat_shell.sealed.verdicts import Gate
+from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile, render_table, write_json
 from tests.bench.gate import CHUNK_CHARACTERS, CHUNKS, CORPORA, ROOT, chunks_of, protected, reply, rows
 from tests.fakes.sealed_room import FakeSealedBackend, RecordingRoomObserver, sealed_ask

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from backend.adapters.memory.event_log import MemoryEventLog
-from backend.adapters.memory.stop_signals import MemoryStopSignals
-from backend.adapters.redis.client import connect
-from backend.adapters.redis.event_log import RedisEventLog
-from backend.adapters.redis.stop_signals import RedisStopSignals
-from backend.ports.events import EventLog, LoggedEvent, StopSignals
+from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.memory.stop_signals import MemoryStopSignals
+from backend.turns.ports.events import EventLog, LoggedEvent, StopSignals
+from backend.turns.redis.client import connect
+from backend.turns.redis.event_log import RedisEventLog
+from backend.turns.redis.stop_signals import RedisStopSignals
 
 KINDS = ("memory", "redis")
 RETENTION_SECONDS = 600.0

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backend.adapters.sql.database import open_database
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate
-from backend.domain.knowledge import Chunk, Document, KnowledgeBase
-from backend.ports.knowledge import KnowledgeStore, Retrieval
+from backend.foundation.sql.database import open_database
+from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
+from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.migrations.migrate import migrate
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 

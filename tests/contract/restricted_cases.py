@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backend.adapters.sql.database import Database
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.restricted.audit import SqlAuditTrail
-from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
-from backend.domain.knowledge import MemberRole
-from backend.domain.restricted import (
+from backend.foundation.sql.database import Database
+from backend.knowledge.domain.knowledge import MemberRole
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.restricted.domain.restricted import (
     AuditedBase,
     AuditRecord,
     BudgetLeft,
@@ -23,9 +22,10 @@ from backend.domain.restricted import (
     SearchedBase,
     Settlement,
 )
-from backend.domain.restricted_budget import RestrictedLimits
-from backend.ports.knowledge import KnowledgeStore
-from backend.ports.restricted import AuditTrail, RestrictedLedger
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
+from backend.restricted.sql.audit import SqlAuditTrail
+from backend.restricted.sql.ledger import SqlRestrictedLedger
 from shared.models.safe_summary import (
     AnswerReason,
     Confidence,

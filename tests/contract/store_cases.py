@@ -8,16 +8,23 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backend.adapters.sql.api_keys import SqlApiKeyStore
-from backend.adapters.sql.conversations import SqlConversationStore
-from backend.adapters.sql.database import Database, open_database
-from backend.adapters.sql.migrate import migrate
-from backend.adapters.sql.turns import SqlTurnStore
-from backend.domain.conversation_log import Entry, EntryKind
-from backend.domain.responses import Conversation, FinishedTurn, Item, NewTurn, ResponseStatus, StoredResponse
-from backend.domain.search_options import SearchOptions
-from backend.ports.conversations import ConversationStore, TurnStore
-from backend.ports.identity import ApiKeyStore
+from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.responses import (
+    Conversation,
+    FinishedTurn,
+    Item,
+    NewTurn,
+    ResponseStatus,
+    StoredResponse,
+)
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.sql.conversations import SqlConversationStore
+from backend.conversations.sql.turns import SqlTurnStore
+from backend.foundation.sql.database import Database, open_database
+from backend.identity.ports.identity import ApiKeyStore
+from backend.identity.sql.api_keys import SqlApiKeyStore
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.migrations.migrate import migrate
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage
 from tests.fakes.store_api_keys import FakeApiKeyStore

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.domain.audit_filter import AuditFilter
+from backend.restricted.domain.audit_filter import AuditFilter
 from shared.errors import NotFound
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal
 from tests.contract.restricted_cases import (

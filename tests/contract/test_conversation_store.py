@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.domain.conversation_log import Entry, EntryKind
-from backend.domain.labels import Label
-from backend.domain.responses import Conversation, Item, OpenedConversation
-from backend.ports.conversations import ConversationStore
+from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.conversations.ports.conversations import ConversationStore
+from backend.knowledge.domain.labels import Label
 from shared.errors import NotFound, TurnRunning
 from shared.models.execution import AccessMode
 from shared.models.messages import (

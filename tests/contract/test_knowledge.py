@@ -7,8 +7,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from chat_shell.adapters.retrieval.backend import BackendKnowledge
-from chat_shell.ports import Claim, Knowledge, KnowledgeAnswer
+from chat_shell.knowledge.http.backend import BackendKnowledge
+from chat_shell.knowledge.ports import Claim, Knowledge, KnowledgeAnswer
 from shared.errors import (
     BallastError,
     InternalError,

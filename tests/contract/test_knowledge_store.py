@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.domain.knowledge import MemberRole
-from backend.ports.knowledge import KnowledgeStore
+from backend.knowledge.domain.knowledge import MemberRole
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from shared.errors import Conflict, NotFound
 from tests.contract.knowledge_cases import fake_knowledge, make_base, make_document, put, sql_knowledge
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from backend.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
-from backend.domain.prompt_record import Reuse, SentPrompt, Shortfall
+from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.prompt_record import Reuse, SentPrompt, Shortfall
 from shared.models.events import Usage
 from tests.contract.store_cases import KINDS, Stores, make_conversation, make_end, make_entry, make_turn, open_stores
 

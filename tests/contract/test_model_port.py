@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from chat_shell.adapters.models.chat_completions import ChatCompletionsModel, Endpoint
-from chat_shell.adapters.models.llm_log import LoggedModel, log_request
-from chat_shell.adapters.models.session import ProviderSession
-from chat_shell.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
+from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
+from chat_shell.models.configured.llm_log import LoggedModel, log_request
+from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
+from chat_shell.models.transport.session import ProviderSession
 from shared.errors import BallastError, ModelError, ModelUnavailable
 from shared.models.events import FinishReason
 from shared.models.messages import ToolCall

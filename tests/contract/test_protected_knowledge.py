@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import pytest
 
-from backend.adapters.sql.database import open_database
-from backend.adapters.sql.knowledge.protected import RUNS_AT_ONCE, SqlProtectedKnowledge
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate
-from backend.domain.shared_runs import DESCRIBED, SAID, RunLengths, stretches_of
-from backend.ports.knowledge import KnowledgeStore
-from backend.ports.protected import ProtectedKnowledge
+from backend.foundation.sql.database import open_database
+from backend.knowledge.domain.shared_runs import DESCRIBED, SAID, RunLengths, stretches_of
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.sql.protected import RUNS_AT_ONCE, SqlProtectedKnowledge
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.migrations.migrate import migrate
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge

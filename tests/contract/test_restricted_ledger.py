@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.adapters.sql.database import open_database
-from backend.domain.restricted import Admission
+from backend.foundation.sql.database import open_database
+from backend.restricted.domain.restricted import Admission
 from shared.errors import NotFound, PermissionDenied
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
 from tests.contract.knowledge_cases import T0, make_base, put

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.domain.knowledge import Hit
+from backend.knowledge.domain.knowledge import Hit
 from tests.contract.knowledge_cases import Knowledge, fake_knowledge, make_base, put, sql_knowledge
 
 

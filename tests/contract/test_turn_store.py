@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.domain.responses import ResponseStatus
+from backend.conversations.domain.responses import ResponseStatus
 from shared.errors import NotFound, TurnRunning
 from tests.contract.store_cases import (
     KINDS,

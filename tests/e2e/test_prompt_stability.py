@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from backend.domain.context_texts import BASES_ARE_NONE, BASES_ARE_NOW, BASES_HAVE_CHANGED
+from backend.knowledge.domain.context_texts import BASES_ARE_NONE, BASES_ARE_NOW, BASES_HAVE_CHANGED
 from tests.e2e.conftest import LARGE, SMALL, Pairs
 from tests.e2e.pair import Pair, start_replica
 from tests.e2e.prefixes import added, asking, check_never_moves, check_pairs, neutral

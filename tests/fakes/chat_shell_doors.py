@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from backend.adapters.chat_shell.connect import connect_chat_shell
-from backend.ports.chat_shell import ChatShell
-from chat_shell.adapters.clock import SystemClock
-from chat_shell.adapters.grpc.server import GrpcDoor, create_grpc_server
-from chat_shell.adapters.http.app import create_http_app
-from chat_shell.services.admission import Admission
-from chat_shell.services.turns import ModelLister, Turns
+from backend.turns.chat_shell.connect import connect_chat_shell
+from backend.turns.ports.chat_shell import ChatShell
+from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.doors.http.app import create_http_app
+from chat_shell.foundation.services.admission import Admission
+from chat_shell.turns.services.turns import ModelLister, Turns
+from shared.clock import SystemClock
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner
 

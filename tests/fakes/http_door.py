@@ -6,26 +6,25 @@ from datetime import timedelta
 import httpx2
 from fastapi import FastAPI
 
-from backend.adapters.documents.reader import LibraryDocumentReader
-from backend.adapters.http.app import create_app
-from backend.adapters.http.services import HttpOptions, Services
-from backend.domain.identity import KeyRole
-from backend.domain.restricted_budget import RestrictedLimits
-from backend.services.admission import Admission
-from backend.services.api_keys import ApiKeys
-from backend.services.authenticate import Authenticate
-from backend.services.conversations import Conversations
-from backend.services.knowledge import KnowledgePorts, build_knowledge
-from backend.services.model_catalogue import ModelCatalogue
-from backend.services.readiness import Readiness
-from backend.services.restricted import RestrictedPorts, build_restricted
+from backend.foundation.http.app import create_app
+from backend.foundation.http.services import HttpOptions
+from backend.foundation.services.admission import Admission
+from backend.foundation.services.readiness import Readiness
+from backend.identity.domain.identity import KeyRole
+from backend.identity.services.api_keys import ApiKeys
+from backend.identity.services.authenticate import Authenticate
+from backend.identity.services.use_cases import IdentityServices
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.use_cases import RestrictedPorts, build_restricted
+from backend.routes import ROUTERS
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
 from tests.fakes.store_api_keys import FakeApiKeyStore
-from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 
@@ -61,31 +60,32 @@ class FakeHouse:
             admission=self.admission,
         )
 
-    def services(self) -> Services:
+    def services(self) -> tuple[object, ...]:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
         knowledge = KnowledgePorts(self.knowledge, self.knowledge, LibraryDocumentReader(), self.clock)
-        return Services(
-            authenticate=Authenticate(keys),
-            api_keys=ApiKeys(keys, self.clock),
-            admission=self.admission,
-            readiness=Readiness(self.admission, self.probe),
-            models=ModelCatalogue(self.chat_shell, self.clock),
-            conversations=Conversations(FakeConversationStore(self.state), self.clock, SECRET),
-            knowledge=build_knowledge(knowledge, self.turns.descriptions),
-            restricted=build_restricted(
+        return (
+            IdentityServices(Authenticate(keys), ApiKeys(keys, self.clock)),
+            Readiness(self.admission, self.probe),
+            self.turns.conversation_services,
+            self.turns.services,
+            build_knowledge(knowledge, self.turns.descriptions),
+            build_restricted(
                 RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),
                 knowledge,
                 self.limits,
                 SECRET,
                 timedelta(minutes=10),
             ),
-            responses=self.turns.services,
         )
+
+    def options(self) -> HttpOptions:
+        """Build the figures of the door."""
+        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes)
 
     def app(self) -> FastAPI:
         """Build the application."""
-        return create_app(self.services(), HttpOptions(SERVICE_TOKEN, self.max_body_bytes))
+        return create_app(ROUTERS, self.services(), self.options())
 
     async def key(self, user_id: str = "ada", role: KeyRole = KeyRole.USER, tenant: str = "default") -> str:
         """Issue a key."""

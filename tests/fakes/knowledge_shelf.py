@@ -1,6 +1,6 @@
 """Knowledge in memory: finds every document of the asked bases and remembers what it was asked."""
 
-from chat_shell.ports import Claim, KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
+from chat_shell.knowledge.ports import Claim, KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
 from shared.errors import BallastError, NotFound, PermissionDenied
 from shared.models.execution import AccessMode
 

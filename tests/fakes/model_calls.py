@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from chat_shell.ports import ModelCall
+from chat_shell.models.ports import ModelCall
 from shared.models.execution import ModelParameters, ToolDefinition
 from shared.models.messages import UserMessage
 

@@ -3,14 +3,8 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import datetime
 
-from chat_shell.ports import (
-    Model,
-    ModelAnswerEnd,
-    ModelCall,
-    ModelFragment,
-    TextFragment,
-    ToolAnswer,
-)
+from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
+from chat_shell.tools.ports import ToolAnswer
 from shared.errors import UnknownModel
 from shared.models.events import FinishReason, ModelCard, Usage
 from shared.models.execution import ExecutionRequest

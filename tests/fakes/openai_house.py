@@ -9,33 +9,35 @@ from typing import Any
 
 import orjson
 
-from backend.adapters.http.response_services import ResponseServices
-from backend.adapters.memory.event_log import MemoryEventLog
-from backend.adapters.memory.stop_signals import MemoryStopSignals
-from backend.domain.conversation_log import Entry
-from backend.domain.identity import Caller, KeyRole
-from backend.domain.outgoing_events import CutCause
-from backend.domain.responses import StoredResponse
-from backend.domain.turn_request import parse_turn_request
-from backend.ports.chat_shell import ChatShell
-from backend.ports.conversations import ConversationStore, TurnStore
-from backend.ports.dynamic_blocks import DynamicBlockSource
-from backend.services.admission import Admission
-from backend.services.cancel_turn import CancelTurn
-from backend.services.follow_turn import FollowTurn
-from backend.services.model_catalogue import ModelCatalogue
-from backend.services.outgoing_check import OutgoingCheck
-from backend.services.read_prompts import ReadPrompts
-from backend.services.read_responses import ReadResponses
-from backend.services.run_turn import RunTurn
-from backend.services.safe_descriptions import SafeDescriptions
-from backend.services.start_turn import StartTurn, TurnSources
-from backend.services.turn_assembly import TurnPolicy
-from backend.services.turn_origins import TurnOrigins
-from backend.services.turn_ports import TurnPorts
-from backend.services.turn_registry import RunningTurn, TurnRegistry
-from backend.services.turn_scope import TurnScopes
-from backend.services.withheld_turns import WithheldTurns
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.services.conversations import Conversations
+from backend.conversations.services.read_prompts import ReadPrompts
+from backend.conversations.services.use_cases import ConversationServices
+from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.foundation.services.admission import Admission
+from backend.identity.domain.identity import Caller, KeyRole
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.restricted.domain.outgoing_events import CutCause
+from backend.restricted.services.outgoing_check import OutgoingCheck
+from backend.turns.domain.turn_request import parse_turn_request
+from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.memory.stop_signals import MemoryStopSignals
+from backend.turns.ports.chat_shell import ChatShell
+from backend.turns.ports.dynamic_blocks import DynamicBlockSource
+from backend.turns.services.cancel_turn import CancelTurn
+from backend.turns.services.follow_turn import FollowTurn
+from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.read_responses import ReadResponses
+from backend.turns.services.run_turn import RunTurn
+from backend.turns.services.start_turn import StartTurn, TurnSources
+from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_origins import TurnOrigins
+from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
+from backend.turns.services.turn_scope import TurnScopes
+from backend.turns.services.use_cases import TurnServices
 from shared.errors import Unavailable
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
@@ -163,7 +165,7 @@ class TurnHouse:
         self.registry = TurnRegistry(self.ports, run, self.drain_seconds)
         self.services = self._services()
 
-    def _services(self) -> ResponseServices:
+    def _services(self) -> TurnServices:
         policy = TurnPolicy(
             time_zone="Europe/Berlin",
             timeout=timedelta(seconds=600),
@@ -178,12 +180,17 @@ class TurnHouse:
         )
         cancel = CancelTurn(self.ports)
         withheld = WithheldTurns(self.conversations, self.knowledge)
-        return ResponseServices(
+        self.conversation_services = ConversationServices(
+            conversations=Conversations(self.conversations, self.clock, SECRET),
+            prompts=ReadPrompts(self.turns, self.conversations, withheld),
+            withheld=withheld,
+        )
+        return TurnServices(
             start=StartTurn(self.ports, sources, policy, self.admission, self.registry),
             follow=FollowTurn(self.turns, self.events, end_seconds=0.01),
             cancel=cancel,
             read=ReadResponses(self.turns, cancel),
-            prompts=ReadPrompts(self.turns, self.conversations, withheld),
+            models=sources.models,
             registry=self.registry,
             withheld=withheld,
         )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.domain.audit_filter import EVERY_RECORD, AuditFilter
-from backend.domain.restricted import (
+from backend.restricted.domain.audit_filter import EVERY_RECORD, AuditFilter
+from backend.restricted.domain.restricted import (
     Admission,
     AuditRecord,
     Candidate,
@@ -15,7 +15,7 @@ from backend.domain.restricted import (
     SealedSearch,
     Settlement,
 )
-from backend.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
+from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
 from shared.errors import NotFound, PermissionDenied, Unavailable
 from shared.models.safe_summary import ReleasedSummary
 from tests.fakes.store_knowledge import FakeKnowledge

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from backend.domain.conversation_log import Entry
-from backend.domain.labels import Labels
-from backend.domain.responses import Conversation, Item, OpenedConversation
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.knowledge.domain.labels import Labels
 from shared.errors import NotFound, TurnRunning
 from tests.fakes.store_state import StoreState
 

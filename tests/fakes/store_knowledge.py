@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from backend.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
-from backend.domain.index_entries import IndexEntry, index_entry
-from backend.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
-from backend.domain.shared_runs import Stretch, holds_any, joined_runs
-from backend.domain.tokenizing import tokenize
+from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
+from backend.knowledge.domain.index_entries import IndexEntry, index_entry
+from backend.knowledge.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+from backend.knowledge.domain.shared_runs import Stretch, holds_any, joined_runs
+from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from backend.domain.conversation_log import Entry
-from backend.domain.identity import ApiKey
-from backend.domain.model_calls import ModelCall
-from backend.domain.responses import Conversation, Item, StoredResponse
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.model_calls import ModelCall
+from backend.conversations.domain.responses import Conversation, Item, StoredResponse
+from backend.identity.domain.identity import ApiKey
 
 
 @dataclass

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.domain.conversation_log import Entry
-from backend.domain.model_calls import NO_CALLS, CallsMade, ModelCall
-from backend.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
+from backend.conversations.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
 from shared.errors import NotFound, TurnRunning
 from tests.fakes.store_state import StoreState
 

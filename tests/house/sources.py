@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SERVICES = ("backend", "chat_shell")
 PRODUCT = ("shared", "backend", "chat_shell", "deploy")
 _GENERATED_SUFFIXES = ("_pb2.py", "_pb2_grpc.py")
 
@@ -25,6 +26,12 @@ class Source:
     def is_test(self) -> bool:
         """Whether it belongs to the tests."""
         return self.name.startswith("tests/")
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it stands in a folder of a room that touches an outside: HTTP, SQL, a library of the telemetry."""
+        service, *path = self.name.split("/")
+        return service in SERVICES and len(path) > 2 and path[1] not in ("domain", "ports", "services")
 
     @property
     def line_count(self) -> int:

@@ -9,7 +9,7 @@ _READS = frozenset({"reveal", "_ProtectedText__text"})
 _TESTS_OF_THE_ROOM = ("tests/unit/sealed/", "tests/unit/gate/", "tests/bench/", "tests/house/")
 _BUILDERS = (f"{_ROOM}gate/",)
 _READER_OF_RECORDS = f"{_ROOM}backend_wire.py"
-_HOLDERS = (_ROOM, "chat_shell/adapters/tools/knowledge.py")
+_HOLDERS = (_ROOM, "chat_shell/knowledge/services/knowledge_tools.py")
 """Where releases are at hand, of which a changed copy would be another one."""
 
 
@@ -80,10 +80,10 @@ def test_only_the_gate_builds_a_release():
 def test_the_checks_bite():
     reading = "match x:\n case ProtectedText(reveal=r): pass"
     for text in ("x.text.reveal()", "r = x.reveal", "getattr(x, 'reveal')", "x._ProtectedText__text", reading):
-        assert readers(parse("chat_shell/adapters/tools/a.py", text))
+        assert readers(parse("chat_shell/knowledge/services/a.py", text))
         assert readers(parse("tests/e2e/a.py", text))
         assert not readers(parse("chat_shell/sealed/gate/a.py", text))
-    assert not readers(parse("backend/domain/a.py", "revealed = x.revealing"))
+    assert not readers(parse("backend/turns/domain/a.py", "revealed = x.revealing"))
     for text in (
         "Released(summary='')",
         "released.Released(x)",
@@ -97,11 +97,11 @@ def test_the_checks_bite():
         "lambda: partial(Released, x)",
     ):
         assert builders(parse("chat_shell/sealed/room.py", text)), text
-        assert builders(parse("backend/domain/a.py", text)), text
+        assert builders(parse("backend/turns/domain/a.py", text)), text
         assert not builders(parse("chat_shell/sealed/gate/verdict.py", text))
     for text in ("released.model_copy(update={'summary': x})", "type(released)(x)"):
         assert builders(parse("chat_shell/sealed/room.py", text))
-        assert builders(parse("chat_shell/adapters/tools/knowledge.py", text))
+        assert builders(parse("chat_shell/knowledge/services/knowledge_tools.py", text))
     for text in (
         "Verdict = Released | Blocked",
         "isinstance(x, Released)",

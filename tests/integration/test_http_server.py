@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from backend.adapters.http.listening import http_server, listening_socket
+from backend.foundation.http.listening import http_server, listening_socket
 from tests.fakes.http_door import FakeHouse
 
 PIECE = b" " * 65_536

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import pytest
 from sqlalchemy import Connection, text
 
-from backend.adapters.sql.database import Database
-from backend.adapters.sql.knowledge.document_changes import LEFT_BEHIND_AFTER
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.domain.index_entries import index_entry
+from backend.foundation.sql.database import Database
+from backend.knowledge.domain.index_entries import index_entry
+from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated

@@ -11,12 +11,12 @@ import orjson
 import pytest
 import structlog
 
-from chat_shell.adapters.models.chat_completions import ChatCompletionsModel, Endpoint
-from chat_shell.adapters.models.directory import ConfiguredModels, ModelOptions, configured_models
-from chat_shell.adapters.models.encoder import encode_call
-from chat_shell.adapters.models.entries import ModelEntry
-from chat_shell.adapters.models.session import ProviderSession
-from chat_shell.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
+from chat_shell.models.chat_completions.encoder import encode_call
+from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
+from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
+from chat_shell.models.configured.entries import ModelEntry
+from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
+from chat_shell.models.transport.session import ProviderSession
 from shared.errors import (
     DeadlineExceeded,
     ModelAuthenticationFailed,

@@ -6,9 +6,9 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
-from chat_shell.adapters.models.chat_completions import ChatCompletionsModel, Endpoint
-from chat_shell.adapters.models.session import ProviderSession
-from chat_shell.ports import ModelAnswerEnd, ModelCall, TextFragment
+from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
+from chat_shell.models.ports import ModelAnswerEnd, ModelCall, TextFragment
+from chat_shell.models.transport.session import ProviderSession
 from deploy.demo.model import MODEL_NAME, application
 from shared.errors import ModelUnknownToProvider
 from shared.models.events import FinishReason

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from backend.adapters.http.listening import http_server, listening_socket
-from backend.domain.identity import KeyRole
-from backend.domain.media_types import DOCX, PDF
+from backend.foundation.http.listening import http_server, listening_socket
+from backend.identity.domain.identity import KeyRole
+from backend.knowledge.domain.media_types import DOCX, PDF
 from tests.fakes.http_door import FakeHouse
 
 EXAMPLES_PER_OPERATION = 10

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from backend.adapters.redis.client import connect, meet
-from backend.adapters.redis.event_log import RedisEventLog
-from backend.adapters.redis.presence import RedisPresence
-from backend.adapters.redis.stop_signals import RedisStopSignals
+from backend.turns.redis.client import check_reachable, connect
+from backend.turns.redis.event_log import RedisEventLog
+from backend.turns.redis.presence import RedisPresence
+from backend.turns.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
 from tests.servers.valkey import ValkeyServer
@@ -153,7 +153,7 @@ async def test_an_address_that_cannot_be_used_is_told_without_its_password(valke
     assert "hush" not in str(caught.value)
     locked: Any = connect(valkey_url.replace("://", "://:secret@"))
     with pytest.raises(ValueError, match=r"cannot use redis://127.0.0.1:\d+/0 \(AuthenticationError\)"):
-        await meet(locked, valkey_url)
+        await check_reachable(locked, valkey_url)
     await locked.aclose()
 
 

@@ -9,23 +9,23 @@ from typing import NamedTuple
 import pytest
 from sqlalchemy import Connection, text
 
-from backend.adapters.documents.reader import LibraryDocumentReader
-from backend.adapters.sql.database import Database
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.restricted.audit import SqlAuditTrail
-from backend.adapters.sql.restricted.ledger import SqlRestrictedLedger
-from backend.adapters.sql.restricted.tables import metadata
-from backend.domain.access import strictest_mode
-from backend.domain.knowledge import MemberRole
-from backend.domain.restricted import AuditRecord
-from backend.domain.search_options import SearchOptions
-from backend.domain.tickets import Ticket, sign_ticket
-from backend.services.forget_searches import ForgetSearches
-from backend.services.knowledge import KnowledgePorts
-from backend.services.restricted import RestrictedPorts, RestrictedServices, build_restricted
-from backend.services.sealed_outcomes import Outcome
-from backend.services.sealed_search import SealedAsk
+from backend.foundation.sql.database import Database
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.knowledge import MemberRole
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.restricted.domain.restricted import AuditRecord
+from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.services.sealed_outcomes import Outcome
+from backend.restricted.services.sealed_search import SealedAsk
+from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, build_restricted
+from backend.restricted.sql.audit import SqlAuditTrail
+from backend.restricted.sql.ledger import SqlRestrictedLedger
+from backend.restricted.sql.tables import metadata
 from shared.errors import Conflict
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
-from backend.adapters.sql.aside import compute_aside
-from backend.adapters.sql.contact import meet
-from backend.adapters.sql.conversations import SqlConversationStore
-from backend.adapters.sql.database import Database, open_database
+from backend.conversations.sql.conversations import SqlConversationStore
+from backend.foundation.sql.database import Database, open_database
+from backend.foundation.sql.off_event_loop import compute_aside
+from backend.foundation.sql.reachable import check_reachable
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
     database_url,
@@ -319,5 +319,5 @@ async def test_a_file_that_is_no_database_is_told_with_its_place(tmp_path: Path)
     ):
         database = open_database(url)
         with pytest.raises(ValueError, match=rf"cannot use {re.escape(url)} \({cause}\)"):
-            await meet(database, url)
+            await check_reachable(database, url)
         await database.close()

@@ -15,13 +15,14 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, bindparam, text
 
-from backend.adapters import sql
-from backend.adapters.sql import schema
-from backend.adapters.sql.database import Database, open_database
-from backend.adapters.sql.knowledge.retrieval import SqlRetrieval
-from backend.adapters.sql.knowledge.store import SqlKnowledgeStore
-from backend.adapters.sql.migrate import migrate, newest_revision
-from backend.adapters.sql.upgrade import SCRIPTS
+import backend
+from backend.foundation.sql.database import Database, open_database
+from backend.foundation.sql.schema import Instant
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.migrations.migrate import migrate, newest_revision
+from backend.migrations.tables import metadata
+from backend.migrations.upgrade import SCRIPTS
 from shared.models.messages import UserMessage
 from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores
@@ -49,7 +50,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def import_every_table() -> None:
-    for module in pkgutil.walk_packages(sql.__path__, f"{sql.__name__}."):
+    for module in pkgutil.walk_packages(backend.__path__, "backend."):
         if ".migrations" not in module.name:
             importlib.import_module(module.name)
 
@@ -65,7 +66,7 @@ async def test_the_migrated_database_is_what_the_code_says(url: str) -> None:
     def differences(connection: Connection) -> list[Any]:
         options = {"include_object": is_ours, "compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
-        return list(compare_metadata(context, schema.metadata))
+        return list(compare_metadata(context, metadata))
 
     async with migrated(url) as database:
         assert await database.read(differences) == []
@@ -122,7 +123,7 @@ def _insert_first_release(connection: Connection) -> None:
 
 async def test_documents_from_before_editions_are_found_replaced_and_deleted(url: str) -> None:
     def put_as_before(connection: Connection) -> None:
-        instant = bindparam("now", T0, schema.Instant)
+        instant = bindparam("now", T0, Instant)
         blob = "bytea" if connection.dialect.name == "postgresql" else "BLOB"
         for statement in OLD_DOCUMENT:
             filled = text(statement.format(blob=blob))

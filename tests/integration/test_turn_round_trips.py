@@ -8,11 +8,11 @@ from typing import Literal, TypeVar
 import pytest
 from sqlalchemy import Connection
 
-from backend.adapters.sql.conversations import SqlConversationStore
-from backend.adapters.sql.database import Database
-from backend.adapters.sql.prepared import Parameters, Prepared, Row
-from backend.adapters.sql.turns import SqlTurnStore
-from backend.domain.responses import StoredResponse
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.sql.conversations import SqlConversationStore
+from backend.conversations.sql.turns import SqlTurnStore
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.prepared import Parameters, Prepared, Row
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, open_house

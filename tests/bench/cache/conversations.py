@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from backend.domain.knowledge import Binding
+from backend.knowledge.domain.knowledge import Binding
 from shared.models.execution import DynamicBlock, ToolDefinition
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock, ToolDefinition
 from shared.models.messages import ToolCall
 from tests.bench.cache.conversations import Conversation, Ending, Settings, Step, Turn

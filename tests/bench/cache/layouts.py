@@ -6,7 +6,7 @@ Ours are the product's own code. The others get the same words in the same order
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from chat_shell.domain.prompt import build_messages, join_blocks, prompt_of
+from chat_shell.turns.domain.prompt import build_messages, join_blocks, prompt_of
 from shared.models.execution import DynamicBlock, ExecutionRequest
 from shared.models.messages import HistoryMessage, Message, UserMessage
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from backend.domain.conversation_log import EpochReason
+from backend.conversations.domain.conversation_log import EpochReason
 from tests.bench.cache.conversations import Conversation
 from tests.bench.cache.layouts import BASELINES, DURABLE, LAYOUTS, Layout
 from tests.bench.cache.playing import Call, play

@@ -10,22 +10,23 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 
-from backend.domain.access import strictest_mode
-from backend.domain.context_policy import BaseText
-from backend.domain.conversation_log import EpochReason
-from backend.domain.epochs import Epoch, TurnAccess, plan_epoch
-from backend.domain.identity import Caller, KeyRole
-from backend.domain.kb_meta import rendered_bases
-from backend.domain.knowledge import Binding
-from backend.domain.turn_input import TurnInput
-from backend.domain.turn_log import TurnLog
-from backend.domain.turn_origin import TurnOrigin, blank_origin
-from backend.domain.turn_request import TurnRequest
-from backend.domain.turn_settings import TurnSettings, turn_settings
-from backend.domain.withheld import labels_in, withheld_turns
-from backend.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
-from backend.services.turn_scope import TurnScope
-from chat_shell.domain.cache_marks import block_count, cache_marks
+from backend.conversations.domain.context_policy import BaseText
+from backend.conversations.domain.conversation_log import EpochReason
+from backend.conversations.domain.epochs import Epoch, TurnAccess, plan_epoch
+from backend.conversations.domain.turn_input import TurnInput
+from backend.conversations.domain.turn_log import TurnLog
+from backend.conversations.domain.turn_settings import TurnSettings
+from backend.conversations.domain.withheld import labels_in, withheld_turns
+from backend.identity.domain.identity import Caller, KeyRole
+from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.knowledge import Binding
+from backend.turns.domain.requested_settings import turn_settings
+from backend.turns.domain.turn_origin import TurnOrigin, blank_origin
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
+from backend.turns.services.turn_scope import TurnScope
+from chat_shell.models.domain.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest, KnowledgeBaseRef, ToolDefinition

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from tests.bench.cache.conversations import Conversation, Settings, Step, Turn
 from tests.bench.cache.layouts import DURABLE
 from tests.bench.cache.playing import play

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from backend.domain.conversation_log import EpochReason
+from backend.conversations.domain.conversation_log import EpochReason
 from tests.bench.cache.conversations import Conversation, Ending
 from tests.bench.cache.generator import SMALL, conversation
 from tests.bench.cache.layouts import DURABLE

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.domain.cache_marks import (
+from chat_shell.models.domain.cache_marks import (
     LOOKBACK_BLOCKS,
     MAX_MARKS,
     STRIDE_BLOCKS,

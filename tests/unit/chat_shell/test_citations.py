@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chat_shell.domain.citation_marker import MAX_MARKER_CHARACTERS, MAX_NUMBERS
-from chat_shell.domain.citations import CitationParser, CitedDocument
+from chat_shell.knowledge.domain.citation_marker import MAX_MARKER_CHARACTERS, MAX_NUMBERS
+from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument
 from shared.models.events import CitationAdded
 
 DOCUMENTS = {n: CitedDocument(file_id=f"doc_{n}", filename=f"{n}.md") for n in (1, 2, 3, 12)}

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.domain.citations import CitedDocument
-from chat_shell.domain.documents import DocumentNumbers, FoundDocument, numbers_in
+from chat_shell.knowledge.domain.citations import CitedDocument
+from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
+from chat_shell.tools.domain.documents import FoundDocument
 from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import BUDGET_WARNING
 from tests.fakes.model_scripted import call

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_shell.domain.prompt import build_messages, join_blocks, prompt_of
+from chat_shell.turns.domain.prompt import build_messages, join_blocks, prompt_of
 from shared.errors import InvalidRequest
 from shared.models.execution import DynamicBlock
 from shared.models.messages import (

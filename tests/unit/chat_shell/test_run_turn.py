@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from chat_shell.domain.limits import MAX_ANSWER_CHARACTERS
-from chat_shell.ports import ReasoningFragment, RefusalFragment, TextFragment
-from chat_shell.services.model_answer import RetryPolicy
+from chat_shell.models.ports import ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
+from chat_shell.turns.services.model_answer import RetryPolicy
 from shared.errors import (
     BallastError,
     DeadlineExceeded,

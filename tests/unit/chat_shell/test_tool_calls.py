@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 
-from chat_shell.domain.tool_calls import ArgumentsRejected, decode_arguments
+from chat_shell.tools.domain.tool_calls import ArgumentsRejected, decode_arguments
 from shared.models.execution import JsonObject
 from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
 from tests.strategies import json_objects

@@ -2,12 +2,12 @@
 
 import pytest
 
-from chat_shell.adapters.tools.knowledge import KnowledgeBaseSearch, knowledge_tools
 from chat_shell.app import turn_runner
-from chat_shell.ports import Tool
-from chat_shell.services.model_answer import RetryPolicy
-from chat_shell.services.run_tools import Toolbox
-from chat_shell.services.run_turn import RunTurn, TurnDefaults
+from chat_shell.knowledge.services.knowledge_tools import KnowledgeBaseSearch, knowledge_tools
+from chat_shell.tools.ports import Tool
+from chat_shell.turns.services.model_answer import RetryPolicy
+from chat_shell.turns.services.run_tools import Toolbox
+from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.environment import WrongSetting
 from shared.models.execution import AccessMode, ToolDefinition
 from shared.prompts import knowledge_tools as definitions

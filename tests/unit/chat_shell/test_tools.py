@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from chat_shell.domain.documents import FoundDocument
-from chat_shell.ports import ToolAnswer, ToolContext
+from chat_shell.tools.domain.documents import FoundDocument
+from chat_shell.tools.ports import ToolAnswer, ToolContext
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unavailable
 from shared.models.events import (
     CitationAdded,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.domain.turn import (
+from chat_shell.turns.domain.turn import (
     CallModel,
     Finish,
     ModelAnswered,

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from chat_shell.adapters.tools.knowledge import knowledge_tools
-from chat_shell.ports import ModelCall, Tool, ToolAnswer, ToolContext
-from chat_shell.services.model_answer import RetryPolicy
-from chat_shell.services.run_turn import RunTurn, TurnDefaults
+from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.models.ports import ModelCall
+from chat_shell.tools.ports import Tool, ToolAnswer, ToolContext
+from chat_shell.turns.services.model_answer import RetryPolicy
+from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest, JsonObject, ToolDefinition
 from shared.models.messages import ToolMessage

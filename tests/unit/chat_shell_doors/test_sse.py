@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.adapters.chat_shell.sse import SseDecoder
+from backend.turns.chat_shell.sse import SseDecoder
 from shared.errors import ChatShellUnavailable
 
 LIMIT = 1_000

@@ -4,10 +4,9 @@ import grpc
 import grpc.aio
 import pytest
 
-from backend.adapters.chat_shell.refusals import ERROR_TRAILER, error_of_call, error_of_report
-from chat_shell.adapters.grpc import statuses as grpc_statuses
-from chat_shell.adapters.http import errors as http_errors
-from chat_shell.domain.failures import report_of
+from backend.turns.chat_shell.refusals import ERROR_TRAILER, error_of_call, error_of_report
+from chat_shell.doors.grpc import statuses as grpc_statuses
+from chat_shell.doors.http import errors as http_errors
 from shared.errors import (
     BallastError,
     ChatShellUnavailable,
@@ -18,6 +17,7 @@ from shared.errors import (
     Unauthenticated,
     Unavailable,
 )
+from shared.models.error_reports import report_of
 from shared.models.events import ErrorReport
 
 

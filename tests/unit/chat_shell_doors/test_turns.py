@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.adapters.chat_shell.connect import connect_chat_shell
-from chat_shell.services.admission import Admission
-from chat_shell.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer, join_deltas
-from chat_shell.services.turns import Turns
+from backend.turns.chat_shell.connect import connect_chat_shell
+from chat_shell.foundation.services.admission import Admission
+from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer, join_deltas
+from chat_shell.turns.services.turns import Turns
 from shared.errors import Draining, UnknownModel
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
 from tests.fakes.chat_shell_events import FINISHED

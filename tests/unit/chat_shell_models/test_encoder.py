@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from chat_shell.adapters.models.encoder import Dialect, encode_call
-from chat_shell.ports import ModelCall
+from chat_shell.models.chat_completions.encoder import Dialect, encode_call
+from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
 from shared.models.execution import NamedToolChoice, ReasoningEffort, Verbosity
 from shared.models.messages import (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from chat_shell.adapters.models.directory import ModelOptions, configured_models
-from chat_shell.adapters.models.entries import (
+from chat_shell.models.configured.directory import ModelOptions, configured_models
+from chat_shell.models.configured.entries import (
     DEFAULT_CONTEXT_WINDOW_TOKENS,
     DEFAULT_MAX_OUTPUT_TOKENS,
     ModelConfigurationError,

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import uvloop
 
-from chat_shell.adapters.models.patience import Patience
+from chat_shell.models.transport.patience import Patience
 from shared.errors import DeadlineExceeded, ModelStalled
 
 WAITS = 30

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from chat_shell.adapters.models.provider_errors import (
+from chat_shell.models.transport.provider_errors import (
     error_of_frame,
     error_of_response,
     refused_field,

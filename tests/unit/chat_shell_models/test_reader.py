@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.adapters.models.reader import AnswerReader
-from chat_shell.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.chat_completions.reader import AnswerReader
+from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
 from shared.errors import (
     ModelContextOverflow,
     ModelError,

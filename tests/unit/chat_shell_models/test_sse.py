@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.adapters.models.sse import EventDecoder
+from chat_shell.models.transport.sse import EventDecoder
 from shared.errors import ModelProtocolViolated
 
 STREAM = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_shell.adapters.models.tool_calls import MAX_CHARACTERS, ToolCallAssembler
+from chat_shell.models.chat_completions.tool_calls import MAX_CHARACTERS, ToolCallAssembler
 from shared.errors import ModelProtocolViolated
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.domain.context_policy import ContextState
-from backend.domain.conversation_log import Entry, EntryKind, Reset
-from backend.domain.responses import Conversation
-from backend.domain.search_options import SearchOptions
-from backend.domain.turn_settings import TurnSettings
+from backend.conversations.domain.context_policy import ContextState
+from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.responses import Conversation
+from backend.conversations.domain.turn_settings import TurnSettings
+from backend.knowledge.domain.search_options import SearchOptions
 from shared.models.events import ModelCard
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolCall, ToolMessage, UserMessage
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from backend.domain.context_policy import ContextPlan, ContextState, plan_context
-from backend.domain.context_texts import BaseText
-from backend.domain.kb_meta import rendered_bases
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.conversations.domain.context_policy import ContextPlan, ContextState, plan_context
+from backend.knowledge.domain.context_texts import BaseText
+from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.domain.context_policy import ContextPlan, ContextState, full_context, plan_context
+from backend.conversations.domain.context_policy import ContextPlan, ContextState, full_context, plan_context
 from shared.errors import InternalError
 from tests.unit.context.samples import Epoch, block, numbered, texts
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.compaction import (
+from backend.conversations.domain.compaction import (
     MAX_CONTEXT_BYTES,
     TARGET_PERCENT,
     TRIGGER_PERCENT,
@@ -15,7 +15,7 @@ from backend.domain.compaction import (
     compacted,
     input_budget_tokens,
 )
-from backend.domain.conversation_log import (
+from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
     EpochReason,
@@ -24,7 +24,7 @@ from backend.domain.conversation_log import (
     pending_calls,
     sent_entries,
 )
-from backend.domain.epochs import Epoch, compact
+from backend.conversations.domain.epochs import Epoch, compact
 from shared.errors import ContextTooLong
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.tokens import message_tokens

@@ -6,10 +6,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.context_policy import ContextPlan, ContextState
-from backend.domain.context_texts import BaseText
-from backend.domain.kb_meta import rendered_bases
-from backend.domain.knowledge import Binding, MemberRole
+from backend.conversations.domain.context_policy import ContextPlan, ContextState
+from backend.knowledge.domain.context_texts import BaseText
+from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.knowledge import Binding, MemberRole
 from shared.models.execution import DynamicBlock
 from tests.unit.context.reader import CHANGED, SUPERSEDED, TRUNCATED, WHOLE, Reader
 from tests.unit.context.samples import Epoch, binding, block

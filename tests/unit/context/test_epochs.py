@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from backend.domain.compaction import Load
-from backend.domain.context_policy import ContextState
-from backend.domain.context_texts import BaseText
-from backend.domain.conversation_log import (
+from backend.conversations.domain.compaction import Load
+from backend.conversations.domain.context_policy import ContextState
+from backend.conversations.domain.conversation_log import (
     EpochReason,
     Reset,
     broken_at,
@@ -17,8 +16,9 @@ from backend.domain.conversation_log import (
     sent_entries,
     told_cut,
 )
-from backend.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
-from backend.domain.notices import WITHHELD
+from backend.conversations.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
+from backend.conversations.domain.notices import WITHHELD
+from backend.knowledge.domain.context_texts import BaseText
 from shared.errors import ContextTooLong
 from shared.models.execution import AccessMode, ToolDefinition
 from shared.models.messages import AssistantMessage, ToolMessage, UserMessage

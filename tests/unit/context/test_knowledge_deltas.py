@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backend.domain.context_policy import ContextPlan, full_context, plan_context
-from backend.domain.context_texts import BaseText
-from backend.domain.knowledge import MemberRole
+from backend.conversations.domain.context_policy import ContextPlan, full_context, plan_context
+from backend.knowledge.domain.context_texts import BaseText
+from backend.knowledge.domain.knowledge import MemberRole
 from shared.errors import InternalError
 from tests.unit.context.samples import T0, Epoch, bases, binding, block, numbered
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.domain.responses import Item
+from backend.conversations.domain.responses import Item
 from tests.fakes.http_door import FakeHouse
 
 UNKNOWN = "/v1/conversations/conv_none"

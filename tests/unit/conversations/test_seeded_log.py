@@ -2,10 +2,10 @@
 
 import pytest
 
-from backend.domain.conversation_log import EntryKind, history, pending_calls
-from backend.domain.identity import Caller, KeyRole
-from backend.domain.input_items import parse_items
-from backend.services.conversations import Conversations, ItemQuery
+from backend.conversations.domain.conversation_log import EntryKind, history, pending_calls
+from backend.conversations.domain.input_items import parse_items
+from backend.conversations.services.conversations import Conversations, ItemQuery
+from backend.identity.domain.identity import Caller, KeyRole
 from shared.errors import InvalidRequest, NotFound, TurnRunning
 from shared.models.messages import AssistantMessage, ImageDetail, ImagePart, TextPart, ToolMessage, UserMessage
 from tests.fakes.clock import FakeClock

@@ -6,7 +6,8 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from backend.domain.identity import KeyRole
+from backend.foundation.http.services import provide
+from backend.identity.domain.identity import KeyRole
 from tests.fakes.http_door import FakeHouse, client_of
 
 
@@ -23,7 +24,7 @@ def built_app() -> FastAPI:
 @pytest.fixture
 def app(house: FakeHouse, built_app: FastAPI) -> FastAPI:
     """The one application, with this test's own house behind it: building the routes is what costs."""
-    built_app.state.services = house.services()
+    provide(built_app, house.options(), *house.services())
     return built_app
 
 

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI, Request
 from structlog.testing import capture_logs
 
-from backend.adapters.http.errors import error_response, mark_turn_begun, status_of
+from backend.foundation.http.errors import error_response, mark_turn_begun, status_of
 from shared import errors
 from tests.fakes.http_door import FakeHouse, client_of
 

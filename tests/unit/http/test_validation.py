@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from backend.adapters.http.validation import InvalidField, most_telling, render_path
+from backend.foundation.http.validation import InvalidField, most_telling, render_path
 
 
 class Text(BaseModel):

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
+from backend.foundation.http.services import provide
 from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 
 BASES = "/v1/knowledge_bases"
@@ -40,7 +41,7 @@ class Members:
 
     def rebuild(self) -> None:
         """Serve from now on with the house's settings of today."""
-        self.app.state.services = self.house.services()
+        provide(self.app, self.house.options(), *self.house.services())
 
     @property
     def base_id(self) -> str:

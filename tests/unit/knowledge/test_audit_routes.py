@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from backend.domain.identity import KeyRole
+from backend.identity.domain.identity import KeyRole
 from tests.fakes.http_door import client_of
 from tests.unit.knowledge.conftest import MANUAL, Members
 from tests.unit.knowledge.test_internal_routes import ticket_for

@@ -4,7 +4,7 @@ from math import log
 
 import pytest
 
-from backend.domain.bm25 import (
+from backend.knowledge.domain.bm25 import (
     MAX_LOOKED_UP_TERMS,
     MAX_RANKED_TERMS,
     MIN_LEADING_POSTINGS,

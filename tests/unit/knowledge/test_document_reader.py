@@ -8,11 +8,11 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
 
-from backend.adapters.documents.docx import MAX_UNPACKED_BYTES, read_docx
-from backend.adapters.documents.pdf import read_pdf
-from backend.adapters.documents.reader import MAX_TEXT_CHARACTERS, LibraryDocumentReader
-from backend.domain.blocks import Block, Heading, Paragraph
-from backend.domain.media_types import DOCX, HTML, MARKDOWN, PDF, READABLE, TEXT
+from backend.knowledge.documents.docx import MAX_UNPACKED_BYTES, read_docx
+from backend.knowledge.documents.pdf import read_pdf
+from backend.knowledge.documents.reader import MAX_TEXT_CHARACTERS, LibraryDocumentReader
+from backend.knowledge.domain.blocks import Block, Heading, Paragraph
+from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, READABLE, TEXT
 from shared.errors import InvalidRequest, PayloadTooLarge, UnsupportedValue
 
 

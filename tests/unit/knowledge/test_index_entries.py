@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.index_entries import index_entries, index_entry
-from backend.domain.knowledge import Chunk
+from backend.knowledge.domain.index_entries import index_entries, index_entry
+from backend.knowledge.domain.knowledge import Chunk
 
 
 def chunk(text: str, *heading_path: str) -> Chunk:

@@ -5,8 +5,8 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from backend.domain.search_options import SearchOptions
-from backend.domain.tickets import Ticket, sign_ticket
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from tests.fakes.http_door import SECRET
 from tests.unit.knowledge.conftest import BASES, MANUAL, Members
 

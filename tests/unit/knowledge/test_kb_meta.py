@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.kb_meta import kb_meta_prompt
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.kb_meta import kb_meta_prompt
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT, media_type_of
+from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT, media_type_of
 from shared.errors import UnsupportedValue
 
 

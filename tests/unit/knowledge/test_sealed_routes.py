@@ -5,8 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.domain.canaries import canaries_in, document_canary
-from backend.domain.restricted_budget import RestrictedLimits
+from backend.restricted.domain.canaries import canaries_in, document_canary
+from backend.restricted.domain.restricted_budget import RestrictedLimits
 from tests.fakes.http_door import SECRET
 from tests.unit.knowledge.conftest import BASES, MANUAL, Members
 from tests.unit.knowledge.test_internal_routes import ask, ticket_for

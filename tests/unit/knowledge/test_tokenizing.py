@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.tokenizing import MAX_TOKEN_CHARACTERS, tokenize
+from backend.knowledge.domain.tokenizing import MAX_TOKEN_CHARACTERS, tokenize
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.domain.outgoing_text import HELD_CJK, HELD_WORDS, Doubt, HeldText, OwnWords
-from backend.domain.shared_runs import holds_any, joined_runs
+from backend.knowledge.domain.shared_runs import holds_any, joined_runs
+from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, Doubt, HeldText, OwnWords
 from shared.plain_text.figures import Figure
 
 NOBODY = OwnWords([])

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from backend.domain.canaries import document_canary
-from backend.domain.knowledge import MemberRole
-from backend.domain.outgoing_events import CutCause
-from backend.domain.responses import StoredResponse
+from backend.conversations.domain.responses import StoredResponse
+from backend.knowledge.domain.knowledge import MemberRole
+from backend.restricted.domain.canaries import document_canary
+from backend.restricted.domain.outgoing_events import CutCause
 from shared.errors import Unavailable
 from shared.models.events import (
     CitationAdded,

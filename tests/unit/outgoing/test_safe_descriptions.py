@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.domain.shared_runs import Stretch
-from backend.services.safe_descriptions import SafeDescriptions
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.shared_runs import Stretch
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.openai_house import ADA, RecordingObserver, open_house
 from tests.fakes.store_knowledge import FakeKnowledge

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.prompt_record import (
+from backend.conversations.domain.prompt_record import (
     NO_REUSE,
     Reuse,
     SentPrompt,

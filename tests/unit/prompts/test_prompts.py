@@ -9,10 +9,10 @@ import httpx2
 import orjson
 import pytest
 
-from backend.domain.knowledge import KnowledgeBase, MemberRole
-from backend.domain.model_calls import NO_CALLS, CallsMade
-from backend.domain.notices import WITHHELD
-from backend.domain.responses import ItemBody
+from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
+from backend.conversations.domain.notices import WITHHELD
+from backend.conversations.domain.responses import ItemBody
+from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from shared.errors import NotFound
 from shared.models.canonical import message_json
 from shared.models.events import (
@@ -208,7 +208,7 @@ async def test_withheld_turns_show_notices_only() -> None:
 async def test_only_its_owner_sees_them_and_only_while_there_is_a_log() -> None:
     async with open_house() as house:
         first = await house.ask(input="One?")
-        read = house.services.prompts
+        read = house.conversation_services.prompts
         with pytest.raises(NotFound):
             await read(BOB, first.id)
         unstored = await house.ask(input="One?", store=False)

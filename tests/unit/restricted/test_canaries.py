@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.canaries import canaries_in, document_canary
+from backend.restricted.domain.canaries import canaries_in, document_canary
 
 SECRET = "secret"
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from backend.domain.restricted import ChargedSearch
-from backend.services.close_searches import CloseSearches
-from backend.services.restricted_audit import RestrictedAudit
+from backend.restricted.domain.restricted import ChargedSearch
+from backend.restricted.services.close_searches import CloseSearches
+from backend.restricted.services.restricted_audit import RestrictedAudit
 from shared.errors import Unavailable
 from tests.contract.restricted_cases import LIMITS, make_search
 from tests.fakes.clock import FakeClock

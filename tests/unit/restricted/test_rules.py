@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from backend.adapters.telemetry.restricted import LoggingSafeSummaryObserver
-from backend.domain.evidence import is_weak, topical_words
-from backend.domain.knowledge import Chunk, Hit, MemberRole
-from backend.domain.released_results import normalised_query, result_key, user_hash
-from backend.domain.restricted import Candidate, Refusals, SearchedBase, is_moved
-from backend.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
-from backend.services.forget_searches import ForgetSearches
+from backend.knowledge.domain.knowledge import Chunk, Hit, MemberRole
+from backend.restricted.domain.evidence import is_weak, topical_words
+from backend.restricted.domain.released_results import normalised_query, result_key, user_hash
+from backend.restricted.domain.restricted import Candidate, Refusals, SearchedBase, is_moved
+from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
+from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, GateCode, PolicyRefusal, gate_blocked
 from tests.contract.knowledge_cases import T0
 from tests.contract.restricted_cases import VERSIONS, fake_restricted, make_record, make_search, settlement

@@ -4,7 +4,7 @@ from typing import Any
 
 import structlog
 
-from chat_shell.adapters.telemetry.room import LoggingRoomObserver
+from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.sealed.outcome import Found
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.verdicts import Blocked

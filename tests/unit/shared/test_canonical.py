@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.adapters.models.encoder import encode_call
+from chat_shell.models.chat_completions.encoder import encode_call
 from shared.models.canonical import canonical_parts, message_json, tool_json
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage

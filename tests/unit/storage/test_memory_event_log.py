@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.adapters.memory.event_log import MemoryEventLog
-from backend.adapters.memory.packing import pack, unpack
-from backend.domain.response_events import LoggedEvent, encode_event
+from backend.turns.domain.response_events import LoggedEvent, encode_event
+from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.memory.packing import pack, unpack
 from shared.errors import InternalError
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
 

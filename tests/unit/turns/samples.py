@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from backend.domain.item_bodies import NewId
-from backend.domain.response_events import LoggedEvent
-from backend.domain.response_object import ResponseFacts, new_body
-from backend.domain.response_projection import ResponseProjection
-from backend.domain.search_options import SearchOptions
-from backend.domain.turn_request import TurnRequest, parse_turn_request
+from backend.conversations.domain.item_bodies import NewId
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_object import ResponseFacts, new_body
+from backend.turns.domain.response_projection import ResponseProjection
+from backend.turns.domain.turn_request import TurnRequest, parse_turn_request
 from shared.ids import IdPrefix
 from shared.models.events import Usage
 

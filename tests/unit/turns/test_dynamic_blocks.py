@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from backend.adapters.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks, named_blocks
-from backend.adapters.dynamic_blocks.identity import IdentityBlock
-from backend.domain.identity import Caller, KeyRole
-from backend.domain.knowledge import KnowledgeBase, MemberRole
-from backend.ports.dynamic_blocks import TurnFacts
+from backend.identity.domain.identity import Caller, KeyRole
+from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.turns.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks, named_blocks
+from backend.turns.dynamic_blocks.identity import IdentityBlock
+from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.models.execution import DynamicBlock
 from tests.fakes.openai_house import ADA, open_house
 from tests.unit.turns.samples import NOW
 
-IDENTITY = "backend.adapters.dynamic_blocks.identity:IdentityBlock"
+IDENTITY = "backend.turns.dynamic_blocks.identity:IdentityBlock"
 
 
 BASE = KnowledgeBase(

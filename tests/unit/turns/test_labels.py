@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.labels import Label, decode_labels, encode_labels, joined_labels, may_read
+from backend.knowledge.domain.labels import Label, decode_labels, encode_labels, joined_labels, may_read
 from shared.models.execution import AccessMode
 
 FULL, RESTRICTED = AccessMode.FULL, AccessMode.RESTRICTED

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.domain.coalescing import coalesced
-from backend.domain.response_object import Ending, failed, finished
-from backend.domain.responses import ResponseStatus
+from backend.conversations.domain.responses import ResponseStatus
+from backend.turns.domain.response_object import Ending, failed, finished
+from shared.models.coalescing import coalesced
 from shared.models.events import (
     CitationAdded,
     ErrorReport,

@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from backend.domain.response_events import encode_event
+from backend.turns.domain.response_events import encode_event
 
 EVENTS = 200
 MAX_BYTES_AN_EVENT = 1500

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from backend.domain.response_events import LoggedEvent
-from backend.domain.response_object import Ending, ResponseBody, failed, finished
-from backend.domain.response_projection import ResponseProjection
-from backend.domain.responses import ResponseStatus
+from backend.conversations.domain.responses import ResponseStatus
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.turns.domain.response_projection import ResponseProjection
 from shared.models.events import (
     CitationAdded,
     ErrorReport,

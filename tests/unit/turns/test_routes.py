@@ -12,8 +12,8 @@ import pytest
 from fastapi import FastAPI
 from openai import APIError, APIStatusError, AsyncOpenAI, NotFoundError
 
-from backend.adapters.http.event_stream import EventStream
-from backend.domain.response_events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.http.event_stream import EventStream
 from shared.errors import ModelRateLimited
 from shared.models.events import ErrorReport, ModelCallStarted, TextDelta, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import pytest
 
-from backend.adapters.memory.event_log import MemoryEventLog
-from backend.domain.conversation_log import Entry, EntryKind, history
-from backend.domain.lost_turn import UNSEEN_GAP
-from backend.domain.model_calls import NO_CALLS, CallsMade
-from backend.domain.response_events import LoggedEvent
-from backend.domain.responses import Item, ItemBody, StoredResponse
-from backend.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
-from backend.services.turn_inbox import TurnInbox
+from backend.conversations.domain.conversation_log import Entry, EntryKind, history
+from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
+from backend.conversations.domain.responses import Item, ItemBody, StoredResponse
+from backend.turns.domain.lost_turn import UNSEEN_GAP
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
+from backend.turns.services.turn_inbox import TurnInbox
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
 from shared.models.events import (
     ErrorReport,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backend.domain.conversation_log import EntryKind, messages_of
-from backend.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.domain.search_options import SearchOptions
-from backend.domain.tickets import verify_ticket
-from backend.ports.dynamic_blocks import TurnFacts
-from backend.services.admission import Admission
+from backend.conversations.domain.conversation_log import EntryKind, messages_of
+from backend.foundation.services.admission import Admission
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import verify_ticket
+from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.errors import Draining, InvalidRequest, NotFound, TurnRunning, Unavailable, UnknownModel
 from shared.models.execution import AccessMode, DynamicBlock, NamedToolChoice, ReasoningEffort
 from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage

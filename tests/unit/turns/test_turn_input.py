@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.conversation_log import history, pending_calls
-from backend.domain.input_items import MAX_ITEMS, InputItem, parse_items
-from backend.domain.item_bodies import input_bodies
-from backend.domain.turn_entries import TurnStamp, given_entries, placed
-from backend.domain.turn_input import TurnInput, read_given_history, read_items, read_text
-from backend.domain.turn_request import parse_turn_request
+from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.input_items import MAX_ITEMS, InputItem, parse_items
+from backend.conversations.domain.item_bodies import input_bodies
+from backend.conversations.domain.turn_entries import TurnStamp, given_entries, placed
+from backend.conversations.domain.turn_input import TurnInput, read_given_history, read_items, read_text
+from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest
 from shared.models.messages import (
     AssistantMessage,

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.domain.conversation_log import messages_of, pending_calls
-from backend.domain.turn_log import TurnLog
+from backend.conversations.domain.conversation_log import messages_of, pending_calls
+from backend.conversations.domain.turn_log import TurnLog
 from shared.models.events import MessagesAdded
 from shared.models.messages import AddedMessage, AssistantMessage, ToolCall, ToolMessage
 from tests.unit.turns.samples import NOW

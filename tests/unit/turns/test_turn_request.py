@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backend.domain.response_object import ResponseFacts, new_body
-from backend.domain.search_options import SearchOptions
-from backend.domain.turn_request import parse_turn_request
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.turns.domain.response_object import ResponseFacts, new_body
+from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.fakes.openai_types import check_response
 from tests.unit.turns.samples import facts, request

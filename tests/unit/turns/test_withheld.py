@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.domain.knowledge import KnowledgeBase, MemberRole
-from backend.domain.responses import StoredResponse
-from backend.domain.withheld import WITHHELD
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.withheld import WITHHELD
+from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from shared.models.events import MessagesAdded, SearchFinished, SearchResult, SearchStarted
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage

@@ -1,1 +1,0 @@
-"""Events and signals within one process, for a backend of one replica."""

@@ -1,1 +1,0 @@
-"""Events and signals in Redis or Valkey, for a backend of several replicas."""

@@ -1,1 +1,0 @@
-"""Storage in SQLite and PostgreSQL."""

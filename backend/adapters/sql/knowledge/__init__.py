@@ -1,1 +1,0 @@
-"""Knowledge bases, their documents, and search over them, in SQLite and PostgreSQL."""

@@ -1,1 +1,0 @@
-"""The ledger of restricted searches in SQL."""

@@ -1,0 +1,186 @@
+"""The append-only record of a conversation: what was sent to a model and what it said."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+from itertools import groupby, pairwise
+
+from backend.conversations.domain.context_policy import ContextState
+from backend.conversations.domain.notices import emptied_message
+from backend.knowledge.domain.labels import Labels
+from shared.models.execution import AccessMode
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
+from shared.models.values import Value
+from shared.prompts.knowledge_base import TEMPLATE_VERSION
+
+
+class EntryKind(StrEnum):
+    """What an entry is; more kinds come with files and summaries."""
+
+    USER = "user"
+    DYNAMIC_CONTEXT = "dynamic_context"
+    ASSISTANT = "assistant"
+    TOOL_RESULT = "tool_result"
+    NOTICE = "notice"
+    VOID = "void"
+
+
+class EpochReason(StrEnum):
+    """Why an epoch starts: the closed list outside of which no byte that was sent may move."""
+
+    NEW_CONVERSATION = "new_conversation"
+    MODEL_CHANGED = "model_changed"
+    TOOLS_CHANGED = "tools_changed"
+    INSTRUCTIONS_CHANGED = "instructions_changed"
+    TEMPLATE_VERSION = "template_version"
+    ACCESS_CHANGED = "access_changed"
+    COMPACTION = "compaction"
+    HISTORY_EDITED = "history_edited"
+    OPERATOR = "operator"
+
+
+class Reset(Value):
+    """What an epoch begins with, all of it, whatever the epoch before had.
+
+    Entries below position `begins_at` are not sent any more; of context messages it is those below `says_from`: what
+    they said is said anew. Of the turns in `withheld` the words of model and tools are replaced by notices.
+    `access_mode` is that of the bases in scope, `template_version` that of the fixed texts; another mode, or another
+    version, is another epoch.
+    """
+
+    reason: EpochReason
+    begins_at: int = 0
+    says_from: int = 0
+    withheld: tuple[str, ...] = ()
+    access_mode: AccessMode = AccessMode.FULL
+    template_version: int = TEMPLATE_VERSION
+
+
+class Entry(Value):
+    """One row of the log. Positions of a conversation count 0, 1, 2 without gaps.
+
+    `message` is exactly what the model got or said (date suffix included); a void entry has none and
+    says that the turn `turn_id` is skipped by later requests. `label` names the bases whose words the turn may
+    hold; it stands on the entries that the turn began with. `reset` stands on the first entry of an epoch,
+    `context` on each entry of kind dynamic_context: all that context messages have said by then.
+    """
+
+    position: int
+    epoch: int
+    turn_id: str
+    kind: EntryKind
+    message: HistoryMessage | None
+    created_at: datetime
+    label: Labels = ()
+    reset: Reset | None = None
+    context: ContextState | None = None
+
+
+def broken_at(entries: Sequence[Entry], length: int) -> int | None:
+    """Return the position at which a log of this length is broken: one is missing, or what its epoch began with is."""
+    if len(entries) != length:
+        return next((place for place, entry in enumerate(entries) if entry.position != place), len(entries))
+    epochs = pairwise(entries)
+    return next(
+        (later.position for before, later in epochs if later.epoch != before.epoch and later.reset is None), None
+    )
+
+
+NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION)
+
+
+def newest_reset(entries: Sequence[Entry]) -> Reset:
+    """Return what the newest epoch of a log begins with."""
+    return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
+
+
+def told_cut(entries: Sequence[Entry]) -> int:
+    """Return the position from which the model knows the conversation to be sent: void turns have told it nothing."""
+    void_turns = _void_turns(entries)
+    return newest_reset([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
+
+
+def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
+    """Return all that the context messages of an epoch have said; None when there are none."""
+    says_from = reset.says_from
+    said = [entry for entry in entries if entry.context is not None and entry.position >= says_from]
+    void_turns = _void_turns(entries) if said else frozenset[str]()
+    return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
+
+
+def said_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str, AccessMode]]:
+    """Return the bases that context messages of an epoch have told of, each with the modes in which they did."""
+    says_from = reset.says_from
+    states = [entry.context for entry in entries if entry.context is not None and entry.position >= says_from]
+    return frozenset([(base.id, base.mode) for state in states for base in state.bases])
+
+
+def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+    """Return what a request of an epoch carries of the log, in its order; void turns are left out."""
+    void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
+    begins_at, says_from = reset.begins_at, reset.says_from
+    context = EntryKind.DYNAMIC_CONTEXT
+    sent = [
+        _withheld(entry) if entry.turn_id in withheld else entry
+        for entry in entries
+        if entry.message is not None
+        and entry.position >= (says_from if entry.kind is context else begins_at)
+        and entry.turn_id not in void_turns
+    ]
+    return tuple(_in_call_order(sent))
+
+
+def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
+    """Turn a log into the messages that a request of its newest epoch carries."""
+    return messages_of(sent_entries(entries, newest_reset(entries)))
+
+
+def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
+    """Return the messages of entries."""
+    return tuple(entry.message for entry in entries if entry.message is not None)
+
+
+def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
+    # To name a member of an enumeration takes three times what comparing does: once, not for each entry.
+    void = EntryKind.VOID
+    return frozenset([entry.turn_id for entry in entries if entry.kind is void])
+
+
+def _withheld(entry: Entry) -> Entry:
+    return entry.model_copy(update={"message": emptied_message(entry.message)})
+
+
+def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Order the results behind each assistant message as its calls stand, whenever they arrived."""
+    ordered = list(entries)
+    results = [place for place, entry in enumerate(entries) if type(entry.message) is ToolMessage]
+    # Of results that follow each other, place and count grow together.
+    for _, group in groupby(enumerate(results), lambda result: result[1] - result[0]):
+        run = [place for _, place in group]
+        if len(run) > 1 and run[0] > 0:
+            behind = _call_places(entries[run[0] - 1].message)
+            ordered[run[0] : run[-1] + 1] = sorted(entries[run[0] : run[-1] + 1], key=partial(_place, behind))
+    return ordered
+
+
+def _call_places(message: HistoryMessage | None) -> Mapping[str, int]:
+    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    return {call.call_id: place for place, call in enumerate(calls)}
+
+
+def _place(places: Mapping[str, int], entry: Entry) -> int:
+    """Return where a result goes: one that answers none of the calls behind them, sorting being stable."""
+    message = entry.message
+    return places.get(message.call_id, len(places)) if isinstance(message, ToolMessage) else 0
+
+
+def pending_calls(messages: Sequence[HistoryMessage]) -> tuple[str, ...]:
+    """Return the ids of tool calls that no result has answered, in call order."""
+    waiting: dict[str, None] = {}
+    for message in messages:
+        if message.role == "assistant":
+            waiting.update({call.call_id: None for call in message.tool_calls})
+        elif message.role == "tool":
+            waiting.pop(message.call_id, None)
+    return tuple(waiting)

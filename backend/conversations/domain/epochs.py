@@ -1,0 +1,107 @@
+"""Whether a turn goes on in its epoch or starts one, and with what."""
+
+from collections.abc import Sequence
+
+from backend.conversations.domain.compaction import Load, compacted
+from backend.conversations.domain.conversation_log import (
+    Entry,
+    EpochReason,
+    Reset,
+    newest_reset,
+    said_modes,
+    sent_entries,
+)
+from backend.conversations.domain.responses import Conversation
+from backend.conversations.domain.turn_settings import TurnSettings, changed_setting
+from shared.models.events import ModelCard
+from shared.models.execution import AccessMode
+from shared.models.values import Value
+from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION
+
+CONTEXT_STANDS = frozenset({EpochReason.MODEL_CHANGED, EpochReason.TOOLS_CHANGED, EpochReason.INSTRUCTIONS_CHANGED})
+"""Reasons that leave true what context messages have said. A conversation that returns to an earlier model then finds
+in that provider's cache what it left there."""
+
+
+class TurnAccess(Value):
+    """What the caller may read today: the strictest mode of the bases in scope, and which turns he may not see.
+
+    `modes` is the mode of each base in scope.
+    """
+
+    mode: AccessMode
+    withheld: tuple[str, ...]
+    modes: dict[str, AccessMode]
+
+
+class Epoch(Value):
+    """The epoch of a turn. `reset` is what it begins with; `starts` says that it begins with this turn."""
+
+    number: int
+    reset: Reset
+    starts: bool
+
+
+def plan_epoch(conversation: Conversation, log: Sequence[Entry], settings: TurnSettings, access: TurnAccess) -> Epoch:
+    """Go on, or start an epoch for the first reason that holds."""
+    last = newest_reset(log)
+    is_same_access = _is_same_access(log, last, access)
+    reason = _reason(conversation, last, settings, is_same_access=is_same_access)
+    if reason is None:
+        return Epoch(number=conversation.epoch, reset=last, starts=False)
+    stands = reason in CONTEXT_STANDS and _is_current(last) and is_same_access
+    reset = Reset(
+        reason=reason,
+        begins_at=last.begins_at,
+        says_from=last.says_from if stands else _length(log),
+        withheld=access.withheld,
+        access_mode=access.mode,
+        template_version=TEMPLATE_VERSION,
+    )
+    step = 0 if reason is EpochReason.NEW_CONVERSATION else 1
+    return Epoch(number=conversation.epoch + step, reset=reset, starts=True)
+
+
+def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> Epoch:
+    """Leave out the oldest turns where the conversation has outgrown the model's window.
+
+    Raises:
+        ContextTooLong: what may not be left out does not fit.
+    """
+    cut = compacted(sent_entries(log, epoch.reset), load, card, epoch.reset)
+    if cut is None:
+        return epoch
+    says_from = _length(log) if cut.restates else epoch.reset.says_from
+    changed = {"begins_at": cut.begins_at, "says_from": says_from}
+    if epoch.starts:
+        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update=changed)})
+    changes = {"reason": EpochReason.COMPACTION, **changed}
+    return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changes), starts=True)
+
+
+def _reason(
+    conversation: Conversation, last: Reset, settings: TurnSettings, *, is_same_access: bool
+) -> EpochReason | None:
+    changed = changed_setting(conversation, settings)
+    if changed is not None:
+        return changed
+    if not _is_current(last):
+        return EpochReason.TEMPLATE_VERSION
+    if not is_same_access:
+        return EpochReason.ACCESS_CHANGED
+    return None
+
+
+def _is_current(last: Reset) -> bool:
+    return last.template_version in KNOWLEDGE_SECTIONS
+
+
+def _is_same_access(log: Sequence[Entry], last: Reset, access: TurnAccess) -> bool:
+    """Whether the epoch may go on for this access: no base has two renderings in one."""
+    if (last.access_mode, last.withheld) != (access.mode, access.withheld):
+        return False
+    return all(access.modes.get(base_id, mode) is mode for base_id, mode in said_modes(log, last))
+
+
+def _length(log: Sequence[Entry]) -> int:
+    return log[-1].position + 1 if log else 0

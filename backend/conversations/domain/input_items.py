@@ -1,0 +1,231 @@
+"""Input items of OpenAI's Responses API: what a caller may send as `input` or as conversation items."""
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from backend.conversations.domain.images import check_image_url
+from backend.foundation.domain.field_errors import field_error
+
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+Detail = Literal["low", "high", "auto", "original"]
+FunctionName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+CallId = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class Given(BaseModel):
+    """Something a caller has written: no conversion, no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class InputTextPart(Given):
+    """Text inside a message of a user, a system or a developer."""
+
+    type: Literal["input_text"]
+    text: str
+    prompt_cache_breakpoint: Any = None
+
+
+class InputImagePart(Given):
+    """An image inside a user's message."""
+
+    type: Literal["input_image"]
+    image_url: str
+    detail: Detail | None = "auto"
+    file_id: None = None
+    prompt_cache_breakpoint: Any = None
+
+    @field_validator("image_url")
+    @classmethod
+    def _is_reachable_or_inline(cls, url: str) -> str:
+        check_image_url(url)
+        return url
+
+
+class OutputTextPart(Given):
+    """Text of an assistant's message."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[Any] | None = None
+    logprobs: list[Any] | None = None
+    parsed: Any = None
+
+
+class RefusalPart(Given):
+    """A refusal in an assistant's message."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+def text_or_list_of(kind: str) -> Discriminator:
+    """Tell a string, tagged "text", from a list, tagged by the kind of what is in it."""
+
+    def tag(value: Any) -> str | None:
+        if isinstance(value, str):
+            return "text"
+        return kind if isinstance(value, list) else None
+
+    return Discriminator(
+        tag,
+        custom_error_type=f"text_or_{kind}",
+        custom_error_message=f"Input should be a string or a list of {kind}",
+    )
+
+
+def _refuse_unknown_role(role: Any) -> Any:
+    """Name all roles: what has none of the others is read as a user's message, and the others would go unsaid."""
+    if role != "user":
+        raise PydanticCustomError("unknown_role", "Input should be 'user', 'assistant', 'system' or 'developer'")
+    return role
+
+
+TEXT_OR_PARTS = text_or_list_of("parts")
+InputPart = Annotated[InputTextPart | InputImagePart, Field(discriminator="type")]
+OutputPart = Annotated[OutputTextPart | RefusalPart, Field(discriminator="type")]
+SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], Field(min_length=1)]
+UserContent = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
+    TEXT_OR_PARTS,
+]
+SystemContent = Annotated[Annotated[str, Tag("text")] | Annotated[SystemParts, Tag("parts")], TEXT_OR_PARTS]
+AssistantContent = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[OutputPart], Field(min_length=1), Tag("parts")],
+    TEXT_OR_PARTS,
+]
+ToolOutput = Annotated[
+    Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
+    TEXT_OR_PARTS,
+]
+
+
+class _Message(Given):
+    type: Literal["message"] = "message"
+    id: str | None = None
+    status: ItemStatus | None = None
+    phase: Literal["commentary", "final_answer"] | None = None
+
+
+class UserItem(_Message):
+    """What a user says."""
+
+    role: Annotated[Literal["user"], BeforeValidator(_refuse_unknown_role)]
+    content: UserContent
+
+
+class SystemItem(_Message):
+    """Instructions in the shape of a message."""
+
+    role: Literal["system", "developer"]
+    content: SystemContent
+
+
+class AssistantItem(_Message):
+    """What a model said."""
+
+    role: Literal["assistant"]
+    content: AssistantContent
+
+
+class FunctionCallItem(Given):
+    """A model's call of a function of the client."""
+
+    type: Literal["function_call"]
+    call_id: CallId
+    name: FunctionName
+    arguments: str
+    id: str | None = None
+    status: ItemStatus | None = None
+    namespace: Any = None
+    caller: Any = None
+    parsed_arguments: Any = None
+
+
+class FunctionCallOutputItem(Given):
+    """What the client's function returned."""
+
+    type: Literal["function_call_output"]
+    call_id: CallId
+    output: ToolOutput
+    id: str | None = None
+    status: ItemStatus | None = None
+    name: str | None = None
+    namespace: Any = None
+    caller: Any = None
+
+
+class ReasoningItem(Given):
+    """A model's thinking, resent; accepted and left out of the prompt."""
+
+    type: Literal["reasoning"]
+    id: str | None = None
+    summary: list[Any] = []
+    content: list[Any] | None = None
+    encrypted_content: str | None = None
+    status: ItemStatus | None = None
+
+
+class FileSearchItem(Given):
+    """A search of ours, resent; accepted and left out of the prompt."""
+
+    type: Literal["file_search_call"]
+    id: str | None = None
+    queries: list[str] = []
+    status: str | None = None
+    results: list[Any] | None = None
+
+
+def _tag_of_item(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return "user"
+    fields = cast("dict[str, Any]", value)
+    kind = fields.get("type", "message")
+    if kind != "message":
+        return kind if isinstance(kind, str) else None
+    role = fields.get("role")
+    return {"system": "system", "developer": "system", "assistant": "assistant"}.get(str(role), "user")
+
+
+InputItem = Annotated[
+    Annotated[UserItem, Tag("user")]
+    | Annotated[SystemItem, Tag("system")]
+    | Annotated[AssistantItem, Tag("assistant")]
+    | Annotated[FunctionCallItem, Tag("function_call")]
+    | Annotated[FunctionCallOutputItem, Tag("function_call_output")]
+    | Annotated[ReasoningItem, Tag("reasoning")]
+    | Annotated[FileSearchItem, Tag("file_search_call")],
+    Discriminator(_tag_of_item),
+]
+MAX_ITEMS = 20_000
+"""In one list: each costs some 50 µs on its way through, in which nobody else is served."""
+
+InputItems = Annotated[list[InputItem], Field(max_length=MAX_ITEMS)]
+_ITEMS: TypeAdapter[list[InputItem]] = TypeAdapter(InputItems)
+
+
+def parse_items(raw: Any, where: str) -> list[InputItem]:
+    """Check a list of items that stood in the body under the name `where`.
+
+    Raises:
+        InvalidRequest: `param` names the field, such as `items[2].content[0].image_url`.
+    """
+    try:
+        return _ITEMS.validate_python(raw)
+    except ValidationError as error:
+        found = field_error(error, raw)
+        path = found.param or ""
+        found.param = f"{where}{path}" if path.startswith("[") or not path else f"{where}.{path}"
+        raise found from None

@@ -1,0 +1,99 @@
+"""Items as clients see them, in OpenAI's words, with `id` and `status`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from backend.conversations.domain.input_items import (
+    AssistantItem,
+    FunctionCallItem,
+    FunctionCallOutputItem,
+    InputImagePart,
+    InputItem,
+    InputTextPart,
+    OutputTextPart,
+    RefusalPart,
+    SystemItem,
+    UserItem,
+)
+from backend.conversations.domain.responses import ItemBody
+from shared.ids import IdPrefix
+
+FILE_SEARCH_RESULTS = "file_search_call.results"
+
+Include = Literal[
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "reasoning.encrypted_content",
+    "message.output_text.logprobs",
+]
+
+NewId = Callable[[IdPrefix], str]
+VisibleItem = UserItem | SystemItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem
+
+
+def user_text_body(text: str, new_id: NewId) -> ItemBody:
+    """Show an input that is a plain string."""
+    return _message("user", _input_parts(text), new_id)
+
+
+def input_bodies(items: Sequence[InputItem], new_id: NewId) -> tuple[ItemBody, ...]:
+    """Show input items; each gets an id of its own. Thinking and searches that were resent are left out."""
+    return tuple(_body(item, new_id) for item in items if isinstance(item, VisibleItem))
+
+
+def without_results(body: ItemBody) -> ItemBody:
+    """Leave the results out of a search's item; any other item is returned as it is."""
+    return {**body, "results": None} if body.get("type") == "file_search_call" else body
+
+
+def _body(item: VisibleItem, new_id: NewId) -> ItemBody:
+    match item:
+        case FunctionCallItem():
+            fields = {"call_id": item.call_id, "name": item.name, "arguments": item.arguments}
+            return {"id": new_id(IdPrefix.FUNCTION_CALL), "type": item.type, "status": "completed", **fields}
+        case FunctionCallOutputItem():
+            output = item.output if isinstance(item.output, str) else [_part(part) for part in item.output]
+            shown = {"id": new_id(IdPrefix.FUNCTION_CALL_OUTPUT), "type": item.type, "status": "completed"}
+            return {**shown, "call_id": item.call_id, "output": output}
+        case AssistantItem():
+            return _message(item.role, _output_parts(item.content), new_id)
+        case UserItem() | SystemItem():
+            return _message(item.role, _input_parts(item.content), new_id)
+
+
+def _input_parts(content: str | Sequence[InputTextPart | InputImagePart]) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "input_text", "text": content}]
+    return [_part(part) for part in content]
+
+
+def _output_parts(content: str | Sequence[OutputTextPart | RefusalPart]) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [_part(OutputTextPart(type="output_text", text=content))]
+    return [_part(part) for part in content]
+
+
+def _message(role: str, content: list[dict[str, Any]], new_id: NewId) -> ItemBody:
+    return {
+        "id": new_id(IdPrefix.MESSAGE),
+        "type": "message",
+        "status": "completed",
+        "role": role,
+        "content": content,
+    }
+
+
+def _part(part: InputTextPart | InputImagePart | OutputTextPart | RefusalPart) -> dict[str, Any]:
+    match part:
+        case InputTextPart():
+            return {"type": part.type, "text": part.text}
+        case InputImagePart():
+            return {"type": part.type, "image_url": part.image_url, "detail": part.detail or "auto"}
+        case OutputTextPart():
+            return {"type": part.type, "text": part.text, "annotations": [], "logprobs": []}
+        case RefusalPart():
+            return {"type": part.type, "refusal": part.refusal}

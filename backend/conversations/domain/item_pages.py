@@ -1,0 +1,42 @@
+"""Pages of items, as OpenAI shows them."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include, without_results
+from backend.conversations.domain.responses import ItemBody
+from backend.foundation.domain.paging import PageQuery
+
+
+class ItemPageQuery(PageQuery):
+    """A page of items, and what of them is shown beyond the usual."""
+
+    include: list[Include] = Field(default=[], alias="include[]")
+
+
+class ItemList(BaseModel):
+    """A page of items; both ids are empty on an empty page."""
+
+    object: Literal["list"] = "list"
+    data: list[dict[str, Any]]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
+def item_list(bodies: Sequence[ItemBody], include: Sequence[Include], *, has_more: bool) -> ItemList:
+    """Show a page of items."""
+    shown = [shown_item(body, include) for body in bodies]
+    return ItemList(
+        data=shown,
+        first_id=shown[0]["id"] if shown else "",
+        last_id=shown[-1]["id"] if shown else "",
+        has_more=has_more,
+    )
+
+
+def shown_item(body: ItemBody, include: Sequence[Include]) -> ItemBody:
+    """Show an item, the results of a search only to who asks for them."""
+    return body if FILE_SEARCH_RESULTS in include else without_results(body)

@@ -1,0 +1,141 @@
+"""The model calls of a turn as they are kept, and the prompts they sent, made again from the log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind, newest_reset, sent_entries
+from backend.conversations.domain.notices import WITHHELD, emptied_message
+from backend.conversations.domain.prompt_record import NO_REUSE, Reuse, SentPrompt, Shortfall, inherited
+from shared.models.canonical import message_json
+from shared.models.events import Usage
+from shared.models.messages import Message, SystemMessage, ToolMessage, UserMessage
+from shared.models.values import Value
+from shared.tokens import message_tokens
+
+SYSTEM = "system"
+
+
+class PromptHeader(Value):
+    """What stands before the log in each request of an epoch; `tools` is their array in JSON, "" without any."""
+
+    tools: str
+    system_prompt: str
+
+
+class TailMessage(Value):
+    """A context message that was sent and is not kept in the log; `index` is its place among the messages."""
+
+    index: int
+    text: str
+
+
+class ModelCall(Value):
+    """One model call of a turn.
+
+    Its prompt was the header, then the log below position `log_end`, with the tail's messages at their places.
+    `epoch_reason` is there on the first call of an epoch, `usage` once the call has ended.
+    """
+
+    call: int
+    epoch: int
+    epoch_reason: str | None
+    log_end: int
+    header: PromptHeader
+    tail: tuple[TailMessage, ...] = ()
+    reuse: Reuse = NO_REUSE
+    shortfall: Shortfall | None = None
+    usage: Usage | None = None
+
+
+class CallsMade(Value):
+    """What one write of a turn keeps of its model calls; `sent` is what the newest one sent, None to keep what is."""
+
+    conversation_id: str
+    response_id: str
+    calls: tuple[ModelCall, ...]
+    sent: SentPrompt | None
+
+
+NO_CALLS = CallsMade(conversation_id="", response_id="", calls=(), sent=None)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """One message of a prompt; `position` is its place in the log, `turn_id` whose it is; None of both outside."""
+
+    kind: str
+    message: Message
+    position: int | None
+    turn_id: str | None
+
+
+def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...]:
+    """Make the messages of a call again; `log` is the conversation's from position 0."""
+    held = log[: call.log_end]
+    system = call.header.system_prompt
+    parts = [PromptPart(SYSTEM, SystemMessage(content=system), None, None)] if system else []
+    parts += [
+        PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id)
+        for entry in sent_entries(held, newest_reset(held))
+        if entry.message is not None
+    ]
+    for tail in call.tail:
+        message = UserMessage(content=tail.text)
+        parts.insert(tail.index, PromptPart(EntryKind.DYNAMIC_CONTEXT.value, message, None, None))
+    return tuple(parts)
+
+
+def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt | None:
+    """Cut what a conversation sent to what a branch that begins with this log sends too.
+
+    Results at the log's end are no part of it: others may yet be put before them, which answer earlier calls.
+    """
+    if sent is None or not log or log[-1].epoch != sent.epoch:
+        return None
+    entries = list(sent_entries(log, newest_reset(log)))
+    while entries and isinstance(entries[-1].message, ToolMessage):
+        entries.pop()
+    return inherited(sent, len(entries))
+
+
+def shown_prompt(
+    call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: frozenset[str]
+) -> dict[str, Any]:
+    """Show a call of the turn `turn_id` as a client gets it: what was sent, notices for what is withheld."""
+    return {
+        "call": call.call,
+        "epoch": call.epoch,
+        "epoch_reason": call.epoch_reason,
+        "tools": cast("list[Any]", orjson.loads(call.header.tools)) if call.header.tools else [],
+        "messages": [
+            _shown_part(part, withheld, turn_id, is_reused=place < call.reuse.messages)
+            for place, part in enumerate(parts)
+        ],
+        "reused_bytes": call.reuse.size_bytes,
+        "reused_tokens": call.reuse.tokens,
+        "cached_tokens": call.usage.cached_tokens if call.usage is not None else None,
+        "first_difference": call.reuse.first_difference,
+        "shortfall": call.shortfall,
+    }
+
+
+def _shown_part(part: PromptPart, withheld: frozenset[str], turn_id: str, *, is_reused: bool) -> dict[str, Any]:
+    # What is in no log was said for this turn alone, save the system message, which holds nothing of knowledge.
+    is_withheld = (part.turn_id or turn_id) in withheld and part.kind != SYSTEM
+    message = _emptied(part) if is_withheld else part.message
+    return {
+        "kind": part.kind,
+        **message_json(message),
+        "position": part.position,
+        "tokens": message_tokens(message),
+        "reused": is_reused,
+    }
+
+
+def _emptied(part: PromptPart) -> Message:
+    if part.kind == EntryKind.DYNAMIC_CONTEXT:
+        return UserMessage(content=WITHHELD)
+    return part.message if isinstance(part.message, SystemMessage) else emptied_message(part.message) or part.message

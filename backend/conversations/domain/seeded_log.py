@@ -1,0 +1,56 @@
+"""History that a caller brings without a turn: its entries and its items."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.input_items import InputItem, SystemItem
+from backend.conversations.domain.responses import Conversation, Item, ItemBody
+from shared.errors import InvalidRequest
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
+
+
+def check_no_instructions(given: Sequence[InputItem]) -> None:
+    """Refuse messages of a system or a developer: a turn brings its instructions, a log has no place for them.
+
+    Raises:
+        InvalidRequest: `param` names the role.
+    """
+    for place, item in enumerate(given):
+        if isinstance(item, SystemItem):
+            raise InvalidRequest(
+                f"A conversation keeps no {item.role} messages: give 'instructions' with a response.",
+                param=f"items[{place}].role",
+            )
+
+
+def seeded_entries(conversation: Conversation, messages: Sequence[HistoryMessage], now: datetime) -> tuple[Entry, ...]:
+    """Make the entries of messages that go behind the log of a conversation.
+
+    They belong to no turn; the conversation's own id stands in its place, so that no void entry hides them.
+    """
+    return tuple(
+        Entry(
+            position=conversation.log_length + place,
+            epoch=conversation.epoch,
+            turn_id=conversation.id,
+            kind=_kind(message),
+            message=message,
+            created_at=now,
+        )
+        for place, message in enumerate(messages)
+    )
+
+
+def items_after(sequence: int, bodies: Sequence[ItemBody]) -> tuple[Item, ...]:
+    """Number the items that go behind the one with this sequence, which is -1 where there is none."""
+    return tuple(
+        Item(id=str(body["id"]), sequence=sequence + 1 + place, response_id=None, body=body)
+        for place, body in enumerate(bodies)
+    )
+
+
+def _kind(message: HistoryMessage) -> EntryKind:
+    if isinstance(message, AssistantMessage):
+        return EntryKind.ASSISTANT
+    return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.USER

@@ -1,0 +1,168 @@
+"""The model calls of a running turn: what each sends, beside what the one before it sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from backend.conversations.domain.conversation_log import EpochReason
+from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.prompt_record import (
+    Measure,
+    Reuse,
+    SentPrompt,
+    Shortfall,
+    measured,
+    measured_tools,
+    reuse_of,
+    shortfall_of,
+)
+from shared.models.canonical import tools_json
+from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallFinished, ModelCallStarted
+from shared.models.execution import ExecutionRequest, ToolDefinition
+from shared.models.messages import Message, SystemMessage, UserMessage
+from shared.prompts.blocks import join_blocks
+from shared.prompts.knowledge_tools import offered_tools
+from shared.prompts.time_suffix import with_time_suffix
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPrompt:
+    """What a turn's first call sends. `log_length` is what the log measures then, the turn's own input included.
+
+    `keeps_context`: the context message is in the log. `last` is what the newest call before the turn sent.
+    """
+
+    request: ExecutionRequest
+    log_length: int
+    keeps_context: bool
+    epoch_reason: str | None
+    last: SentPrompt | None
+
+
+@dataclass(frozen=True, slots=True)
+class SentCall:
+    """What is to be told of a call that has begun; `drifted_at` is the path of a byte that moved undeclared."""
+
+    call: ModelCall
+    new_tokens: int
+    drifted_at: str | None
+
+
+class TurnCalls:
+    """Fed the events of a turn; says what is to be kept of its calls, and when that has been done."""
+
+    def __init__(self, start: TurnPrompt) -> None:
+        self._start = start
+        self._last = start.last
+        self._log_length = start.log_length
+        self._tools: Measure | None = None
+        self._messages: list[Measure] = []
+        self._calls: dict[int, ModelCall] = {}
+        self._kept: dict[int, ModelCall] = {}
+        self._prompt_tokens: dict[int, int] = {}
+        tools = offered_tools(start.request.tools, start.request.knowledge.access_mode)
+        self._offered = tools
+        self._header = PromptHeader(tools=_text(tools), system_prompt=start.request.system_prompt)
+        self._tail = _tail(start)
+
+    def feed(self, event: ExecutionEvent) -> SentCall | None:
+        """Note what an event means for the calls; return a call that has begun."""
+        if isinstance(event, ModelCallStarted):
+            return self._begin(event.call)
+        if isinstance(event, ModelCallFinished):
+            self._end(event)
+        elif isinstance(event, MessagesAdded):
+            self._log_length += len(event.messages)
+            if self._calls:
+                self._messages.extend(measured(message) for message in event.messages)
+        return None
+
+    def unkept(self) -> CallsMade:
+        """Return what the next write has to keep."""
+        return self._made(tuple(call for number, call in self._calls.items() if self._kept.get(number) != call))
+
+    def unknown(self, log_length: int) -> CallsMade:
+        """Return the calls of which nothing is kept, as far as the log holds by now what they sent."""
+        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._kept))
+        held = tuple(call for call in made.calls if call.log_end <= log_length)
+        return made if held == made.calls else made.model_copy(update={"calls": held, "sent": None})
+
+    def keep(self, made: CallsMade) -> None:
+        """Note that a write has kept these."""
+        self._kept.update((call.call, call) for call in made.calls)
+
+    def _made(self, calls: tuple[ModelCall, ...]) -> CallsMade:
+        return CallsMade(
+            conversation_id=self._start.request.conversation_id,
+            response_id=self._start.request.turn_id,
+            calls=calls,
+            sent=self._last if self._calls else None,
+        )
+
+    def _begin(self, number: int) -> SentCall:
+        if self._tools is None:
+            self._tools = measured_tools(self._offered)
+            self._messages = [measured(message) for message in _messages(self._start.request)]
+        request, last = self._start.request, self._last
+        reuse = reuse_of(last, self._tools, self._messages)
+        self._prompt_tokens[number] = self._tools.tokens + sum(part.tokens for part in self._messages)
+        call = ModelCall(
+            call=number,
+            epoch=request.epoch,
+            epoch_reason=None if self._calls else self._start.epoch_reason,
+            log_end=self._log_length,
+            header=self._header,
+            tail=self._tail,
+            reuse=reuse,
+        )
+        self._calls[number] = call
+        self._last = self._sent(self._tools)
+        new_tokens = self._prompt_tokens[number] - reuse.tokens
+        return SentCall(call, new_tokens, _drifted_at(last, request.epoch, reuse))
+
+    def _end(self, event: ModelCallFinished) -> None:
+        begun = self._calls.get(event.call)
+        if begun is not None:
+            shortfall = shortfall_of(begun.reuse, self._prompt_tokens[event.call], event.usage)
+            if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
+                shortfall = None  # another model has a cache of its own
+            self._calls[event.call] = begun.model_copy(update={"usage": event.usage, "shortfall": shortfall})
+
+    def _sent(self, tools: Measure) -> SentPrompt:
+        messages = tuple(part.digest for part in self._messages)
+        fixed = self._tail[0].index if self._tail else len(messages)
+        return SentPrompt(epoch=self._start.request.epoch, tools=tools.digest, messages=messages, fixed=fixed)
+
+
+def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None:
+    """Return where bytes of this very epoch moved; between epochs they may."""
+    return reuse.first_difference if last is not None and last.epoch == epoch else None
+
+
+def _messages(request: ExecutionRequest) -> list[Message]:
+    """Order the messages as chat_shell does."""
+    system = [SystemMessage(content=request.system_prompt)] if request.system_prompt else []
+    messages: list[Message] = [*system, *request.history]
+    context = _context(request)
+    if context:
+        messages.append(UserMessage(content=context))
+    if request.prompt is not None:
+        messages.append(UserMessage(content=with_time_suffix(request.prompt, request.sent_at, request.time_zone)))
+    return messages
+
+
+def _context(request: ExecutionRequest) -> str:
+    if request.prompt is None:
+        return ""
+    return join_blocks((request.kb_meta_prompt, *(block.text for block in request.dynamic_blocks)))
+
+
+def _tail(start: TurnPrompt) -> tuple[TailMessage, ...]:
+    text = "" if start.keeps_context else _context(start.request)
+    index = len(start.request.history) + bool(start.request.system_prompt)
+    return (TailMessage(index=index, text=text),) if text else ()
+
+
+def _text(tools: Sequence[ToolDefinition]) -> str:
+    return orjson.dumps(tools_json(tools)).decode() if tools else ""

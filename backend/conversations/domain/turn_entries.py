@@ -1,0 +1,85 @@
+"""What a turn writes into the conversation before its first request is sent."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.conversations.domain.context_policy import ContextPlan
+from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.responses import Item, ItemBody
+from backend.conversations.domain.turn_input import TurnInput
+from backend.knowledge.domain.labels import Labels
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
+from shared.models.values import Value
+from shared.prompts.time_suffix import with_time_suffix
+
+
+class TurnStamp(Value):
+    """What stands on the entries that a turn begins with, and the time its current message carries."""
+
+    turn_id: str
+    epoch: int
+    sent_at: datetime
+    time_zone: str
+    label: Labels = ()
+
+
+def given_entries(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
+    """Make the entries of the history that the input brought, as given."""
+    return tuple(_entry(_kind(message), message, stamp) for message in read.history)
+
+
+def notice_entry(text: str, stamp: TurnStamp) -> Entry:
+    """Make the entry of a notice to the model."""
+    return _entry(EntryKind.NOTICE, UserMessage(content=text), stamp)
+
+
+def context_entry(plan: ContextPlan, stamp: TurnStamp) -> tuple[Entry, ...]:
+    """Make the entry of the dynamic context, exactly as it is sent; none where nothing is said, or nothing kept."""
+    if plan.state is None or not plan.text:
+        return ()
+    entry = _entry(EntryKind.DYNAMIC_CONTEXT, UserMessage(content=plan.text), stamp)
+    return (entry.model_copy(update={"context": plan.state}),)
+
+
+def current_entry(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
+    """Make the entry of the current message, with its date suffix; none when the turn continues from results."""
+    if read.current is None:
+        return ()
+    content = with_time_suffix(read.current, stamp.sent_at, stamp.time_zone)
+    return (_entry(EntryKind.USER, UserMessage(content=content), stamp),)
+
+
+def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tuple[Entry, ...]:
+    """Number a turn's entries; the first one says what an epoch begins with, where one does."""
+    numbered = [entry.model_copy(update={"position": place}) for place, entry in enumerate(entries, position)]
+    return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:])
+
+
+def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str) -> tuple[Item, ...]:
+    """Give items their places in the conversation."""
+    return tuple(
+        Item(id=body["id"], sequence=sequence, response_id=response_id, body=body)
+        for sequence, body in enumerate(bodies, first_sequence)
+    )
+
+
+def _entry(kind: EntryKind, message: HistoryMessage, stamp: TurnStamp) -> Entry:
+    return Entry(
+        position=0,
+        epoch=stamp.epoch,
+        turn_id=stamp.turn_id,
+        kind=kind,
+        message=message,
+        created_at=stamp.sent_at,
+        label=stamp.label,
+    )
+
+
+def _kind(message: HistoryMessage) -> EntryKind:
+    match message:
+        case AssistantMessage():
+            return EntryKind.ASSISTANT
+        case ToolMessage():
+            return EntryKind.TOOL_RESULT
+        case _:
+            return EntryKind.USER

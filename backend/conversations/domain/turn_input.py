@@ -1,0 +1,187 @@
+"""What an input list means: instructions, history as given, and the one current message."""
+
+from collections.abc import Collection, Sequence
+from itertools import islice
+
+from backend.conversations.domain.input_items import (
+    AssistantItem,
+    FileSearchItem,
+    FunctionCallItem,
+    FunctionCallOutputItem,
+    InputImagePart,
+    InputItem,
+    InputPart,
+    InputTextPart,
+    OutputTextPart,
+    ReasoningItem,
+    RefusalPart,
+    SystemItem,
+    UserItem,
+)
+from shared.errors import InvalidRequest
+from shared.models.messages import (
+    AssistantMessage,
+    Content,
+    HistoryMessage,
+    ImageDetail,
+    ImagePart,
+    Part,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from shared.models.values import Value
+
+MAX_NAMED_CALLS = 5
+"""In an error: who forgot one sees which, who forgot thousands sees that."""
+
+
+class TurnInput(Value):
+    """An input, taken apart.
+
+    `history` is what precedes the current message, without date suffixes; `current` is None when the turn
+    continues from tool results, with which `history` then ends.
+    """
+
+    instructions: tuple[str, ...]
+    history: tuple[HistoryMessage, ...]
+    current: Content | None
+
+
+def read_text(text: str, pending_calls: Sequence[str]) -> TurnInput:
+    """Read an input that is a plain string.
+
+    Raises:
+        InvalidRequest: the log ends with calls of the client's functions that wait for their outputs.
+    """
+    _refuse_pending(pending_calls, "input")
+    return TurnInput(instructions=(), history=(), current=text)
+
+
+def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: str = "input") -> TurnInput:
+    """Read an input list; `pending_calls` are the unanswered calls with which the log ends.
+
+    Raises:
+        InvalidRequest: an item that may not stand where it stands; `param` names it.
+    """
+    reader = _ListReader(pending_calls, where)
+    for place, item in enumerate(items):
+        reader.feed(place, item)
+    return reader.turn_input()
+
+
+def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str]) -> TurnInput:
+    """Read items that are put into a conversation without a turn: all is history, calls may stay unanswered.
+
+    Raises:
+        InvalidRequest: an item that may not stand where it stands; `param` names it under `items`.
+    """
+    reader = _ListReader(pending_calls, "items")
+    for place, item in enumerate(items):
+        reader.feed(place, item)
+    return reader.given_history()
+
+
+class _ListReader:
+    """Walks the items once; knows which function calls wait for an output."""
+
+    def __init__(self, pending_calls: Sequence[str], where: str) -> None:
+        self._pending = dict.fromkeys(pending_calls)
+        self._where = where
+        self._instructions: list[str] = []
+        self._messages: list[HistoryMessage] = []
+        self._calls: list[ToolCall] = []
+
+    def feed(self, place: int, item: InputItem) -> None:
+        param = f"{self._where}[{place}]"
+        if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem):
+            self._close_calls()
+        match item:
+            case SystemItem():
+                if self._messages:
+                    message = f"A {item.role} message may stand only before all others."
+                    raise InvalidRequest(message, param=f"{param}.role")
+                self._instructions.append(_joined(item.content))
+            case UserItem():
+                _refuse_pending(self._pending, param)
+                self._messages.append(UserMessage(content=_content(item.content)))
+            case AssistantItem():
+                _refuse_pending(self._pending, param)
+                self._messages.append(AssistantMessage(text=_joined(item.content)))
+            case FunctionCallItem():
+                self._add_call(item, param)
+            case FunctionCallOutputItem():
+                self._add_output(item, param)
+            case _:
+                """Thinking and searches that were resent carry nothing that a model is sent."""
+
+    def _add_call(self, item: FunctionCallItem, param: str) -> None:
+        if item.call_id in self._pending:
+            raise InvalidRequest(f"The call {item.call_id!r} waits for its output already.", param=f"{param}.call_id")
+        if not self._calls and not self._has_assistant_last:
+            _refuse_pending(self._pending, param)
+        self._calls.append(ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments))
+        self._pending[item.call_id] = None
+
+    @property
+    def _has_assistant_last(self) -> bool:
+        return bool(self._messages) and isinstance(self._messages[-1], AssistantMessage)
+
+    def _close_calls(self) -> None:
+        """Put the calls of a run on one message, that before them where the assistant said it."""
+        if not self._calls:
+            return
+        last = self._messages.pop() if self._has_assistant_last else None
+        said = last if isinstance(last, AssistantMessage) else AssistantMessage(text="")
+        self._messages.append(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)))
+        self._calls.clear()
+
+    def _add_output(self, item: FunctionCallOutputItem, param: str) -> None:
+        if item.call_id not in self._pending:
+            raise InvalidRequest(f"No function call waits under {item.call_id!r}.", param=f"{param}.call_id")
+        del self._pending[item.call_id]
+        self._messages.append(ToolMessage(call_id=item.call_id, content=_content(item.output)))
+
+    def given_history(self) -> TurnInput:
+        self._close_calls()
+        return TurnInput(instructions=tuple(self._instructions), history=tuple(self._messages), current=None)
+
+    def turn_input(self) -> TurnInput:
+        self._close_calls()
+        _refuse_pending(self._pending, self._where)
+        last = self._messages[-1] if self._messages else None
+        if last is None:
+            raise InvalidRequest("The input holds no message to answer.", param=self._where)
+        if isinstance(last, AssistantMessage):
+            raise InvalidRequest("The input ends with a message of the assistant.", param=self._where)
+        is_result = isinstance(last, ToolMessage)
+        return TurnInput(
+            instructions=tuple(self._instructions),
+            history=tuple(self._messages if is_result else self._messages[:-1]),
+            current=None if is_result else last.content,
+        )
+
+
+def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
+    if pending_calls:
+        names = ", ".join(repr(call_id) for call_id in islice(pending_calls, MAX_NAMED_CALLS))
+        raise InvalidRequest(f"No output was given for the function call {names}.", param=param)
+
+
+def _joined(content: str | Sequence[InputTextPart | OutputTextPart | RefusalPart]) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.refusal if isinstance(part, RefusalPart) else part.text for part in content)
+
+
+def _content(content: str | Sequence[InputPart]) -> Content:
+    if isinstance(content, str):
+        return content
+    return tuple(_message_part(part) for part in content)
+
+
+def _message_part(part: InputTextPart | InputImagePart) -> Part:
+    if isinstance(part, InputTextPart):
+        return TextPart(text=part.text)
+    return ImagePart(url=part.image_url, detail=ImageDetail(part.detail or "auto"))

@@ -1,0 +1,103 @@
+"""What a running turn adds to the conversation log, and when."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind, pending_calls
+from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallStarted, RefusalDelta, TextDelta
+from shared.models.messages import AddedMessage, AssistantMessage, HistoryMessage, ToolMessage
+
+
+class TurnLog:
+    """The messages of a turn that are not stored yet, and the text of the model call that runs."""
+
+    def __init__(self, turn_id: str, epoch: int, log_length: int) -> None:
+        self._turn_id = turn_id
+        self._epoch = epoch
+        self._length = log_length
+        self._held: list[AddedMessage] = []
+        self._pieces: list[str] = []
+        self._has_said = False
+
+    @property
+    def length(self) -> int:
+        """What the log measures with the entries handed out so far."""
+        return self._length
+
+    def feed(self, event: ExecutionEvent) -> None:
+        """Note what an event means for the log."""
+        if isinstance(event, TextDelta | RefusalDelta):
+            self._pieces.append(event.text)
+        elif isinstance(event, MessagesAdded):
+            self._held.extend(event.messages)
+            self._pieces.clear()
+        elif isinstance(event, ModelCallStarted):
+            self._pieces.clear()
+
+    def complete_exchange(self, now: datetime) -> tuple[Entry, ...]:
+        """Hand out calls with all their results: another model call follows them.
+
+        What stands behind the last such pair waits; the end of a turn is stored together with the response.
+        """
+        waiting = self._held[_answered_count(self._held) :]
+        del self._held[len(self._held) - len(waiting) :]
+        entries = self._hand_out(now)
+        self._held.extend(waiting)
+        return entries
+
+    def end(self, now: datetime, *, is_success: bool) -> tuple[Entry, ...]:
+        """Hand out the rest.
+
+        A turn that broke off keeps what was said and drops calls that nothing will answer; one that said
+        nothing at all is void, so that later requests skip it.
+        """
+        if not is_success:
+            self._held = _answered(self._held)
+            text = "".join(self._pieces)
+            if text:
+                self._held.append(AssistantMessage(text=text))
+        entries = self._hand_out(now)
+        if is_success or self._has_said:
+            return entries
+        return (*entries, self._entry(EntryKind.VOID, None, now))
+
+    def _hand_out(self, now: datetime) -> tuple[Entry, ...]:
+        entries = tuple(self._entry(_kind(message), message, now) for message in self._held)
+        self._has_said = self._has_said or bool(entries)
+        self._held.clear()
+        return entries
+
+    def _entry(self, kind: EntryKind, message: HistoryMessage | None, now: datetime) -> Entry:
+        entry = Entry(
+            position=self._length,
+            epoch=self._epoch,
+            turn_id=self._turn_id,
+            kind=kind,
+            message=message,
+            created_at=now,
+        )
+        self._length += 1
+        return entry
+
+
+def _kind(message: AddedMessage) -> EntryKind:
+    return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.ASSISTANT
+
+
+def _answered_count(messages: Sequence[AddedMessage]) -> int:
+    """Return how many messages there are up to the last result behind which no call waits."""
+    ends = [place for place, message in enumerate(messages, 1) if isinstance(message, ToolMessage)]
+    return next((end for end in reversed(ends) if not pending_calls(messages[:end])), 0)
+
+
+def _answered(messages: Sequence[AddedMessage]) -> list[AddedMessage]:
+    waiting = set(pending_calls(messages))
+    kept: list[AddedMessage] = []
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            calls = tuple(call for call in message.tool_calls if call.call_id not in waiting)
+            message = message.model_copy(update={"tool_calls": calls})
+            if not message.text and not calls:
+                continue
+        kept.append(message)
+    return kept

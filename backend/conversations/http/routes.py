@@ -1,0 +1,126 @@
+"""Conversations and their items, in OpenAI's shape."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Body, Depends, Query
+from pydantic import BaseModel, Field
+
+from backend.conversations.domain.input_items import InputItem
+from backend.conversations.domain.item_bodies import Include
+from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
+from backend.conversations.domain.responses import Conversation
+from backend.conversations.services.conversations import ItemQuery
+from backend.conversations.services.use_cases import ConversationServices
+from backend.foundation.http.json_body import new_router
+from backend.foundation.http.services import provided
+from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
+from backend.identity.http.caller import CallerDep
+
+ServicesDep = Annotated[ConversationServices, Depends(provided(ConversationServices))]
+router = new_router("Conversations")
+
+
+class CreateConversation(RequestBody):
+    """What a conversation begins with."""
+
+    items: list[InputItem] | None = None
+    metadata: Metadata | None = None
+
+
+class UpdateConversation(RequestBody):
+    """The pairs that replace all pairs so far."""
+
+    metadata: Metadata | None
+
+
+class CreateItems(RequestBody):
+    """Items to append to the history."""
+
+    items: Annotated[list[InputItem], Field(min_length=1)]
+
+
+class ShownConversation(BaseModel):
+    """A conversation."""
+
+    id: str
+    object: Literal["conversation"] = "conversation"
+    created_at: int
+    metadata: dict[str, str]
+
+
+NOTHING_GIVEN = CreateConversation()
+NOTHING_MORE: list[Include] = []
+IncludeParam = Annotated[list[Include], Query(alias="include[]")]
+
+
+@router.post("/v1/conversations", status_code=201, summary="Create a conversation")
+async def create_conversation(
+    services: ServicesDep, caller: CallerDep, body: Annotated[CreateConversation, Body()] = NOTHING_GIVEN
+) -> ShownConversation:
+    """Begin a conversation, empty or with a history of the caller's own."""
+    return _shown(await services.conversations.create(caller, body.items or (), body.metadata or {}))
+
+
+@router.get("/v1/conversations/{conversation_id}", summary="Retrieve a conversation")
+async def retrieve_conversation(conversation_id: str, services: ServicesDep, caller: CallerDep) -> ShownConversation:
+    """Return a conversation."""
+    return _shown(await services.conversations.find(caller, conversation_id))
+
+
+@router.post("/v1/conversations/{conversation_id}", summary="Update a conversation")
+async def update_conversation(
+    conversation_id: str, body: UpdateConversation, services: ServicesDep, caller: CallerDep
+) -> ShownConversation:
+    """Replace the metadata."""
+    return _shown(await services.conversations.set_metadata(caller, conversation_id, body.metadata or {}))
+
+
+@router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation")
+async def delete_conversation(conversation_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+    """Delete a conversation with its items; 409 while a turn runs on it."""
+    await services.conversations.delete(caller, conversation_id)
+    return Deleted(id=conversation_id, object="conversation.deleted")
+
+
+@router.get("/v1/conversations/{conversation_id}/items", summary="List items")
+async def list_items(
+    conversation_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[ItemPageQuery, Query()]
+) -> ItemList:
+    """Return a page of items, the newest first unless asked otherwise."""
+    query = ItemQuery(limit=page.limit, descending=page.descending, after=page.after)
+    found = await services.conversations.items(caller, conversation_id, query)
+    bodies = await services.withheld.shown_items(caller, conversation_id, found.items)
+    return item_list(bodies, page.include, has_more=found.has_more)
+
+
+@router.post("/v1/conversations/{conversation_id}/items", status_code=201, summary="Create items")
+async def create_items(
+    conversation_id: str,
+    body: CreateItems,
+    services: ServicesDep,
+    caller: CallerDep,
+    include: IncludeParam = NOTHING_MORE,
+) -> ItemList:
+    """Append items to the history; 409 while a turn runs on the conversation."""
+    created = await services.conversations.add_items(caller, conversation_id, body.items)
+    return item_list([item.body for item in created], include, has_more=False)
+
+
+@router.get("/v1/conversations/{conversation_id}/items/{item_id}", summary="Retrieve an item")
+async def retrieve_item(
+    conversation_id: str,
+    item_id: str,
+    services: ServicesDep,
+    caller: CallerDep,
+    include: IncludeParam = NOTHING_MORE,
+) -> dict[str, Any]:
+    """Return one item. Items are never deleted: the log only grows."""
+    found = await services.conversations.item(caller, conversation_id, item_id)
+    (body,) = await services.withheld.shown_items(caller, conversation_id, [found])
+    return shown_item(body, include)
+
+
+def _shown(conversation: Conversation) -> ShownConversation:
+    return ShownConversation(
+        id=conversation.id, created_at=unix_seconds(conversation.created_at), metadata=conversation.metadata
+    )

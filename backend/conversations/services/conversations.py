@@ -1,0 +1,152 @@
+"""Conversations outside of turns: creating, reading, growing by items that a caller brings, deleting."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.conversations.domain.cache_key import conversation_cache_key
+from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.input_items import InputItem
+from backend.conversations.domain.item_bodies import input_bodies
+from backend.conversations.domain.responses import Conversation, Item
+from backend.conversations.domain.seeded_log import check_no_instructions, items_after, seeded_entries
+from backend.conversations.domain.turn_input import read_given_history
+from backend.conversations.ports.conversations import ConversationStore
+from backend.identity.domain.identity import Caller
+from shared.clock import Clock
+from shared.errors import NotFound
+from shared.ids import IdPrefix, new_id
+
+
+@dataclass(frozen=True)
+class ItemQuery:
+    """Which page of a list of items: up to `limit` of them, behind the item `after`."""
+
+    limit: int
+    descending: bool
+    after: str | None
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """A page of items, and whether there are more behind it."""
+
+    items: tuple[Item, ...]
+    has_more: bool
+
+
+class Conversations:
+    """The conversations of a caller; somebody else's is not found.
+
+    `secret` keys the cache keys that providers see.
+    """
+
+    def __init__(self, store: ConversationStore, clock: Clock, secret: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._secret = secret
+
+    async def create(self, caller: Caller, given: Sequence[InputItem], metadata: dict[str, str]) -> Conversation:
+        """Begin a conversation, with items that become its history.
+
+        Raises:
+            InvalidRequest: an item that may not stand where it stands; `param` names it.
+        """
+        conversation = self._blank(caller, metadata)
+        check_no_instructions(given)
+        messages = read_given_history(given, ()).history
+        entries = seeded_entries(conversation, messages, self._clock.now())
+        begun = conversation.model_copy(update={"log_length": len(entries)})
+        await self._store.create(begun, entries, items_after(-1, input_bodies(given, new_id)))
+        return begun
+
+    async def find(self, caller: Caller, conversation_id: str) -> Conversation:
+        """Return a conversation.
+
+        Raises:
+            NotFound: there is none, or it is somebody else's.
+        """
+        found = await self._store.find(conversation_id)
+        if found is None or (found.tenant, found.user_id) != (caller.tenant, caller.user_id):
+            raise NotFound(f"There is no conversation '{conversation_id}'.", param="conversation_id")
+        return found
+
+    async def set_metadata(self, caller: Caller, conversation_id: str, metadata: dict[str, str]) -> Conversation:
+        """Replace the caller's metadata.
+
+        Raises:
+            NotFound: there is none, or it is somebody else's.
+        """
+        found = await self.find(caller, conversation_id)
+        await self._store.set_metadata(conversation_id, metadata)
+        return found.model_copy(update={"metadata": metadata})
+
+    async def delete(self, caller: Caller, conversation_id: str) -> None:
+        """Delete a conversation with its log and items; its responses stay.
+
+        Raises:
+            NotFound: there is none, or it is somebody else's.
+            TurnRunning: a turn holds it.
+        """
+        await self.find(caller, conversation_id)
+        await self._store.delete(conversation_id)
+
+    async def add_items(self, caller: Caller, conversation_id: str, given: Sequence[InputItem]) -> tuple[Item, ...]:
+        """Append items to the history; all of them or none.
+
+        Raises:
+            InvalidRequest: an item that may not stand where it stands; `param` names it.
+            NotFound: there is none, or it is somebody else's.
+            TurnRunning: a turn holds it, or it has grown meanwhile.
+        """
+        found = await self.find(caller, conversation_id)
+        check_no_instructions(given)
+        waiting = pending_calls(history(await self._store.log(conversation_id, found.log_length)))
+        messages = read_given_history(given, waiting).history
+        newest = await self._store.items(conversation_id, after=None, limit=1, descending=True)
+        items = items_after(newest[0].sequence if newest else -1, input_bodies(given, new_id))
+        entries = seeded_entries(found, messages, self._clock.now())
+        await self._store.append(conversation_id, found.log_length, entries, items)
+        return items
+
+    async def items(self, caller: Caller, conversation_id: str, query: ItemQuery) -> ItemPage:
+        """Return a page of items.
+
+        Raises:
+            NotFound: no such conversation, or `after` names no item of it.
+        """
+        await self.find(caller, conversation_id)
+        found = await self._store.items(
+            conversation_id, after=query.after, limit=query.limit + 1, descending=query.descending
+        )
+        return ItemPage(found[: query.limit], has_more=len(found) > query.limit)
+
+    async def item(self, caller: Caller, conversation_id: str, item_id: str) -> Item:
+        """Return one item.
+
+        Raises:
+            NotFound: no such conversation, or no such item in it.
+        """
+        await self.find(caller, conversation_id)
+        found = await self._store.find_item(conversation_id, item_id)
+        if found is None:
+            raise NotFound(f"There is no item '{item_id}' in this conversation.")
+        return found
+
+    def _blank(self, caller: Caller, metadata: dict[str, str]) -> Conversation:
+        conversation_id = new_id(IdPrefix.CONVERSATION)
+        return Conversation(
+            id=conversation_id,
+            tenant=caller.tenant,
+            user_id=caller.user_id,
+            created_at=self._clock.now(),
+            metadata=metadata,
+            log_length=0,
+            epoch=0,
+            model="",
+            instructions="",
+            functions=(),
+            knowledge_base_ids=(),
+            cache_key=conversation_cache_key(self._secret, caller.tenant, conversation_id),
+            running_response_id=None,
+            latest_response_id=None,
+        )

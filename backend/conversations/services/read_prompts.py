@@ -1,0 +1,36 @@
+"""What a turn's model calls sent, for the one whose turn it is."""
+
+from typing import Any
+
+from backend.conversations.domain.model_calls import prompt_parts, shown_prompt
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.services.turn_ownership import owned_response
+from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.identity.domain.identity import Caller
+from shared.errors import NotFound
+
+
+class ReadPrompts:
+    """Makes prompts again from the log; of a running turn those of its calls so far."""
+
+    def __init__(self, turns: TurnStore, conversations: ConversationStore, withheld: WithheldTurns) -> None:
+        self._turns = turns
+        self._conversations = conversations
+        self._withheld = withheld
+
+    async def __call__(self, caller: Caller, response_id: str) -> list[dict[str, Any]]:
+        """Return the calls of a turn in order, notices standing for words that the caller may not read any more.
+
+        Raises:
+            NotFound: there is no such response, it is somebody else's, or its conversation was deleted.
+        """
+        response = await owned_response(self._turns, caller, response_id)
+        conversation_id = response.conversation_id
+        if await self._conversations.find(conversation_id) is None:
+            raise NotFound("The conversation of this response was deleted, and its prompts with it.")
+        calls = await self._turns.model_calls(response_id)
+        if not calls:
+            return []
+        log = await self._conversations.log(conversation_id, max(call.log_end for call in calls))
+        withheld = await self._withheld.of(caller, conversation_id)
+        return [shown_prompt(call, prompt_parts(call, log), response_id, withheld) for call in calls]

@@ -1,0 +1,213 @@
+"""Values to rows and back; JSON columns hold text, so that what was stored is what is read, byte for byte."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+from pydantic import TypeAdapter
+
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.prompt_record import SentPrompt
+from backend.conversations.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
+from backend.foundation.sql.json_columns import json_text, to_json
+from backend.knowledge.domain.labels import decode_labels, encode_labels
+from backend.knowledge.domain.search_options import SearchOptions
+from shared.errors import CorruptRecord
+from shared.models.execution import ToolDefinition
+from shared.models.values import Value
+
+Parameters = dict[str, Any]
+
+_ENTRY = TypeAdapter(Entry).validator
+"""A history has many rows: what stands between them and the checks is left out."""
+
+
+class _TurnDefaults(Value):
+    """What a conversation's next turn uses where it names nothing itself; early rows have no `search`."""
+
+    instructions: str
+    model: str
+    functions: tuple[ToolDefinition, ...]
+    knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions = SearchOptions()
+
+
+Row = Mapping[str, Any]
+
+
+def conversation_parameters(conversation: Conversation) -> Parameters:
+    """Make the row of a conversation."""
+    defaults = conversation.model_dump(include=set(_TurnDefaults.model_fields))
+    return {
+        "id": conversation.id,
+        "tenant": conversation.tenant,
+        "user_id": conversation.user_id,
+        "created_at": conversation.created_at,
+        "metadata": to_json(conversation.metadata),
+        "log_length": conversation.log_length,
+        "epoch": conversation.epoch,
+        "turn_defaults": to_json(defaults),
+        "cache_key": conversation.cache_key,
+        "running_response_id": conversation.running_response_id,
+        "latest_response_id": conversation.latest_response_id,
+        "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
+    }
+
+
+def to_conversation(row: Row) -> Conversation:
+    """Read the row of a conversation."""
+    columns = dict(row)
+    try:
+        defaults = _TurnDefaults.model_validate_json(columns.pop("turn_defaults"))
+        metadata = orjson.loads(columns.pop("metadata"))
+        sent_prompt = columns.pop("sent_prompt")
+        sent = SentPrompt.model_validate_json(sent_prompt) if sent_prompt is not None else None
+        return Conversation(**columns, metadata=metadata, sent=sent, **dict(defaults))
+    except ValueError as error:
+        raise CorruptRecord(f"Conversation {row['id']} cannot be read.") from error
+
+
+def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Parameters]:
+    """Make the rows of log entries; content is canonical JSON: sorted keys, no spaces."""
+    return [
+        {
+            "conversation_id": conversation_id,
+            "position": entry.position,
+            "epoch": entry.epoch,
+            "turn_id": entry.turn_id,
+            "kind": entry.kind.value,
+            "label": encode_labels(entry.label),
+            "role": entry.message.role if entry.message is not None else None,
+            "content": _canonical(entry.message) if entry.message is not None else None,
+            "reset": _canonical(entry.reset) if entry.reset is not None else None,
+            "context": _canonical(entry.context) if entry.context is not None else None,
+            "created_at": entry.created_at,
+        }
+        for entry in entries
+    ]
+
+
+def _canonical(value: Value) -> str:
+    return json_text(value.model_dump(), orjson.OPT_SORT_KEYS)
+
+
+def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
+    """Read the rows of log entries."""
+    return tuple([_to_entry(conversation_id, row) for row in rows])
+
+
+def _to_entry(conversation_id: str, row: Row) -> Entry:
+    try:
+        return _ENTRY.validate_python(_entry_fields(row))
+    except (LookupError, TypeError, ValueError) as error:
+        place = f"position {row['position']} of conversation {conversation_id}"
+        raise CorruptRecord(f"The log entry at {place} cannot be read.") from error
+
+
+_ROLES: Mapping[str, str | None] = {
+    "user": "user",
+    "dynamic_context": "user",
+    "notice": "user",
+    "assistant": "assistant",
+    "tool_result": "tool",
+    "void": None,
+}
+"""Who speaks in an entry of each kind; in a void one nobody."""
+
+
+def _entry_fields(row: Row) -> Parameters:
+    content: str | None = row["content"]
+    message = cast(Parameters | None, orjson.loads(content)) if content is not None else None
+    if (message["role"] if message is not None else None) != _ROLES[row["kind"]]:
+        raise ValueError("kind and content do not go together")
+    fields: Parameters = {
+        "position": row["position"],
+        "epoch": row["epoch"],
+        "turn_id": row["turn_id"],
+        "kind": row["kind"],
+        "message": message,
+        "created_at": row["created_at"],
+    }
+    # Most rows have none of these, and each field that is checked takes its time.
+    if row["label"]:
+        fields["label"] = decode_labels(row["label"])
+    if row["reset"]:
+        fields["reset"] = orjson.loads(row["reset"])
+    if row["context"]:
+        fields["context"] = orjson.loads(row["context"])
+    return fields
+
+
+def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:
+    """Make the rows of items."""
+    return [
+        {
+            "conversation_id": conversation_id,
+            "sequence": item.sequence,
+            "id": item.id,
+            "response_id": item.response_id,
+            "body": to_json(item.body),
+        }
+        for item in items
+    ]
+
+
+def to_item(conversation_id: str, row: Row) -> Item:
+    """Read the row of an item."""
+    try:
+        return Item(
+            id=row["id"], sequence=row["sequence"], response_id=row["response_id"], body=orjson.loads(row["body"])
+        )
+    except ValueError as error:
+        place = f"position {row['sequence']} of conversation {conversation_id}"
+        raise CorruptRecord(f"The item at {place} cannot be read.") from error
+
+
+def response_parameters(response: StoredResponse) -> Parameters:
+    """Make the row of a response."""
+    return {
+        "id": response.id,
+        "tenant": response.tenant,
+        "user_id": response.user_id,
+        "conversation_id": response.conversation_id,
+        "created_at": response.created_at,
+        "status": response.status.value,
+        "background": response.background,
+        "body": to_json(response.body),
+        "input_items": to_json(response.input_items),
+        "log_end": response.log_end,
+        "items_end": response.items_end,
+        "last_event": response.last_event,
+        "replica": response.replica,
+        "is_deleted": False,
+        "label": encode_labels(response.label),
+    }
+
+
+def to_response(row: Row) -> StoredResponse:
+    """Read the row of a response; what a running turn has said so far stands in its body."""
+    columns = dict(row)
+    del columns["is_deleted"]
+    partial_output = columns.pop("partial_output")
+    try:
+        body = cast(Parameters, orjson.loads(columns.pop("body")))
+        if partial_output is not None:
+            body["output"] = orjson.loads(partial_output)
+        input_items = cast(list[ItemBody], orjson.loads(columns.pop("input_items")))
+        status = ResponseStatus(columns.pop("status"))
+        label = decode_labels(columns.pop("label"))
+        return StoredResponse(**columns, label=label, status=status, body=body, input_items=tuple(input_items))
+    except ValueError as error:
+        raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
+
+
+def finish_parameters(response: StoredResponse) -> Mapping[str, Any]:
+    """Make the columns of a response that the end of its turn writes."""
+    return {
+        "status": response.status.value,
+        "body": to_json(response.body),
+        "partial_output": None,
+        "log_end": response.log_end,
+        "items_end": response.items_end,
+        "last_event": response.last_event,
+    }

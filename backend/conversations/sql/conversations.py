@@ -1,0 +1,221 @@
+"""Conversations, their logs and their items in SQL."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Integer, Select, bindparam, delete, func, insert, select, update
+
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.conversations.sql import tables
+from backend.conversations.sql.codec import (
+    Parameters,
+    conversation_parameters,
+    to_conversation,
+    to_entries,
+    to_item,
+    to_json,
+)
+from backend.conversations.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.prepared import Prepared
+from backend.knowledge.domain.labels import Labels, decode_labels
+from shared.errors import NotFound, TurnRunning
+
+_conversation = tables.conversation
+_entry = tables.log_entry
+_item = tables.item
+_sequence = _item.c.sequence
+
+_INSERT = Prepared(insert(_conversation))
+_FIND = Prepared(select(_conversation).where(IS_CONVERSATION))
+_newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
+_OPEN = Prepared(select(_conversation, _newest_sequence.label("newest_sequence")).where(IS_CONVERSATION))
+_SET = Prepared(update(_conversation).where(IS_CONVERSATION))
+_DELETE = Prepared(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
+_GROW = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
+
+_log = (
+    select(
+        _entry.c.position,
+        _entry.c.epoch,
+        _entry.c.turn_id,
+        _entry.c.kind,
+        _entry.c.content,
+        _entry.c.created_at,
+        _entry.c.label,
+        _entry.c.reset,
+        _entry.c.context,
+    )
+    .where(_entry.c.conversation_id == bindparam("where_id"))
+    .order_by(_entry.c.position)
+)
+_LOG = Prepared(_log)
+_LOG_BELOW = Prepared(_log.where(_entry.c.position < bindparam("where_end")))
+
+_LABELS = Prepared(
+    select(_entry.c.turn_id, _entry.c.label).where(
+        _entry.c.conversation_id == bindparam("where_id"), _entry.c.label.is_not(None)
+    )
+)
+
+_items: Select[Any, Any, Any, Any] = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
+    _item.c.conversation_id == bindparam("where_id")
+)
+_is_above = _sequence > bindparam("where_place")
+_is_below = _sequence < bindparam("where_place")
+_page_size = bindparam("where_limit", type_=Integer)
+_ITEMS_BELOW = Prepared(_items.where(_is_below).order_by(_sequence))
+_FIND_ITEM = Prepared(_items.where(_item.c.id == bindparam("where_item_id")))
+_PAGE_UP = Prepared(_items.where(_is_above).order_by(_sequence).limit(_page_size))
+_PAGE_DOWN = Prepared(_items.where(_is_below).order_by(_sequence.desc()).limit(_page_size))
+
+_BEFORE_ALL = -1
+_BEHIND_ALL = 2**31 - 1
+
+
+class SqlConversationStore:
+    """The `ConversationStore` over a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, conversation: Conversation, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+        """Store a new conversation with what it begins with."""
+
+        def work(connection: Connection) -> None:
+            _INSERT.change(connection, conversation_parameters(conversation))
+            write_rows(connection, conversation.id, entries, items)
+
+        await self._database.write(work)
+
+    async def find(self, conversation_id: str) -> Conversation | None:
+        """Return the conversation, or None."""
+        row = await self._database.find(_FIND, {"where_id": conversation_id})
+        return to_conversation(row) if row is not None else None
+
+    async def opened(
+        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
+    ) -> OpenedConversation | None:
+        """Return the conversation, with its log where it is needed: two statements at most."""
+
+        def work(connection: Connection) -> OpenedConversation | None:
+            row = _OPEN.first(connection, {"where_id": conversation_id})
+            if row is None:
+                return None
+            columns = dict(row)
+            newest: int | None = columns.pop("newest_sequence")
+            found = to_conversation(columns)
+            log = _read_log(connection, conversation_id, found.log_length) if needs_log(found) else ()
+            return OpenedConversation(
+                conversation=found, log=log, next_sequence=newest + 1 if newest is not None else 0
+            )
+
+        return await self._database.read(work)
+
+    async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
+        """Replace the caller's metadata; no effect when there is no such conversation."""
+
+        def work(connection: Connection) -> None:
+            _SET.change(connection, {"where_id": conversation_id, "metadata": to_json(metadata)})
+
+        await self._database.write(work)
+
+    async def delete(self, conversation_id: str) -> None:
+        """Delete the conversation with its log and items; one that is not there is no error."""
+
+        def work(connection: Connection) -> None:
+            if _DELETE.change(connection, {"where_id": conversation_id}):
+                return
+            error = refusal(connection, conversation_id)
+            if isinstance(error, TurnRunning):
+                raise error
+
+        await self._database.write(work)
+
+    async def append(
+        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
+    ) -> None:
+        """Append outside of a turn."""
+
+        def work(connection: Connection) -> None:
+            growth = {
+                "where_id": conversation_id,
+                "where_log_length": expected_log_length,
+                "log_length": expected_log_length + len(entries),
+            }
+            if not _GROW.change(connection, growth):
+                raise refusal(connection, conversation_id)
+            write_rows(connection, conversation_id, entries, items)
+
+        await self._database.write(work)
+
+    async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
+        """Return the entries at positions below `end`, in order."""
+
+        def work(connection: Connection) -> tuple[Entry, ...]:
+            return _read_log(connection, conversation_id, end)
+
+        return await self._database.read(work)
+
+    async def labels(self, conversation_id: str) -> Mapping[str, Labels]:
+        """Return the label of each turn that has one, by the turn's id."""
+
+        def work(connection: Connection) -> Mapping[str, Labels]:
+            rows = _LABELS.rows(connection, {"where_id": conversation_id})
+            return {row["turn_id"]: decode_labels(row["label"]) for row in rows}
+
+        return await self._database.read(work)
+
+    async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
+        """Return up to `limit` items behind the item `after` in the given order."""
+
+        def work(connection: Connection) -> tuple[Item, ...]:
+            place = _BEHIND_ALL if descending else _BEFORE_ALL
+            if after is not None:
+                place = _sequence_of(connection, conversation_id, after)
+            page = {"where_id": conversation_id, "where_place": place, "where_limit": limit}
+            return _read_items(connection, _PAGE_DOWN if descending else _PAGE_UP, page)
+
+        return await self._database.read(work)
+
+    async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
+        """Return the items with a sequence below `end`, in order."""
+
+        def work(connection: Connection) -> tuple[Item, ...]:
+            return _read_items(connection, _ITEMS_BELOW, {"where_id": conversation_id, "where_place": end})
+
+        return await self._database.read(work)
+
+    async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
+        """Return one item, or None."""
+
+        def work(connection: Connection) -> Item | None:
+            return _find_item(connection, conversation_id, item_id)
+
+        return await self._database.read(work)
+
+
+def _read_log(connection: Connection, conversation_id: str, end: int | None) -> tuple[Entry, ...]:
+    query = _LOG if end is None else _LOG_BELOW
+    parameters: Parameters = {"where_id": conversation_id}
+    if end is not None:
+        parameters["where_end"] = end
+    return to_entries(conversation_id, query.rows(connection, parameters))
+
+
+def _read_items(connection: Connection, query: Prepared, parameters: Parameters) -> tuple[Item, ...]:
+    conversation_id = parameters["where_id"]
+    return tuple(to_item(conversation_id, row) for row in query.rows(connection, parameters))
+
+
+def _find_item(connection: Connection, conversation_id: str, item_id: str) -> Item | None:
+    named = {"where_id": conversation_id, "where_item_id": item_id}
+    return next(iter(_read_items(connection, _FIND_ITEM, named)), None)
+
+
+def _sequence_of(connection: Connection, conversation_id: str, item_id: str) -> int:
+    item = _find_item(connection, conversation_id, item_id)
+    if item is None:
+        raise NotFound("There is no such item in this conversation.", param="after")
+    return item.sequence

@@ -1,0 +1,122 @@
+"""The tables of conversations, their logs and items, responses and model calls."""
+
+from typing import Any
+
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+
+from backend.foundation.sql.schema import Instant, metadata, required
+
+IS_RUNNING = text("status IN ('queued', 'in_progress')")
+"""Written out, because a partial index serves only queries that repeat its words."""
+
+
+def _conversation_key() -> Column[Any]:
+    return Column("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), primary_key=True)
+
+
+# `turn_defaults` is the JSON of what the newest turn used: instructions, model, functions, bases; `sent_prompt` that of
+# what the newest model call sent, in digests.
+conversation = Table(
+    "conversation",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("tenant", Text),
+    required("user_id", Text),
+    required("created_at", Instant),
+    required("metadata", Text),
+    required("log_length", Integer),
+    required("epoch", Integer),
+    required("turn_defaults", Text),
+    required("cache_key", Text),
+    Column("running_response_id", Text),
+    Column("latest_response_id", Text),
+    Column("sent_prompt", Text),
+)
+
+# `content` is the message's JSON; a void entry has none. `label` says from which knowledge words came. `reset` and
+# `context` are JSON: what an epoch begins with, and what its context has said.
+log_entry = Table(
+    "log_entry",
+    metadata,
+    _conversation_key(),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    required("epoch", Integer),
+    required("turn_id", Text),
+    required("kind", Text),
+    Column("role", Text),
+    Column("label", Text),
+    Column("content", Text),
+    required("created_at", Instant),
+    Column("reset", Text),
+    Column("context", Text),
+)
+
+# A fork repeats the ids of the items it begins with, so an id is unique within its conversation only.
+item = Table(
+    "item",
+    metadata,
+    _conversation_key(),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    required("id", Text),
+    Column("response_id", Text),
+    required("body", Text),
+    Index(None, "conversation_id", "id", unique=True),
+)
+
+# No foreign key: responses outlive their conversation. `partial_output` is the checkpoint of a running turn.
+# A response that is deleted while its turn runs is marked, and goes when the turn ends.
+response = Table(
+    "response",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("tenant", Text),
+    required("user_id", Text),
+    required("conversation_id", Text),
+    required("created_at", Instant),
+    required("status", Text),
+    required("background", Boolean),
+    required("body", Text),
+    required("input_items", Text),
+    Column("partial_output", Text),
+    Column("log_end", Integer),
+    Column("items_end", Integer),
+    required("last_event", Integer),
+    required("replica", Text),
+    required("is_deleted", Boolean),
+    Column("label", Text),
+    Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
+)
+
+# What calls of a conversation have in common; it goes with the conversation, as it holds the instructions.
+prompt_header = Table(
+    "prompt_header",
+    metadata,
+    _conversation_key(),
+    Column("digest", Text, primary_key=True),
+    required("tools", Text),
+    required("system_prompt", Text),
+)
+
+# `header` is the digest of one; `tail`, `reuse` and `usage` are JSON.
+model_call = Table(
+    "model_call",
+    metadata,
+    Column("response_id", Text, primary_key=True),
+    Column("call", Integer, primary_key=True, autoincrement=False),
+    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
+    required("epoch", Integer),
+    Column("epoch_reason", Text),
+    required("log_end", Integer),
+    required("header", Text),
+    Column("tail", Text),
+    required("reuse", Text),
+    Column("shortfall", Text),
+    Column("usage", Text),
+)
+
+replica = Table(
+    "replica",
+    metadata,
+    Column("name", Text, primary_key=True),
+    required("seen_at", Instant),
+)

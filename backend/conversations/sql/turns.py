@@ -1,0 +1,226 @@
+"""What a turn writes, in SQL. `begin` and `finish` stand between a user and his answer: few statements each."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, bindparam, delete, insert, not_, select, update
+
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
+from backend.conversations.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
+from backend.conversations.sql import tables
+from backend.conversations.sql.codec import (
+    Parameters,
+    conversation_parameters,
+    finish_parameters,
+    response_parameters,
+    to_json,
+    to_response,
+)
+from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, write_calls
+from backend.conversations.sql.writing import (
+    HAS_LENGTH,
+    IS_CONVERSATION,
+    IS_FREE,
+    held_by_another,
+    refusal,
+    write_rows,
+)
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.prepared import Prepared
+
+_conversation = tables.conversation
+_response = tables.response
+_replica = tables.replica
+
+_IS_RESPONSE = _response.c.id == bindparam("where_response_id")
+_IS_REPLICA = _replica.c.name == bindparam("where_name")
+
+_INSERT_CONVERSATION = Prepared(insert(_conversation))
+_TAKE = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
+_GROW = Prepared(
+    update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
+)
+_is_held = _conversation.c.running_response_id == bindparam("where_response_id")
+_FREE = Prepared(update(_conversation).where(IS_CONVERSATION, _is_held))
+_GROW_AND_FREE = Prepared(update(_conversation).where(IS_CONVERSATION, _is_held, HAS_LENGTH))
+
+_running = select(_response).where(tables.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
+_change_running = update(_response).where(_IS_RESPONSE, tables.IS_RUNNING)
+_seen = select(_replica.c.name).where(_replica.c.seen_at >= bindparam("where_seen_at"))
+_INSERT_RESPONSE = Prepared(insert(_response))
+_FIND = Prepared(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
+_CHANGE_RUNNING = Prepared(_change_running)
+_END_RUNNING = Prepared(_change_running.returning(_response.c.is_deleted))
+_DELETE = Prepared(delete(_response).where(_IS_RESPONSE))
+_RUNNING = Prepared(_running)
+_ABANDONED = Prepared(_running.where(_response.c.replica.not_in(_seen)))
+
+_BEAT = Prepared(update(_replica).where(_IS_REPLICA))
+_FIRST_BEAT = Prepared(insert(_replica))
+_FORGET_REPLICAS = Prepared(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
+
+# None of these is for the beginning of a turn to change.
+_KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
+
+_REPLICA_FORGOTTEN_AFTER = timedelta(days=1)
+
+
+class SqlTurnStore:
+    """The `TurnStore` over a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(self, turn: NewTurn) -> None:
+        """Store a turn before its first request is sent, and take the conversation for it."""
+
+        def work(connection: Connection) -> None:
+            _take_conversation(connection, turn)
+            write_rows(connection, turn.conversation.id, turn.entries, turn.items)
+            _INSERT_RESPONSE.change(connection, response_parameters(turn.response))
+
+        await self._database.write(work)
+
+    async def append(
+        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
+    ) -> None:
+        """Append what a running turn has added; one whose conversation was taken from it cannot."""
+        growth: Parameters = {
+            "where_id": conversation_id,
+            "where_log_length": expected_log_length,
+            "log_length": expected_log_length + len(entries),
+            **_sent_prompt(calls),
+        }
+
+        def work(connection: Connection) -> None:
+            if not _GROW.change(connection, growth):
+                raise held_by_another()
+            write_rows(connection, conversation_id, entries, ())
+            write_calls(connection, calls)
+
+        await self._database.write(work)
+
+    async def checkpoint(
+        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
+    ) -> None:
+        """Keep what a running turn has said so far; no effect once terminal."""
+        change = {
+            "where_response_id": response_id,
+            "partial_output": to_json(list(output)),
+            "last_event": last_event,
+        }
+
+        def work(connection: Connection) -> None:
+            if _CHANGE_RUNNING.change(connection, change):
+                add_calls(connection, calls)
+
+        await self._database.write(work)
+
+    async def finish(self, turn: FinishedTurn) -> bool:
+        """Store the end of a turn and free the conversation; False when it had ended already."""
+
+        def work(connection: Connection) -> bool:
+            is_deleted = _end_response(connection, turn.response)
+            if is_deleted is None:
+                return False
+            _free_conversation(connection, turn)
+            write_rows(connection, turn.response.conversation_id, turn.entries, turn.items)
+            if not is_deleted:
+                write_calls(connection, turn.calls)
+            return True
+
+        return await self._database.write(work)
+
+    async def find(self, response_id: str) -> StoredResponse | None:
+        """Return a response, or None when there is none or it was deleted."""
+        row = await self._database.find(_FIND, {"where_response_id": response_id})
+        return to_response(row) if row is not None else None
+
+    async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
+        """Return the calls of a turn that are kept, in order."""
+
+        def work(connection: Connection) -> tuple[ModelCall, ...]:
+            return read_calls(connection, response_id)
+
+        return await self._database.read(work)
+
+    async def delete(self, response_id: str) -> None:
+        """Make a response unretrievable; a running one goes on and leaves no response behind."""
+
+        def work(connection: Connection) -> None:
+            named = {"where_response_id": response_id}
+            if not _CHANGE_RUNNING.change(connection, {**named, "is_deleted": True}):
+                _delete_response(connection, response_id)
+
+        await self._database.write(work)
+
+    async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
+        """Return responses in progress whose replica has not been seen alive since that instant."""
+
+        def work(connection: Connection) -> tuple[StoredResponse, ...]:
+            if alive_since is None:
+                rows = _RUNNING.rows(connection, {})
+            else:
+                rows = _ABANDONED.rows(connection, {"where_seen_at": alive_since})
+            return tuple(to_response(row) for row in rows)
+
+        return await self._database.read(work)
+
+    async def beat(self, replica: str, now: datetime) -> None:
+        """Record that this replica lives; replicas that fell silent a day ago are forgotten."""
+
+        def work(connection: Connection) -> None:
+            if _BEAT.change(connection, {"where_name": replica, "seen_at": now}):
+                return
+            _FORGET_REPLICAS.change(connection, {"where_seen_at": now - _REPLICA_FORGOTTEN_AFTER})
+            _FIRST_BEAT.change(connection, {"name": replica, "seen_at": now})
+
+        await self._database.write(work)
+
+
+def _take_conversation(connection: Connection, turn: NewTurn) -> None:
+    parameters = conversation_parameters(turn.conversation)
+    if turn.expected_log_length is None:
+        _INSERT_CONVERSATION.change(connection, parameters)
+        return
+    for column in _KEPT_BY_BEGIN:
+        del parameters[column]
+    parameters["where_id"] = turn.conversation.id
+    parameters["where_log_length"] = turn.expected_log_length
+    if not _TAKE.change(connection, parameters):
+        raise refusal(connection, turn.conversation.id)
+
+
+def _end_response(connection: Connection, response: StoredResponse) -> bool | None:
+    """Write the end; None when the response had ended. One that was deleted meanwhile goes for good: that is True."""
+    ended = _END_RUNNING.first(connection, {"where_response_id": response.id, **finish_parameters(response)})
+    if ended is None:
+        return None
+    if ended["is_deleted"]:
+        _delete_response(connection, response.id)
+    return bool(ended["is_deleted"])
+
+
+def _delete_response(connection: Connection, response_id: str) -> None:
+    _DELETE.change(connection, {"where_response_id": response_id})
+    delete_calls(connection, response_id)
+
+
+def _sent_prompt(calls: CallsMade) -> Parameters:
+    return {"sent_prompt": calls.sent.model_dump_json()} if calls.sent is not None else {}
+
+
+def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
+    parameters: Parameters = {
+        "where_id": turn.response.conversation_id,
+        "where_response_id": turn.response.id,
+        "running_response_id": None,
+        **_sent_prompt(turn.calls),
+    }
+    if turn.entries:
+        position = turn.entries[0].position
+        parameters |= {"where_log_length": position, "log_length": position + len(turn.entries)}
+    statement = _GROW_AND_FREE if turn.entries else _FREE
+    if not statement.change(connection, parameters):
+        raise held_by_another()

@@ -1,0 +1,61 @@
+"""Statements that the stores of conversations and turns share.
+
+An UPDATE sets the columns that its parameters name; parameters of its WHERE start with `where_`.
+"""
+
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.responses import Item
+from backend.conversations.sql import tables
+from backend.conversations.sql.codec import entry_parameters, item_parameters
+from backend.foundation.sql.prepared import Prepared
+from shared.errors import Conflict, NotFound, TurnRunning
+
+_conversation = tables.conversation
+
+IS_CONVERSATION: ColumnElement[bool] = _conversation.c.id == bindparam("where_id")
+HAS_LENGTH: ColumnElement[bool] = _conversation.c.log_length == bindparam("where_log_length")
+IS_FREE: ColumnElement[bool] = _conversation.c.running_response_id.is_(None)
+
+_INSERT_ENTRY = Prepared(insert(tables.log_entry))
+_INSERT_ITEM = Prepared(insert(tables.item))
+_FIND_ID = Prepared(select(_conversation.c.id).where(IS_CONVERSATION))
+
+
+def write_rows(connection: Connection, conversation_id: str, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+    """Insert log entries and items.
+
+    Raises:
+        TurnRunning: somebody else has taken one of the positions.
+    """
+    with _positions_are_free():
+        if entries:
+            _INSERT_ENTRY.change(connection, *entry_parameters(conversation_id, entries))
+        if items:
+            _INSERT_ITEM.change(connection, *item_parameters(conversation_id, items))
+
+
+def refusal(connection: Connection, conversation_id: str) -> Conflict | NotFound:
+    """Say why a guard let nothing through."""
+    if _FIND_ID.first(connection, {"where_id": conversation_id}) is None:
+        return NotFound("There is no such conversation.")
+    return held_by_another()
+
+
+def held_by_another() -> TurnRunning:
+    """Say that somebody else runs a turn or wrote to the log."""
+    return TurnRunning("Another turn holds this conversation, or has just written to it.")
+
+
+@contextmanager
+def _positions_are_free() -> Generator[None]:
+    try:
+        yield
+    except (IntegrityError, sqlite3.IntegrityError) as error:
+        raise held_by_another() from error

@@ -1,0 +1,40 @@
+"""The HTTP door of the backend."""
+
+from collections.abc import Iterable
+
+from fastapi import APIRouter, FastAPI
+from fastapi_offline import FastAPIOffline
+from starlette.middleware import Middleware
+
+from backend.foundation.http.errors import install_error_handlers
+from backend.foundation.http.middleware import AccessCounters, BodyLimit, CleanAddress, LastCatch, RequestIds
+from backend.foundation.http.services import HttpOptions, provide
+from backend.foundation.http.shapes import ERROR_RESPONSES
+
+
+def create_app(routers: Iterable[APIRouter], services: Iterable[object], options: HttpOptions) -> FastAPI:
+    """Build the ASGI application: routers are asked in their order, and find their use cases among `services`.
+
+    Whoever built the services closes them.
+    """
+    # its pages bring their scripts along: behind a closed network, too, they show something
+    app = FastAPIOffline(
+        title="Ballast",
+        summary="OpenAI's Responses API over knowledge bases.",
+        strict_content_type=False,
+        redirect_slashes=False,
+        static_url="/docs/static",
+        swagger_ui_parameters={"validatorUrl": "none"},
+        middleware=[
+            Middleware(RequestIds),
+            Middleware(AccessCounters),
+            Middleware(LastCatch),
+            Middleware(CleanAddress),
+            Middleware(BodyLimit, max_body_bytes=options.max_body_bytes),
+        ],
+    )
+    provide(app, options, *services)
+    install_error_handlers(app)
+    for router in routers:
+        app.include_router(router, responses=ERROR_RESPONSES)
+    return app

@@ -1,0 +1,126 @@
+"""The one table from error class to HTTP status, and the one shape in which errors leave."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from backend.foundation.http.validation import InvalidField, most_telling
+from shared import errors
+
+STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
+    errors.BallastError: (500, "server_error"),
+    errors.InvalidRequest: (400, "invalid_request_error"),
+    errors.PayloadTooLarge: (413, "invalid_request_error"),
+    errors.Unauthenticated: (401, "authentication_error"),
+    errors.PermissionDenied: (403, "permission_error"),
+    errors.NotFound: (404, "not_found_error"),
+    errors.Conflict: (409, "conflict_error"),
+    errors.MethodNotAllowed: (405, "invalid_request_error"),
+    errors.Unavailable: (503, "server_error"),
+    errors.DeadlineExceeded: (504, "server_error"),
+    errors.CorruptRecord: (500, "server_error"),
+    errors.InternalError: (500, "server_error"),
+    errors.ModelError: (502, "server_error"),
+    errors.ModelRateLimited: (429, "rate_limit_error"),
+    errors.ModelQuotaExhausted: (429, "rate_limit_error"),
+    errors.ModelRequestRejected: (400, "invalid_request_error"),
+    errors.ModelStalled: (504, "server_error"),
+}
+"""Status and OpenAI's `type`. A class that is not named here is answered like its nearest ancestor."""
+
+NEVER_REPEATED = (errors.TurnRunning, errors.ModelError)
+"""Errors behind which a turn runs or ran: the client would repeat 409, 429 and 5xx by itself."""
+
+CODE_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+GENERIC_MESSAGE = "The server had an error while answering. The request id tells the operator which."
+
+
+def status_of(error: type[errors.BallastError]) -> tuple[int, str]:
+    """Return the status and the `type` of an error class."""
+    return next(STATUS_BY_ERROR[ancestor] for ancestor in error.__mro__ if ancestor in STATUS_BY_ERROR)
+
+
+def error_body(error: errors.BallastError) -> dict[str, Any]:
+    """Return what stands under `error`: OpenAI's four keys."""
+    _, type_ = status_of(type(error))
+    return {"message": error.message, "type": type_, "param": error.param, "code": error.code}
+
+
+def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> Response:
+    """Answer with an error.
+
+    `turn_begun` says that a turn has begun for this request, so that no client may send it again.
+    """
+    status, _ = status_of(type(error))
+    headers: dict[str, str] = {}
+    if turn_begun or isinstance(error, NEVER_REPEATED):
+        headers["x-should-retry"] = "false"
+    if error.retry_after_seconds is not None:
+        headers["retry-after"] = str(max(0, math.ceil(error.retry_after_seconds)))
+    if isinstance(error, errors.Unauthenticated):
+        headers["www-authenticate"] = "Bearer"
+    return render(status, error_body(error), headers)
+
+
+def render(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """Put the four keys of an error on the wire."""
+    content = orjson.dumps({"error": dict(body)})
+    return Response(content, status, headers=dict(headers or {}), media_type="application/json")
+
+
+def mark_turn_begun(request: Request) -> None:
+    """Say that whatever fails from here on must not be repeated by the client."""
+    request.state.turn_begun = True
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Give every error of an app OpenAI's shape; unexpected ones are caught at the rim (rim.py)."""
+    app.add_exception_handler(errors.BallastError, _on_ballast_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+async def _on_ballast_error(request: Request, error: Exception) -> Response:
+    begun = getattr(request.state, "turn_begun", False)
+    return error_response(cast(errors.BallastError, error), turn_begun=begun)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    found = cast(RequestValidationError, error)
+    field: InvalidField = most_telling(found.errors(), found.body)
+    return error_response(errors.InvalidRequest(field.message, param=field.param))
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    """Answer for the router itself: no such path, no such method."""
+    found = cast(HTTPException, error)
+    message = {
+        404: f"There is nothing at {request.url.path}.",
+        405: f"{request.method} is not allowed at {request.url.path}.",
+    }.get(found.status_code, str(found.detail))
+    body = {
+        "message": message,
+        "type": "not_found_error" if found.status_code == 404 else "invalid_request_error",
+        "param": None,
+        "code": CODE_BY_STATUS.get(found.status_code, "invalid_request"),
+    }
+    headers = {"allow": _methods_of(request)} if found.status_code == 405 else found.headers
+    return render(found.status_code, body, headers)
+
+
+def _methods_of(request: Request) -> str:
+    """List what this address takes, as RFC 9110, section 10.2.1, wants it; the router names one route's only."""
+    routes = cast(FastAPI, request.app).router.routes
+    found = (
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    )
+    return ", ".join(found)

@@ -1,0 +1,48 @@
+"""Whether this process should get traffic."""
+
+import asyncio
+from typing import Literal, NamedTuple
+
+from backend.foundation.ports.readiness import Probe
+from backend.foundation.services.admission import Admission
+from shared.errors import Unavailable
+
+PING_TIMEOUT_SECONDS = 2.0
+"""Below the timeouts that probes of Kubernetes are given in deploy/."""
+
+
+State = Literal["ok", "away"]
+
+
+class Components(NamedTuple):
+    """What a ready process has found of what it depends on."""
+
+    database: State
+    event_store: State
+
+
+class Readiness:
+    """Ready is: not shutting down, and the database answers, without which no caller is even known.
+
+    Neither chat_shell nor the event store is a part of it. All replicas share them: were one down, all would leave
+    the balancer together, and with them the stored conversations, replays and the error that says what is wrong.
+    """
+
+    def __init__(self, admission: Admission, database: Probe) -> None:
+        self._admission = admission
+        self._database = database
+
+    async def check(self) -> Components:
+        """Return when ready, with what was found.
+
+        Raises:
+            Draining: this process is shutting down.
+            Unavailable: the database does not answer.
+        """
+        self._admission.check_open()
+        try:
+            async with asyncio.timeout(PING_TIMEOUT_SECONDS):
+                await self._database.ping()
+        except TimeoutError:
+            raise Unavailable("The database does not answer.") from None
+        return Components(database="ok", event_store="ok" if self._admission.has_event_store else "away")

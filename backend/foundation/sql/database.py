@@ -1,0 +1,89 @@
+"""A database as two verbs, so that no session is ever held across anything but its own statements.
+
+The unit of work is a plain function over a SQLAlchemy `Connection`: it runs whole, in one transaction, in a
+thread on SQLite and in a greenlet on PostgreSQL. It touches nothing but its connection and its arguments.
+"""
+
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeVar
+
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError
+
+from backend.foundation.sql.prepared import Parameters, Prepared, Row
+from shared.loading import load
+
+Result = TypeVar("Result")
+
+DEFAULT_TIMEOUT_SECONDS = 60.0
+
+_DATABASES = {
+    "sqlite": "backend.foundation.sql.sqlite:SqliteDatabase",
+    "postgresql": "backend.foundation.sql.postgres:PostgresDatabase",
+}
+
+
+class Database(Protocol):
+    """An open database.
+
+    Raises (every call):
+        Unavailable: no connection, a lock that nobody gave back, a full disk. Retryable.
+        InvalidRequest: text that the database cannot hold, such as a NUL character.
+
+    A call that is cancelled or times out has either committed whole or left nothing.
+    """
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        """Which SQL it speaks."""
+        ...
+
+    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+        """Return one row by its key, the shortest of reads: on SQLite it takes less than handing it to a thread."""
+        ...
+
+    async def read(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
+        """Run a unit of work that changes nothing; it waits for no writer.
+
+        On PostgreSQL each of its statements sees what is committed by then; `snapshot` is for work that needs more.
+        """
+        ...
+
+    async def snapshot(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
+        """Run a unit of work that changes nothing, and whose statements all see the same state."""
+        ...
+
+    async def write(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
+        """Run a unit of work and commit it; an exception in it rolls it back."""
+        ...
+
+    async def ping(self) -> None:
+        """Ask it something cheap."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what runs and free the connections."""
+        ...
+
+
+def open_database(url: str) -> Database:
+    """Open `sqlite+aiosqlite:///path` or `postgresql+asyncpg://…`; connections are made at first use.
+
+    Raises:
+        ValueError: no such address, or SQLite without a file.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ValueError("a database address looks like sqlite+aiosqlite:///path or postgresql+asyncpg://…") from error
+    backend_name = parsed.get_backend_name()
+    if backend_name not in _DATABASES:
+        raise ValueError(f"the database must be sqlite or postgresql, not {backend_name}")
+    database: Database = load(_DATABASES[backend_name])(parsed)
+    return database

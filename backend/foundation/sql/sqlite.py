@@ -1,0 +1,150 @@
+"""SQLite: one writing thread, a few reading threads, a connection each.
+
+A unit of work costs one hop into a thread, however many statements it has; the writing thread is the queue in
+which writers wait, so that within a process nobody ever meets a locked database. Other processes are met with
+BEGIN IMMEDIATE and a busy timeout.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+
+from backend.foundation.sql.driver_errors import translated
+from backend.foundation.sql.prepared import Parameters, Prepared, Row, driver_of
+
+_PING_TIMEOUT_SECONDS = 2.0
+Result = TypeVar("Result")
+
+_READERS = 4
+_BUSY_TIMEOUT_MILLISECONDS = 10_000
+
+# WAL with synchronous NORMAL: a killed process loses nothing; a power cut may lose the newest commits
+# but never the order (https://www.sqlite.org/pragma.html#pragma_synchronous).
+_PRAGMAS = (
+    "PRAGMA wal_autocheckpoint = 10000",
+    f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MILLISECONDS}",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -2000",
+)
+
+# A checkpoint waits for the disk. Run beside the writer it is in nobody's way; the automatic one, which makes a
+# commit wait, remains as the bound should these not get through.
+_WRITES_PER_CHECKPOINT = 100
+
+
+class SqliteDatabase:
+    """A SQLite file, whose parents are created with it."""
+
+    def __init__(self, url: URL) -> None:
+        path = url.database
+        if not path or path == ":memory:" or path.startswith("file:"):
+            raise ValueError("SQLite needs a file: sqlite+aiosqlite:///path")
+        self._path = Path(path)
+        plain_url = URL.create("sqlite", database=path)
+        self._reader = _engine(plain_url, _READERS + 1)
+        self._writer = _engine(plain_url, 1)
+        self._own = threading.local()
+        self._connections: list[Connection] = []
+        self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="sqlite-read")
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="sqlite-write")
+        self._writes = 0
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgresql"]:
+        """SQLite's."""
+        return "sqlite"
+
+    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+        """Return one row by its key, read right here: in WAL mode a reader waits for nobody."""
+        with translated():
+            return query.first(self._connection_of(self._reader), parameters)
+
+    async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Run a unit of work over a snapshot."""
+        with translated():
+            async with asyncio.timeout(timeout_seconds):
+                return await self._run(self._reading, self._reader, work)
+
+    async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Do as `read`."""
+        return await self.read(work, timeout_seconds=timeout_seconds)
+
+    async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+        """Run a unit of work behind all earlier ones and commit it."""
+        with translated():
+            async with asyncio.timeout(timeout_seconds):
+                result = await self._run(self._writing, self._writer, work)
+        self._count_write()
+        return result
+
+    async def ping(self) -> None:
+        """Ask it something cheap."""
+        await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
+
+    async def close(self) -> None:
+        """Finish what runs, then close the connections."""
+        for executor in (self._reading, self._writing):
+            await asyncio.to_thread(executor.shutdown)
+        for connection in self._connections:
+            connection.close()
+        for engine in (self._reader, self._writer):
+            engine.dispose()
+
+    async def _run(self, executor: ThreadPoolExecutor, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+        """Run in a thread; who is cancelled while waiting leaves a transaction that ends by itself."""
+        return await asyncio.get_running_loop().run_in_executor(executor, self._transact, engine, work)
+
+    def _count_write(self) -> None:
+        self._writes += 1
+        if self._writes % _WRITES_PER_CHECKPOINT == 0:
+            self._reading.submit(self._checkpoint)
+
+    def _checkpoint(self) -> None:
+        driver_of(self._connection_of(self._reader)).execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _transact(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+        connection = self._connection_of(engine)
+        with connection.begin():
+            driver_of(connection).execute("BEGIN IMMEDIATE" if engine is self._writer else "BEGIN")
+            return work(connection)
+
+    def _connection_of(self, engine: Engine) -> Connection:
+        """Return the thread's own connection."""
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = self._own.connection = engine.connect()
+            self._connections.append(connection)
+        return connection
+
+
+def _engine(url: URL, pool_size: int) -> Engine:
+    engine = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        connect_args={"check_same_thread": False, "cached_statements": 512},
+        hide_parameters=True,
+    )
+
+    def configure(dbapi_connection: Any, _record: object) -> None:
+        # The driver's own transactions begin late and deferred.
+        dbapi_connection.isolation_level = None
+        for pragma in _PRAGMAS:
+            dbapi_connection.execute(pragma)
+
+    event.listen(engine, "connect", configure)
+    return engine
+
+
+def _ping(connection: Connection) -> None:
+    connection.exec_driver_sql("SELECT 1")

@@ -1,0 +1,55 @@
+"""Who calls, as a dependency of routes."""
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from backend.foundation.http.services import provided
+from backend.identity.domain.identity import Caller
+from backend.identity.services.authenticate import ACT_FOR_HEADER
+from backend.identity.services.use_cases import IdentityServices
+from shared.errors import InvalidRequest
+
+bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server.")
+
+ServicesDep = Annotated[IdentityServices, Depends(provided(IdentityServices))]
+
+
+def _require_single(request: Request, name: str) -> None:
+    """Refuse a header that came twice: a gateway may have added its own to the one that a user chose."""
+    if len(request.headers.getlist(name)) > 1:
+        raise InvalidRequest(f"The header {name} must not be sent more than once.", param=name)
+
+
+async def _credentials(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> HTTPAuthorizationCredentials | None:
+    _require_single(request, "Authorization")
+    return credentials
+
+
+BearerDep = Annotated[HTTPAuthorizationCredentials | None, Depends(_credentials)]
+"""The bearer key or token, if any; 400 for more than one `Authorization`."""
+
+ActForHeader = Annotated[
+    str | None, Header(alias=ACT_FOR_HEADER, description="With a service key: the user on whose behalf it calls.")
+]
+
+
+async def _caller(
+    request: Request, services: ServicesDep, credentials: BearerDep, act_for: ActForHeader = None
+) -> Caller:
+    _require_single(request, ACT_FOR_HEADER)
+    return await services.authenticate.user(credentials.credentials if credentials else None, act_for)
+
+
+async def _admin(services: ServicesDep, credentials: BearerDep) -> Caller:
+    return await services.authenticate.admin(credentials.credentials if credentials else None)
+
+
+CallerDep = Annotated[Caller, Depends(_caller)]
+"""The user of the key, or whom a service key acts for; 401, 403, and 400 for no or more than one `X-Ballast-User`."""
+
+AdminDep = Annotated[Caller, Depends(_admin)]
+"""An administrator; 401 and 403."""

@@ -1,0 +1,85 @@
+"""API keys, for administrators."""
+
+from typing import Annotated, Literal
+
+from fastapi import Depends
+from pydantic import BaseModel
+
+from backend.foundation.http.json_body import new_router
+from backend.foundation.http.services import provided
+from backend.foundation.http.shapes import Deleted, PrincipalName, RequestBody, unix_seconds
+from backend.identity.domain.identity import ApiKey, KeyRole
+from backend.identity.http.caller import AdminDep
+from backend.identity.services.api_keys import DEFAULT_TENANT
+from backend.identity.services.use_cases import IdentityServices
+
+ServicesDep = Annotated[IdentityServices, Depends(provided(IdentityServices))]
+router = new_router("API keys")
+
+
+class CreateKey(RequestBody):
+    """For whom a key is, and what for. A service key acts for users, `user_id` being its own name."""
+
+    user_id: PrincipalName
+    role: Literal["user", "admin", "service"] = "user"
+    tenant: PrincipalName = DEFAULT_TENANT
+
+
+class ShownKey(BaseModel):
+    """A key without its secret."""
+
+    id: str
+    object: Literal["api_key"] = "api_key"
+    user_id: str
+    role: KeyRole
+    tenant: str
+    created_at: int
+
+
+class IssuedKey(ShownKey):
+    """A key with its secret, shown this once."""
+
+    key: str
+
+
+class KeyList(BaseModel):
+    """All keys, oldest first, in one page."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownKey]
+    first_id: str
+    last_id: str
+    has_more: bool = False
+
+
+@router.post("/v1/api_keys", status_code=201, summary="Issue an API key")
+async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) -> IssuedKey:
+    """Make a key; only its hash is kept."""
+    issued = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant)
+    return IssuedKey(**_shown(issued.record).model_dump(), key=issued.secret)
+
+
+@router.get("/v1/api_keys", summary="List the API keys")
+async def list_keys(services: ServicesDep, admin: AdminDep) -> KeyList:
+    """Return all keys without their secrets."""
+    keys = [_shown(key) for key in await services.api_keys.all()]
+    return KeyList(data=keys, first_id=keys[0].id if keys else "", last_id=keys[-1].id if keys else "")
+
+
+@router.get("/v1/api_keys/{key_id}", summary="Retrieve an API key")
+async def retrieve_key(key_id: str, services: ServicesDep, admin: AdminDep) -> ShownKey:
+    """Return one key without its secret."""
+    return _shown(await services.api_keys.find(key_id))
+
+
+@router.delete("/v1/api_keys/{key_id}", summary="Revoke an API key")
+async def delete_key(key_id: str, services: ServicesDep, admin: AdminDep) -> Deleted:
+    """Delete a key; it is refused from the next request on."""
+    await services.api_keys.revoke(key_id)
+    return Deleted(id=key_id, object="api_key.deleted")
+
+
+def _shown(key: ApiKey) -> ShownKey:
+    return ShownKey(
+        id=key.id, user_id=key.user_id, role=key.role, tenant=key.tenant, created_at=unix_seconds(key.created_at)
+    )

@@ -1,0 +1,25 @@
+"""Storage of API keys."""
+
+from typing import Protocol
+
+from backend.identity.domain.identity import ApiKey
+
+
+class ApiKeyStore(Protocol):
+    """Keys by hash. A deleted key is refused from the next request on."""
+
+    async def add(self, key: ApiKey) -> None:
+        """Store a key."""
+        ...
+
+    async def find_by_hash(self, key_hash: str) -> ApiKey | None:
+        """Return the key, or None."""
+        ...
+
+    async def list(self) -> tuple[ApiKey, ...]:
+        """Return all keys, oldest first."""
+        ...
+
+    async def delete(self, key_id: str) -> bool:
+        """Delete a key; False when there was none."""
+        ...

@@ -1,0 +1,39 @@
+"""Plain text, and what the text formats share."""
+
+import re
+
+from backend.knowledge.domain.blocks import Block, Paragraph
+from shared.errors import InvalidRequest
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def read_text(body: bytes) -> list[Block]:
+    """Return the paragraphs between blank lines."""
+    return paragraphs_of(decode(body))
+
+
+def decode(body: bytes) -> str:
+    """Decode UTF-8, with or without its mark; line ends become line feeds.
+
+    Raises:
+        InvalidRequest: other bytes, or a NUL, which no text has.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"The text is not valid UTF-8 at byte {error.start}.", param="body") from None
+    if "\x00" in text:
+        raise InvalidRequest(f"The text holds a NUL character at {text.index(chr(0))}.", param="body")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def paragraphs_of(text: str) -> list[Block]:
+    """Split at blank lines."""
+    return [Paragraph(text=part) for part in _BLANK_LINES.split(text) if part.strip()]
+
+
+def storable(text: str) -> str:
+    """Take out what a library may invent and no database holds: NUL and half characters."""
+    return _UNSTORABLE.sub("", text)

@@ -1,0 +1,34 @@
+"""A chunk as an index holds it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from backend.knowledge.domain.knowledge import Chunk
+from backend.knowledge.domain.tokenizing import tokenize
+
+
+class IndexEntry(NamedTuple):
+    """The index tokens of a chunk, in text order. There are millions of them: nothing here is checked again."""
+
+    tokens: Sequence[str]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How often each token stands in the chunk."""
+        return Counter(self.tokens)
+
+
+def index_entry(chunk: Chunk) -> IndexEntry:
+    """Index a chunk under its text and the headings above it."""
+    return IndexEntry(_tokens(chunk))
+
+
+def index_entries(chunks: Iterable[Chunk]) -> list[IndexEntry]:
+    """Index the chunks of a document; a word that it repeats is kept in memory once."""
+    words: dict[str, str] = {}
+    return [IndexEntry([words.setdefault(token, token) for token in _tokens(chunk)]) for chunk in chunks]
+
+
+def _tokens(chunk: Chunk) -> list[str]:
+    return tokenize("\n".join((*chunk.heading_path, chunk.text)))

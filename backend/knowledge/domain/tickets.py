@@ -1,0 +1,70 @@
+"""Signed tickets: what a turn may retrieve, for whom and until when, without a look into a database."""
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from datetime import datetime
+from hashlib import sha256
+
+from pydantic import AwareDatetime, ValidationError
+
+from backend.knowledge.domain.search_options import SearchOptions
+from shared.errors import Unauthenticated
+from shared.models.values import Value
+
+_PURPOSE = b"ballast knowledge ticket 1\0"
+"""Keeps these signatures apart from all others made with the same secret."""
+
+
+class Ticket(Value):
+    """A turn's claim to knowledge bases. It names them; what its user may do there is looked up at each use.
+
+    `search` bounds what each search may bring; `conversation_id` and `turn_id` are for the log.
+    """
+
+    user_id: str
+    tenant: str
+    conversation_id: str
+    turn_id: str
+    base_ids: tuple[str, ...]
+    search: SearchOptions
+    expires_at: AwareDatetime
+
+
+def sign_ticket(ticket: Ticket, secret: str) -> str:
+    """Return the ticket as URL-safe text: its JSON and an HMAC-SHA256 (RFC 2104), joined by a dot."""
+    payload = ticket.model_dump_json().encode()
+    return f"{_encode(payload)}.{_encode(_signature(payload, secret))}"
+
+
+def verify_ticket(text: str, secret: str, now: datetime) -> Ticket:
+    """Return the ticket that `sign_ticket` made into this text.
+
+    Raises:
+        Unauthenticated: forged, mangled or expired.
+    """
+    try:
+        payload, signature = (_decode(part) for part in text.split("."))
+    except (Base64Error, ValueError):
+        raise Unauthenticated("The ticket is not valid.", param="ticket") from None
+    if not hmac.compare_digest(signature, _signature(payload, secret)):
+        raise Unauthenticated("The ticket is not valid.", param="ticket")
+    try:
+        ticket = Ticket.model_validate_json(payload)
+    except ValidationError:
+        raise Unauthenticated("The ticket is not valid.", param="ticket") from None
+    if ticket.expires_at <= now:
+        raise Unauthenticated("The ticket has expired.", param="ticket")
+    return ticket
+
+
+def _signature(payload: bytes, secret: str) -> bytes:
+    return hmac.digest(secret.encode(), _PURPOSE + payload, sha256)
+
+
+def _encode(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _decode(part: str) -> bytes:
+    return urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4))

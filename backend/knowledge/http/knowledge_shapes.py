@@ -1,0 +1,198 @@
+"""Knowledge bases, members, documents and hits as clients see them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from backend.foundation.http.shapes import RequestBody, unix_seconds
+from backend.knowledge.domain.kb_meta import (
+    MAX_ROUTING_HINT_CHARACTERS,
+    MAX_ROUTING_KEYWORD_CHARACTERS,
+    MAX_ROUTING_KEYWORDS,
+)
+from backend.knowledge.domain.knowledge import Binding, Document, Hit, MemberRole
+from shared.models.execution import AccessMode
+
+MAX_RESULTS = 50
+MAX_QUERY_CHARACTERS = 100_000
+
+BaseName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
+Summary = Annotated[str, Field(max_length=4000)]
+Topics = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=50)]
+RoutingHint = Annotated[str, Field(max_length=MAX_ROUTING_HINT_CHARACTERS)]
+RoutingKeywords = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1, max_length=MAX_ROUTING_KEYWORD_CHARACTERS)]],
+    Field(max_length=MAX_ROUTING_KEYWORDS),
+]
+
+
+class CreateBase(RequestBody):
+    """A new base; hint and keywords are what a restricted member and his model may know of it."""
+
+    name: BaseName
+    summary: Summary = ""
+    topics: Topics = Field(default=[])
+    routing_hint: RoutingHint = ""
+    routing_keywords: RoutingKeywords = Field(default=[])
+
+
+class UpdateBase(CreateBase):
+    """Fields to change; what is left out stays."""
+
+    name: BaseName = ""
+
+
+class SetMember(RequestBody):
+    """What a member is from now on."""
+
+    role: Literal["owner", "editor", "reader", "restricted_analyst"]
+
+
+class SearchBody(RequestBody):
+    """A search of one base."""
+
+    query: Annotated[str, Field(max_length=MAX_QUERY_CHARACTERS)]
+    max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10
+
+
+class RestrictedBase(BaseModel):
+    """A base as its restricted members see it."""
+
+    id: str
+    name: str
+    routing_hint: str
+    routing_keywords: list[str]
+    role: MemberRole
+
+
+class ShownBase(RestrictedBase):
+    """A base, and the caller's role in it; `version` grows when documents change."""
+
+    object: Literal["knowledge_base"] = "knowledge_base"
+    summary: str
+    topics: list[str]
+    version: int
+    created_at: int
+
+
+class EditableBase(ShownBase):
+    """A base for those who describe it: `left_out` names what its restricted members are not shown."""
+
+    left_out: list[str]
+
+
+class BaseList(BaseModel):
+    """A page of the caller's bases."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownBase | RestrictedBase]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
+class ShownMember(BaseModel):
+    """A member of a base."""
+
+    object: Literal["knowledge_base.member"] = "knowledge_base.member"
+    user_id: str
+    role: MemberRole
+
+
+class MemberList(BaseModel):
+    """All members, by user id, in one page."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownMember]
+    first_id: str
+    last_id: str
+    has_more: bool = False
+
+
+class ShownDocument(BaseModel):
+    """A document; `chunks` is how many pieces of it are searched."""
+
+    id: str
+    object: Literal["knowledge_base.document"] = "knowledge_base.document"
+    knowledge_base_id: str
+    name: str
+    media_type: str
+    bytes: int
+    chunks: int
+    created_at: int
+
+
+class DocumentList(BaseModel):
+    """A page of documents, by name."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownDocument]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
+class ShownHit(BaseModel):
+    """A found chunk: `document` is the name it was put under, `file_id` the document's id, `chunk` its own."""
+
+    document: str
+    chunk: str
+    heading_path: list[str]
+    text: str
+    score: float
+    file_id: str
+
+
+class Hits(BaseModel):
+    """Found chunks, best first."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownHit]
+
+
+def shown_base(binding: Binding, left_out: Sequence[str] | None = None) -> EditableBase | ShownBase | RestrictedBase:
+    """Show a base in the form that the caller's role allows; with `left_out` to who may change that."""
+    base = binding.base
+    visible = RestrictedBase(
+        id=base.id,
+        name=base.name,
+        routing_hint=base.routing_hint,
+        routing_keywords=list(base.routing_keywords),
+        role=binding.role,
+    )
+    if binding.role.access_mode is not AccessMode.FULL:
+        return visible
+    shown = ShownBase(
+        **dict(visible),
+        summary=base.summary,
+        topics=list(base.topics),
+        version=base.version,
+        created_at=unix_seconds(base.created_at),
+    )
+    return shown if left_out is None else EditableBase(**dict(shown), left_out=list(left_out))
+
+
+def shown_document(document: Document) -> ShownDocument:
+    """Show a document without its text."""
+    return ShownDocument(
+        id=document.id,
+        knowledge_base_id=document.knowledge_base_id,
+        name=document.name,
+        media_type=document.media_type,
+        bytes=document.size_bytes,
+        chunks=document.chunk_count,
+        created_at=unix_seconds(document.created_at),
+    )
+
+
+def shown_hit(hit: Hit) -> ShownHit:
+    """Show a found chunk."""
+    return ShownHit(
+        document=hit.document_name,
+        chunk=hit.chunk.id,
+        heading_path=list(hit.chunk.heading_path),
+        text=hit.chunk.text,
+        score=hit.score,
+        file_id=hit.document_id,
+    )

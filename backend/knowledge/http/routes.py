@@ -1,0 +1,189 @@
+"""Knowledge bases, their members and documents, and search over them."""
+
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import Depends, Path, Query, Request, Response
+
+from backend.foundation.domain.paging import PageQuery
+from backend.foundation.http.json_body import new_router
+from backend.foundation.http.services import provided
+from backend.foundation.http.shapes import Deleted, PrincipalName
+from backend.identity.http.caller import CallerDep
+from backend.knowledge.domain.knowledge import Binding, MemberRole
+from backend.knowledge.domain.media_types import READABLE
+from backend.knowledge.http.knowledge_shapes import (
+    BaseList,
+    CreateBase,
+    DocumentList,
+    EditableBase,
+    Hits,
+    MemberList,
+    RestrictedBase,
+    SearchBody,
+    SetMember,
+    ShownBase,
+    ShownDocument,
+    ShownMember,
+    UpdateBase,
+    shown_base,
+    shown_document,
+    shown_hit,
+)
+from backend.knowledge.services.ingest_document import NewDocument
+from backend.knowledge.services.knowledge_bases import Description
+from backend.knowledge.services.use_cases import KnowledgeServices
+
+ServicesDep = Annotated[KnowledgeServices, Depends(provided(KnowledgeServices))]
+router = new_router("Knowledge bases")
+
+BASE = "/v1/knowledge_bases/{base_id}"
+DOCUMENT = f"{BASE}/documents/{{name:path}}"
+MEMBER = f"{BASE}/members/{{user_id}}"
+
+AnyBase = EditableBase | ShownBase | RestrictedBase
+UserId = Annotated[PrincipalName, Path()]
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_DOCUMENT_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": dict.fromkeys(READABLE, _BINARY)}}
+_CREATED: dict[int | str, dict[str, Any]] = {201: {"description": "Created", "model": ShownDocument}}
+_MEMBER_CREATED: dict[int | str, dict[str, Any]] = {201: {"description": "Created", "model": ShownMember}}
+_DOCUMENT_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The document's bytes", "content": dict.fromkeys(READABLE, _BINARY)}
+}
+
+
+class NamePageQuery(PageQuery):
+    """A page of what is ordered by name."""
+
+    order: Literal["asc", "desc"] = "asc"
+
+
+@router.post("/v1/knowledge_bases", status_code=201, summary="Create a knowledge base")
+async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
+    """Create a base that the caller owns."""
+    described = Description.model_validate(body.model_dump())
+    return await _shown(services, await services.bases.create(caller, described))
+
+
+@router.get("/v1/knowledge_bases", summary="List knowledge bases")
+async def list_bases(services: ServicesDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> BaseList:
+    """Return a page of the bases that the caller is a member of, the newest first unless asked otherwise."""
+    found, has_more = await services.bases.page(caller, after=page.after, limit=page.limit, descending=page.descending)
+    shown = [shown_base(binding) for binding in found]
+    first_id, last_id = _ends([base.id for base in shown])
+    return BaseList(data=shown, first_id=first_id, last_id=last_id, has_more=has_more)
+
+
+@router.get(BASE, summary="Retrieve a knowledge base")
+async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) -> AnyBase:
+    """Return a base; a restricted member sees id, name, hint, keywords and his role."""
+    return await _shown(services, await services.bases.find(caller, base_id))
+
+
+@router.patch(BASE, summary="Update a knowledge base")
+async def update_base(base_id: str, body: UpdateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
+    """Change the given fields."""
+    changes = body.model_dump(exclude_unset=True)
+    return await _shown(services, await services.bases.describe(caller, base_id, changes))
+
+
+@router.delete(BASE, summary="Delete a knowledge base")
+async def delete_base(base_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+    """Delete a base with its documents; for owners."""
+    await services.bases.delete(caller, base_id)
+    return Deleted(id=base_id, object="knowledge_base.deleted")
+
+
+@router.get(f"{BASE}/documents", summary="List documents")
+async def list_documents(
+    base_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[NamePageQuery, Query()]
+) -> DocumentList:
+    """Return a page of documents by name."""
+    found = await services.documents.page(
+        caller, base_id, after=page.after, limit=page.limit, descending=page.descending
+    )
+    shown = [shown_document(document) for document in found.documents]
+    first_id, last_id = _ends([document.id for document in shown])
+    return DocumentList(data=shown, first_id=first_id, last_id=last_id, has_more=found.has_more)
+
+
+@router.put(DOCUMENT, summary="Put a document", responses=_CREATED, openapi_extra=_DOCUMENT_BODY)
+async def put_document(
+    base_id: str, name: str, request: Request, response: Response, services: ServicesDep, caller: CallerDep
+) -> ShownDocument:
+    """Store a document: 201 under a new name, 200 where it replaces one; the same bytes again change nothing.
+
+    The Content-Type says its format, or else the ending of its name.
+    """
+    new = NewDocument(name, request.headers.get("content-type"), await request.body())
+    document, is_new = await services.ingest.put(caller, base_id, new)
+    response.status_code = 201 if is_new else 200
+    return shown_document(document)
+
+
+@router.get(DOCUMENT, summary="Retrieve a document", responses=_DOCUMENT_ANSWER, response_class=Response)
+async def retrieve_document(base_id: str, name: str, services: ServicesDep, caller: CallerDep) -> Response:
+    """Return the bytes that were put."""
+    document, body = await services.documents.read(caller, base_id, name)
+    # A page that somebody uploaded must not run as one of ours.
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(document.name, safe='')}",
+        "x-content-type-options": "nosniff",
+    }
+    return Response(body, media_type=document.media_type, headers=headers)
+
+
+@router.delete(DOCUMENT, summary="Delete a document")
+async def delete_document(base_id: str, name: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+    """Delete a document; it is found no more."""
+    document = await services.documents.delete(caller, base_id, name)
+    return Deleted(id=document.id, object="knowledge_base.document.deleted")
+
+
+@router.get(f"{BASE}/members", summary="List members")
+async def list_members(base_id: str, services: ServicesDep, caller: CallerDep) -> MemberList:
+    """Return all members by user id."""
+    members = await services.members.all(caller, base_id)
+    shown = [ShownMember(user_id=user_id, role=role) for user_id, role in members.items()]
+    first_id, last_id = _ends(list(members))
+    return MemberList(data=shown, first_id=first_id, last_id=last_id)
+
+
+@router.put(MEMBER, summary="Set a member", responses=_MEMBER_CREATED)
+async def set_member(
+    base_id: str, user_id: UserId, body: SetMember, response: Response, services: ServicesDep, caller: CallerDep
+) -> ShownMember:
+    """Add a member (201) or change his role (200); for owners. The last owner stays one."""
+    role = MemberRole(body.role)
+    is_new = await services.members.set(caller, base_id, user_id, role)
+    response.status_code = 201 if is_new else 200
+    return ShownMember(user_id=user_id, role=role)
+
+
+@router.get(MEMBER, summary="Retrieve a member")
+async def retrieve_member(base_id: str, user_id: UserId, services: ServicesDep, caller: CallerDep) -> ShownMember:
+    """Return a member's role."""
+    return ShownMember(user_id=user_id, role=await services.members.find(caller, base_id, user_id))
+
+
+@router.delete(MEMBER, summary="Remove a member")
+async def remove_member(base_id: str, user_id: UserId, services: ServicesDep, caller: CallerDep) -> Deleted:
+    """Remove a member; for owners. The last owner stays."""
+    await services.members.remove(caller, base_id, user_id)
+    return Deleted(id=user_id, object="knowledge_base.member.deleted")
+
+
+@router.post(f"{BASE}/search", summary="Search a knowledge base")
+async def search_base(base_id: str, body: SearchBody, services: ServicesDep, caller: CallerDep) -> Hits:
+    """Return the best chunks, best first."""
+    hits = await services.search.search(caller, base_id, body.query, body.max_results)
+    return Hits(data=[shown_hit(hit) for hit in hits])
+
+
+async def _shown(services: KnowledgeServices, binding: Binding) -> AnyBase:
+    return shown_base(binding, await services.bases.left_out(binding))
+
+
+def _ends(ids: list[str]) -> tuple[str, str]:
+    """Return the first and the last id of a page, "" for an empty one, as OpenAI's list types want it."""
+    return (ids[0], ids[-1]) if ids else ("", "")

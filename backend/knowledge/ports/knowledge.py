@@ -1,0 +1,123 @@
+"""Storage of knowledge, and retrieval over it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from backend.knowledge.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+
+
+class KnowledgeStore(Protocol):
+    """Bases, members and documents."""
+
+    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        """Store a base and its first owner."""
+        ...
+
+    async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+        """Return the bases in which the user is a member, with his role, ordered by id.
+
+        With `base_ids` only those; an id in which he is no member is simply absent.
+        """
+        ...
+
+    async def update_base(self, base: KnowledgeBase) -> None:
+        """Replace the descriptive fields of a base."""
+        ...
+
+    async def delete_base(self, base_id: str) -> None:
+        """Delete a base with members, documents and chunks."""
+        ...
+
+    async def members(self, base_id: str) -> Mapping[str, MemberRole]:
+        """Return user ids and their roles."""
+        ...
+
+    async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
+        """Add a member or change his role.
+
+        Raises:
+            Conflict: the base would be left without an owner.
+        """
+        ...
+
+    async def remove_member(self, base_id: str, user_id: str) -> bool:
+        """Remove a member; False when he was none.
+
+        Raises:
+            Conflict: the base would be left without an owner.
+        """
+        ...
+
+    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
+        """Store a document with its chunks and index entries, in the place of its namesake where there is one.
+
+        Return it as stored, and whether its name is new: the id of a namesake stays, even of one that somebody
+        else has put at the same time. Readers see all of it or nothing, and never two of one name. The base's
+        version grows. `document.chunk_count` is the number of `chunks`.
+
+        Raises:
+            NotFound: the base was deleted meanwhile.
+            Unavailable: storing was interrupted for so long that it was given up. Retryable.
+        """
+        ...
+
+    async def document(self, document_id: str) -> Document | None:
+        """Return a document by its id, or None."""
+        ...
+
+    async def find_document(self, base_id: str, name: str) -> Document | None:
+        """Return a document, or None."""
+        ...
+
+    async def document_body(self, document_id: str) -> bytes:
+        """Return the bytes that were put.
+
+        Raises:
+            NotFound: the document was deleted meanwhile.
+        """
+        ...
+
+    async def delete_document(self, base_id: str, name: str) -> bool:
+        """Delete a document with its chunks and index entries; False when there was none."""
+        ...
+
+    async def documents(self, base_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Document, ...]:
+        """Return up to `limit` documents ordered by name (code points), behind the document id `after`.
+
+        Raises:
+            NotFound: `after` names no document of this base.
+        """
+        ...
+
+    async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
+        """Return the documents of these bases, ordered by base id and name."""
+        ...
+
+    async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        """Return the chunks of a document in document order."""
+        ...
+
+
+class Retrieval(Protocol):
+    """Ranked search. Scores depend on nothing but the named bases."""
+
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+        """Return the best chunks, best first; equal scores are ordered by content, never by arrival.
+
+        Any text is a query; one without a word of a chunk finds nothing.
+        """
+        ...
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+        """Return all chunks when they measure at most `token_limit` tokens, else None.
+
+        They are ordered by base id, document name, place in the document; their score is 1.0.
+        """
+        ...
+
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+        """Return the first `limit` chunks of each of these documents, in their order, and `most` at most.
+
+        Their score is 0.0.
+        """
+        ...

@@ -1,0 +1,100 @@
+"""Putting a document into a base: read, cut, index."""
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from backend.identity.domain.identity import Caller
+from backend.knowledge.domain.access import require_write
+from backend.knowledge.domain.blocks import Block
+from backend.knowledge.domain.chunking import cut_into_pieces
+from backend.knowledge.domain.knowledge import Chunk, Document
+from backend.knowledge.domain.media_types import media_type_of
+from backend.knowledge.ports.documents import DocumentReader
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_access import find_binding
+from shared.clock import Clock
+from shared.errors import InvalidRequest
+from shared.ids import IdPrefix, new_id
+from shared.tokens import estimate_tokens
+
+MAX_NAME_CHARACTERS = 512
+
+
+class NewDocument(NamedTuple):
+    """A document as a client sends it; `content_type` is its header, where it sent one."""
+
+    name: str
+    content_type: str | None
+    body: bytes
+
+
+class IngestDocument:
+    """Stores documents with their chunks. The same bytes under the same name again change nothing."""
+
+    def __init__(self, store: KnowledgeStore, reader: DocumentReader, clock: Clock) -> None:
+        self._store = store
+        self._reader = reader
+        self._clock = clock
+        self._namesakes: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
+        """Store a document; return it as stored, and whether its name is new. A replaced one keeps its id.
+
+        Those of one name that come at the same time are taken one after another.
+
+        Raises:
+            NotFound: the caller is no member.
+            PermissionDenied: he may not write.
+            InvalidRequest: the name or the document cannot be taken; `param` says which.
+        """
+        require_write(await find_binding(self._store, caller, base_id))
+        _check_name(new.name)
+        alone = self._namesakes.setdefault((base_id, new.name), asyncio.Lock())
+        async with alone:
+            return await self._put(base_id, new)
+
+    async def _put(self, base_id: str, new: NewDocument) -> tuple[Document, bool]:
+        media_type = media_type_of(new.content_type, new.name)
+        digest = sha256(new.body).hexdigest()
+        earlier = await self._store.find_document(base_id, new.name)
+        if earlier is not None and (earlier.sha256, earlier.media_type) == (digest, media_type):
+            return earlier, False
+        document_id = new_id(IdPrefix.DOCUMENT)
+        blocks = await self._reader.read(new.body, media_type)
+        chunks = await asyncio.to_thread(_chunks_of, document_id, blocks)
+        document = Document(
+            id=document_id,
+            knowledge_base_id=base_id,
+            name=new.name,
+            media_type=media_type,
+            sha256=digest,
+            size_bytes=len(new.body),
+            chunk_count=len(chunks),
+            created_at=self._clock.now(),
+        )
+        return await self._store.put_document(document, new.body, chunks)
+
+
+def _chunks_of(document_id: str, blocks: Sequence[Block]) -> list[Chunk]:
+    return [
+        Chunk(
+            id=new_id(IdPrefix.CHUNK),
+            document_id=document_id,
+            ordinal=ordinal,
+            heading_path=piece.heading_path,
+            text=piece.text,
+            tokens=estimate_tokens(piece.text),
+        )
+        for ordinal, piece in enumerate(cut_into_pieces(blocks))
+    ]
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable() or name != name.strip():
+        raise InvalidRequest(
+            f"A document's name is 1 to {MAX_NAME_CHARACTERS} printable characters without blanks around them.",
+            param="name",
+        )

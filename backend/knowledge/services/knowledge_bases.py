@@ -1,0 +1,100 @@
+"""Creating, describing and deleting knowledge bases."""
+
+from backend.identity.domain.identity import Caller
+from backend.knowledge.domain.access import require_owner, require_write
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_access import find_binding
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from shared.clock import Clock
+from shared.errors import NotFound
+from shared.ids import IdPrefix, new_id
+from shared.models.values import Value
+
+
+class Description(Value):
+    """What owners and editors say about a base."""
+
+    name: str
+    summary: str
+    topics: tuple[str, ...]
+    routing_hint: str
+    routing_keywords: tuple[str, ...]
+
+
+class KnowledgeBases:
+    """The bases of a caller."""
+
+    def __init__(self, store: KnowledgeStore, descriptions: SafeDescriptions, clock: Clock) -> None:
+        self._store = store
+        self._descriptions = descriptions
+        self._clock = clock
+
+    async def create(self, caller: Caller, description: Description) -> Binding:
+        """Create a base that the caller owns."""
+        base = KnowledgeBase(
+            id=new_id(IdPrefix.KNOWLEDGE_BASE),
+            tenant=caller.tenant,
+            version=0,
+            created_at=self._clock.now(),
+            **dict(description),
+        )
+        await self._store.create_base(base, caller.user_id)
+        return Binding(base=base, role=MemberRole.OWNER)
+
+    async def find(self, caller: Caller, base_id: str) -> Binding:
+        """Return a base of the caller, with what he may know of it.
+
+        Raises:
+            NotFound: he is no member.
+        """
+        (shown,) = await self._descriptions.shown([await find_binding(self._store, caller, base_id)])
+        return shown
+
+    async def page(
+        self, caller: Caller, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[tuple[Binding, ...], bool]:
+        """Return up to `limit` of the caller's bases by age and id, and whether there are more.
+
+        Raises:
+            NotFound: `after` names none of them.
+        """
+        mine = await self._store.bindings(caller.tenant, caller.user_id, None)
+        ordered = sorted(mine, key=lambda found: (found.base.created_at, found.base.id), reverse=descending)
+        ids = [found.base.id for found in ordered]
+        if after is not None and after not in ids:
+            raise NotFound("There is no such knowledge base.", param="after")
+        start = ids.index(after) + 1 if after is not None else 0
+        shown = await self._descriptions.shown(ordered[start : start + limit])
+        return shown, len(ordered) > start + limit
+
+    async def describe(self, caller: Caller, base_id: str, changes: dict[str, object]) -> Binding:
+        """Change fields of a `Description`.
+
+        Raises:
+            NotFound: he is no member.
+            PermissionDenied: he may not write.
+        """
+        binding = await find_binding(self._store, caller, base_id)
+        require_write(binding)
+        base = KnowledgeBase.model_validate({**dict(binding.base), **changes})
+        await self._store.update_base(base)
+        return Binding(base=base, role=binding.role)
+
+    async def left_out(self, binding: Binding) -> tuple[str, ...] | None:
+        """Return the fields that restricted members are not shown; None for who may not change them.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        return await self._descriptions.places_left_out(binding.base) if binding.role.may_write else None
+
+    async def delete(self, caller: Caller, base_id: str) -> None:
+        """Delete a base with all that is in it.
+
+        Raises:
+            NotFound: he is no member.
+            PermissionDenied: he is no owner.
+        """
+        require_owner(await find_binding(self._store, caller, base_id))
+        await self._store.delete_base(base_id)

@@ -1,0 +1,63 @@
+"""Reading, listing and deleting the documents of a base."""
+
+from typing import NamedTuple
+
+from backend.identity.domain.identity import Caller
+from backend.knowledge.domain.access import require_read, require_write
+from backend.knowledge.domain.knowledge import Document
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_access import find_binding
+from shared.errors import NotFound
+
+
+class DocumentPage(NamedTuple):
+    """Some documents of a base, and whether there are more behind them."""
+
+    documents: tuple[Document, ...]
+    has_more: bool
+
+
+class KnowledgeDocuments:
+    """The documents of bases.
+
+    Every method raises NotFound for who is no member, PermissionDenied for whom his role does not let.
+    """
+
+    def __init__(self, store: KnowledgeStore) -> None:
+        self._store = store
+
+    async def page(
+        self, caller: Caller, base_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> DocumentPage:
+        """Return up to `limit` documents by name.
+
+        Raises:
+            NotFound: `after` names no document of the base.
+        """
+        require_read(await find_binding(self._store, caller, base_id))
+        found = await self._store.documents(base_id, after=after, limit=limit + 1, descending=descending)
+        return DocumentPage(found[:limit], len(found) > limit)
+
+    async def read(self, caller: Caller, base_id: str, name: str) -> tuple[Document, bytes]:
+        """Return a document and its bytes.
+
+        Raises:
+            NotFound: there is no such document.
+        """
+        require_read(await find_binding(self._store, caller, base_id))
+        document = await self._store.find_document(base_id, name)
+        if document is None:
+            raise NotFound("There is no such document.", param="name")
+        return document, await self._store.document_body(document.id)
+
+    async def delete(self, caller: Caller, base_id: str, name: str) -> Document:
+        """Delete a document; return what it was.
+
+        Raises:
+            NotFound: there is no such document.
+        """
+        require_write(await find_binding(self._store, caller, base_id))
+        document = await self._store.find_document(base_id, name)
+        if document is None or not await self._store.delete_document(base_id, name):
+            raise NotFound("There is no such document.", param="name")
+        return document

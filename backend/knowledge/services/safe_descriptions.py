@@ -1,0 +1,70 @@
+"""Descriptions of bases for restricted members, checked against what the bases hold."""
+
+from collections.abc import Sequence
+
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
+from backend.knowledge.domain.safe_description import places_of, routing_texts, tells_or_orders, without_texts
+from backend.knowledge.domain.shared_runs import DESCRIBED, stretches_of
+from backend.knowledge.ports.observer import DescriptionObserver
+from backend.knowledge.ports.protected import ProtectedKnowledge
+from shared.models.execution import AccessMode
+
+MAX_KEPT_VERDICTS = 4_096
+"""Of bases at one version each; the oldest verdict makes room, and is found again when it is asked for."""
+
+_Described = tuple[str, int, tuple[str, ...]]
+
+
+class SafeDescriptions:
+    """Leaves out of hint and keywords what tells a base's content, or gives orders to a model.
+
+    The verdict depends on nothing but the description and the base's version, so it is looked up once for both.
+    """
+
+    def __init__(self, protected: ProtectedKnowledge, observer: DescriptionObserver) -> None:
+        self._protected = protected
+        self._observer = observer
+        self._verdicts: dict[_Described, frozenset[str]] = {}
+
+    async def shown(self, bindings: Sequence[Binding]) -> tuple[Binding, ...]:
+        """Return bindings with what their member may know of each base.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        return tuple([await self._shown(binding) for binding in bindings])
+
+    async def places_left_out(self, base: KnowledgeBase) -> tuple[str, ...]:
+        """Return the fields that restricted members are not shown.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        return places_of(base, await self._left_out(base))
+
+    async def _shown(self, binding: Binding) -> Binding:
+        if binding.role.access_mode is AccessMode.FULL:
+            return binding
+        left_out = await self._left_out(binding.base)
+        return binding.model_copy(update={"base": without_texts(binding.base, left_out)})
+
+    async def _left_out(self, base: KnowledgeBase) -> frozenset[str]:
+        described = (base.id, base.version, routing_texts(base))
+        verdict = self._verdicts.get(described)
+        if verdict is None:
+            verdict = frozenset([text for text in described[2] if await self._is_telling(base.id, text)])
+            if verdict:
+                self._observer.texts_left_out(base.id, len(verdict))
+            self._keep(described, verdict)
+        return verdict
+
+    async def _is_telling(self, base_id: str, text: str) -> bool:
+        if tells_or_orders(text):
+            return True
+        stretches = stretches_of(text, DESCRIBED)
+        return bool(stretches) and await self._protected.holds_run([base_id], stretches)
+
+    def _keep(self, described: _Described, verdict: frozenset[str]) -> None:
+        if len(self._verdicts) >= MAX_KEPT_VERDICTS:
+            del self._verdicts[next(iter(self._verdicts))]
+        self._verdicts[described] = verdict

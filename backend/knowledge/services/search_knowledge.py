@@ -1,0 +1,31 @@
+"""A member's own search of one base."""
+
+from backend.identity.domain.identity import Caller
+from backend.knowledge.domain.access import require_read
+from backend.knowledge.domain.bm25 import shown_score
+from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.services.knowledge_access import find_binding
+
+
+class SearchKnowledge:
+    """Finds chunks for who may read them."""
+
+    def __init__(self, store: KnowledgeStore, retrieval: Retrieval) -> None:
+        self._store = store
+        self._retrieval = retrieval
+
+    async def search(self, caller: Caller, base_id: str, query: str, limit: int) -> tuple[Hit, ...]:
+        """Return the best chunks, best first.
+
+        Raises:
+            NotFound: the caller is no member.
+            PermissionDenied: he is restricted.
+        """
+        require_read(await find_binding(self._store, caller, base_id))
+        return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit)))
+
+
+def as_shown(hit: Hit) -> Hit:
+    """Return a hit with the score that results show."""
+    return hit.model_copy(update={"score": shown_score(hit.score)})

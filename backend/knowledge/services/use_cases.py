@@ -1,0 +1,45 @@
+"""The use cases of knowledge, as one value for the application and the HTTP door."""
+
+from dataclasses import dataclass
+
+from backend.knowledge.ports.documents import DocumentReader
+from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.services.ingest_document import IngestDocument
+from backend.knowledge.services.knowledge_bases import KnowledgeBases
+from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
+from backend.knowledge.services.knowledge_members import KnowledgeMembers
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.knowledge.services.search_knowledge import SearchKnowledge
+from shared.clock import Clock
+
+
+@dataclass(frozen=True)
+class KnowledgePorts:
+    """The outside of knowledge."""
+
+    store: KnowledgeStore
+    retrieval: Retrieval
+    reader: DocumentReader
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class KnowledgeServices:
+    """All that members do with knowledge."""
+
+    bases: KnowledgeBases
+    members: KnowledgeMembers
+    documents: KnowledgeDocuments
+    ingest: IngestDocument
+    search: SearchKnowledge
+
+
+def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions) -> KnowledgeServices:
+    """Build the use cases."""
+    return KnowledgeServices(
+        bases=KnowledgeBases(ports.store, descriptions, ports.clock),
+        members=KnowledgeMembers(ports.store),
+        documents=KnowledgeDocuments(ports.store),
+        ingest=IngestDocument(ports.store, ports.reader, ports.clock),
+        search=SearchKnowledge(ports.store, ports.retrieval),
+    )

@@ -1,0 +1,213 @@
+"""Putting, replacing and deleting documents: all or nothing to readers, though written in many transactions."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import NamedTuple
+
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.short_transactions import Result, Steps, run_in_steps
+from backend.knowledge.domain.index_entries import index_entries
+from backend.knowledge.domain.knowledge import Chunk, Document
+from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.editions import (
+    EVERY_WORD,
+    Content,
+    Edition,
+    Editions,
+    Overtaken,
+    find_chunks,
+    find_unseen,
+    hold_base,
+    numbered_entries,
+)
+from backend.knowledge.sql.search_index import NumberedEntry, SearchIndex, WordCounts
+from shared.clock import Clock
+from shared.errors import NotFound, Unavailable
+from shared.ids import IdPrefix, new_id
+
+LEFT_BEHIND_AFTER = timedelta(minutes=5)
+"""Hundreds of times what lies between two steps of a living process."""
+
+_base = tables.knowledge_base
+_document = tables.document
+
+
+class _Namesake(NamedTuple):
+    """A document as it stands, and all of it that is in the index."""
+
+    document: Document
+    edition_id: str
+    entries: Sequence[NumberedEntry]
+    counts: WordCounts
+
+    @property
+    def token_count(self) -> int:
+        """Index tokens in all."""
+        return sum(len(entry.tokens) for _, entry in self.entries)
+
+
+class _Arrival(NamedTuple):
+    """A document that comes, with what goes into the index."""
+
+    document: Document
+    body: bytes
+    edition_id: str
+    content: Content
+    counts: WordCounts
+
+
+class DocumentChanges:
+    """Changes documents. One that fails, or whose process dies, changes nothing; what it leaves behind is swept."""
+
+    def __init__(self, database: Database, index: SearchIndex, clock: Clock, slice_seconds: float) -> None:
+        self._database = database
+        self._index = index
+        self._clock = clock
+        self._slice_seconds = slice_seconds
+        self._editions = Editions(index, clock)
+
+    async def put(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
+        """Store a document, in the place of its namesake where there is one; see the port."""
+        arrival = await asyncio.to_thread(self._arrival, document, body, chunks)
+        namesake = await self._find(document.knowledge_base_id, document.name)
+        try:
+            stored = await self._run(self._put(arrival, namesake))
+            while stored is None:
+                namesake = await self._find(document.knowledge_base_id, document.name)
+                stored = await self._run(self._exchange(arrival, namesake))
+        except Overtaken:
+            raise Unavailable("The document took too long to store.", retry_after_seconds=1) from None
+        await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
+        return stored, namesake is None
+
+    async def delete(self, base_id: str, name: str) -> bool:
+        """Delete a document; False when there was none."""
+        while namesake := await self._find(base_id, name):
+            if await self._run(self._withdraw(namesake)):
+                return True
+        return False
+
+    async def sweep(self, *, is_only_replica: bool) -> None:
+        """Remove what dead processes left behind; the only replica takes all for it that stands there already."""
+        await self._sweep(None, timedelta(0) if is_only_replica else LEFT_BEHIND_AFTER)
+
+    async def _run(self, steps: Steps[Result]) -> Result:
+        return await run_in_steps(self._database, steps, self._slice_seconds)
+
+    def _put(self, arrival: _Arrival, namesake: _Namesake | None) -> Steps[Document | None]:
+        connection = yield
+        edition = self._editions.reserve(
+            connection, arrival.document.knowledge_base_id, arrival.edition_id, len(arrival.content.chunks)
+        )
+        yield from self._editions.fill(edition, arrival.content, arrival.counts)
+        return (yield from self._exchange(arrival, namesake))
+
+    def _exchange(self, arrival: _Arrival, namesake: _Namesake | None) -> Steps[Document | None]:
+        """Put the document in the place of its namesake, and that away; None when it is another one by now."""
+        connection = yield
+        document = arrival.document
+        if not _is_as_found(connection, document.knowledge_base_id, document.name, namesake):
+            return None
+        self._editions.show(connection, arrival.edition_id)
+        columns = {"edition_id": arrival.edition_id, "body": arrival.body}
+        if namesake is None:
+            connection.execute(insert(_document), {**document.model_dump(), **columns})
+        else:
+            document = document.model_copy(update={"id": namesake.document.id})
+            is_it = _document.c.id == document.id
+            connection.execute(update(_document).where(is_it).values({**document.model_dump(), **columns}))
+        _count_change(connection, document.knowledge_base_id, arrival.content, namesake)
+        if namesake is not None:
+            yield from self._put_away(connection, namesake)
+        return document
+
+    def _withdraw(self, namesake: _Namesake) -> Steps[bool]:
+        connection = yield
+        document = namesake.document
+        if not _is_as_found(connection, document.knowledge_base_id, document.name, namesake):
+            return False
+        connection.execute(delete(_document).where(_document.c.id == document.id))
+        _count_change(connection, document.knowledge_base_id, None, namesake)
+        yield from self._put_away(connection, namesake)
+        return True
+
+    def _put_away(self, connection: Connection, namesake: _Namesake) -> Steps[None]:
+        base_id, numbers = namesake.document.knowledge_base_id, [number for number, _ in namesake.entries]
+        first, end = (numbers[0], numbers[-1] + 1) if numbers else (0, 0)
+        leaving = Edition(namesake.edition_id, base_id, first, end, EVERY_WORD, is_leaving=True)
+        self._editions.hide(connection, leaving)
+        yield from self._clear(leaving, namesake.entries, namesake.counts)
+
+    def _clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> Steps[None]:
+        """Delete a leaving edition, unless somebody else does, or has deleted the base."""
+        with suppress(Overtaken, NotFound):
+            yield from self._editions.clear(edition, entries, counts)
+
+    async def _sweep(self, base_id: str | None, after: timedelta) -> None:
+        since = self._clock.now() - after
+        for edition in await self._database.read(lambda connection: find_unseen(connection, base_id, since)):
+            with suppress(Overtaken, NotFound):
+                await self._clear_left_behind(edition)
+
+    async def _clear_left_behind(self, found: Edition) -> None:
+        edition = await self._database.write(lambda connection: self._editions.take_over(connection, found))
+        chunk_rows = await self._database.read(lambda connection: find_chunks(connection, edition.id))
+        entries, counts = await asyncio.to_thread(self._indexed, chunk_rows)
+        await self._run(self._clear(edition, entries, counts))
+
+    async def _find(self, base_id: str, name: str) -> _Namesake | None:
+        """Return a document with its index entries, or None."""
+
+        def work(connection: Connection) -> tuple[RowMapping, Sequence[RowMapping]] | None:
+            row = _find_row(connection, base_id, name)
+            return (row, find_chunks(connection, row["edition_id"])) if row is not None else None
+
+        found = await self._database.read(work)
+        if found is None:
+            return None
+        row, chunk_rows = found
+        entries, counts = await asyncio.to_thread(self._indexed, chunk_rows)
+        return _Namesake(rows.to_document(row), row["edition_id"], entries, counts)
+
+    def _arrival(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> _Arrival:
+        entries = index_entries(chunks)
+        edition_id, counts = new_id(IdPrefix.EDITION), self._index.word_counts(entries)
+        return _Arrival(document, body, edition_id, Content(chunks, entries), counts)
+
+    def _indexed(self, chunk_rows: Sequence[RowMapping]) -> tuple[list[NumberedEntry], WordCounts]:
+        entries = numbered_entries(chunk_rows)
+        return entries, self._index.word_counts([entry for _, entry in entries])
+
+
+def _find_row(connection: Connection, base_id: str, name: str) -> RowMapping | None:
+    query = select(*rows.DOCUMENT_COLUMNS, _document.c.edition_id)
+    is_it = (_document.c.knowledge_base_id == base_id) & (_document.c.name == name)
+    return connection.execute(query.where(is_it)).mappings().first()
+
+
+def _is_as_found(connection: Connection, base_id: str, name: str, namesake: _Namesake | None) -> bool:
+    """Hold the base; return whether the document is still the one that was found."""
+    hold_base(connection, base_id)
+    row = _find_row(connection, base_id, name)
+    return (row["edition_id"] if row is not None else None) == (namesake.edition_id if namesake is not None else None)
+
+
+def _count_change(connection: Connection, base_id: str, come: Content | None, gone: _Namesake | None) -> None:
+    grown_chunks = grown_tokens = 0
+    if come is not None:
+        grown_chunks, grown_tokens = len(come.chunks), come.token_count
+    if gone is not None:
+        grown_chunks, grown_tokens = grown_chunks - len(gone.entries), grown_tokens - gone.token_count
+    connection.execute(
+        update(_base)
+        .where(_base.c.id == base_id)
+        .values(
+            version=_base.c.version + 1,
+            chunk_count=_base.c.chunk_count + grown_chunks,
+            index_token_count=_base.c.index_token_count + grown_tokens,
+        )
+    )

@@ -1,0 +1,123 @@
+"""Whether words are those of a base: the index says which chunks may hold them, their texts decide."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+
+import orjson
+from sqlalchemy import Connection, bindparam, select
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.lists import is_among, list_parameter
+from backend.foundation.sql.off_event_loop import compute_aside
+from backend.foundation.sql.prepared import Prepared
+from backend.knowledge.domain.shared_runs import Needed, Stretch, holds_any, joined_runs, needed_of, tokens_of
+from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.indexes import IndexOf
+from backend.knowledge.sql.search_index import SearchIndex
+
+_document = tables.document
+_chunk = tables.chunk
+
+SEAM_CHARACTERS = 300
+"""On each side of the cut between two chunks: more than the words of a run that goes over it."""
+
+RUNS_AT_ONCE = 64
+"""Of a long text: what is looked up in one unit of work stays in the order of milliseconds."""
+
+
+class SqlProtectedKnowledge:
+    """The `ProtectedKnowledge` over a `Database`, with the search index of its dialect."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._index = IndexOf(database)
+        is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
+            _chunk.c.number, "numbers", database.dialect
+        )
+        self._find_texts = Prepared(
+            select(_document.c.id, _chunk.c.number, _chunk.c.heading_path, _chunk.c.text)
+            .join_from(_chunk, _document, rows.IS_OF_DOCUMENT)
+            .where(is_found)
+            .order_by(_chunk.c.number)
+        )
+
+    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
+        """Look up some runs after the other, in one base after the other."""
+        index = await self._index()
+        for some in _some_at_once(stretches):
+
+            def work(connection: Connection, some: Sequence[Stretch] = some) -> bool:
+                return any(self._holds(connection, index, base_id, some) for base_id in base_ids)
+
+            if await self._database.read(work):
+                return True
+        return False
+
+    async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
+        """Return the bases of documents."""
+        query = select(_document.c.knowledge_base_id).where(_document.c.id.in_(document_ids)).distinct()
+        return await self._database.read(lambda connection: frozenset(connection.execute(query).scalars()))
+
+    def _holds(self, connection: Connection, index: SearchIndex, base_id: str, stretches: Sequence[Stretch]) -> bool:
+        tokens = {token for stretch in stretches for found in tokens_of(stretch) for token in found}
+        counts = index.chunk_counts(connection, base_id, sorted(tokens))
+        needed = {one for stretch in stretches for one in needed_of(stretch, counts)}
+        if not needed:
+            return False
+        wanted = sorted({token for one in needed for token in one.tokens})
+        numbers = index.numbers(connection, base_id, wanted)
+        chunks, seams = compute_aside(connection, lambda: _candidates(needed, numbers))
+        if not seams:
+            return False
+        texts = self._texts(connection, base_id, chunks, seams)
+        runs = joined_runs(stretches)
+        return compute_aside(connection, lambda: any(holds_any(text, runs) for text in texts))
+
+    def _texts(
+        self, connection: Connection, base_id: str, chunks: Collection[int], seams: Collection[int]
+    ) -> Iterator[str]:
+        """Yield the text of each of these chunks, and what stands around the cut behind each of the others."""
+        numbers = sorted({*seams, *(number + 1 for number in seams)})
+        asked = {"base_id": base_id, "numbers": list_parameter(numbers, self._database.dialect)}
+        found = self._find_texts.rows(connection, asked)
+        return chain(
+            ("\n".join((*orjson.loads(row["heading_path"]), row["text"])) for row in found if row["number"] in chunks),
+            (
+                f"{row['text'][-SEAM_CHARACTERS:]}\n{behind['text'][:SEAM_CHARACTERS]}"
+                for row, behind in pairwise(found)
+                if row["number"] in seams and (behind["id"], behind["number"]) == (row["id"], row["number"] + 1)
+            ),
+        )
+
+
+def _some_at_once(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
+    """Part stretches so that each part has not too many runs; no run is lost between two parts."""
+    some: list[Stretch] = []
+    count = 0
+    for words, run in stretches:
+        for start in range(0, len(words) - run + 1, RUNS_AT_ONCE):
+            part = Stretch(words[start : start + RUNS_AT_ONCE + run - 1], run)
+            part_count = len(part.words) - run + 1
+            if some and count + part_count > RUNS_AT_ONCE:
+                yield some
+                some, count = [], 0
+            some.append(part)
+            count += part_count
+    if some:
+        yield some
+
+
+def _candidates(needed: Iterable[Needed], numbers: Mapping[str, Collection[int]]) -> tuple[set[int], set[int]]:
+    """Return the chunks that have enough by themselves, and those that have it together with the next one."""
+    in_chunk, around_cut = set[int](), set[int]()
+    for tokens, least in needed:
+        holders = [numbers.get(token, ()) for token in tokens]
+        in_chunk |= _held_often(holders, least)
+        around_cut |= _held_often([{*found, *(number - 1 for number in found)} for found in holders], least)
+    return in_chunk, around_cut
+
+
+def _held_often(holders: Iterable[Collection[int]], least: int) -> set[int]:
+    counted = Counter(chain.from_iterable(holders))
+    return {number for number, times in counted.items() if times >= least}

@@ -1,0 +1,114 @@
+"""Search over bases in SQL."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.lists import is_among, list_parameter
+from backend.foundation.sql.prepared import Prepared
+from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.domain.tokenizing import tokenize
+from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.indexes import IndexOf
+from backend.knowledge.sql.search_index import Found
+
+_document = tables.document
+_chunk = tables.chunk
+_DOCUMENTS_AT_ONCE = 6
+"""Of which the beginnings are read at once: mostly so many have as many chunks as are wanted."""
+
+
+def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
+    return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
+
+
+class SqlRetrieval:
+    """The `Retrieval` over a `Database`, with the search index of its dialect."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._index = IndexOf(database)
+        is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
+            _chunk.c.number, "numbers", database.dialect
+        )
+        self._find_hits = Prepared(_hits_where(is_found))
+        is_of_these = is_among(_document.c.id, "ids", database.dialect)
+        self._find_beginnings = Prepared(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
+
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+        """Return the best chunks, best first; equal scores are ordered by text."""
+        tokens = tokenize(query[:MAX_QUERY_CHARACTERS])
+        index = await self._index()
+
+        def work(connection: Connection) -> list[Hit]:
+            found = index.search(connection, base_ids, tokens, limit) if base_ids and tokens and limit > 0 else []
+            return self._read_hits(connection, _without_hopeless(found, limit))
+
+        return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+        """Return all chunks when they measure at most `token_limit`, else None."""
+        in_bases = _chunk.c.knowledge_base_id.in_(base_ids)
+        is_seen = _chunk.c.edition_id.not_in(select(tables.unseen_edition.c.edition_id))
+        measure = select(func.coalesce(func.sum(_chunk.c.tokens), 0)).where(in_bases, is_seen)
+
+        def work(connection: Connection) -> list[Hit] | None:
+            tokens = connection.execute(measure).scalar()
+            if tokens is None or tokens > token_limit:
+                return None
+            return [rows.to_hit(row, 1.0) for row in connection.execute(_hits_where(in_bases)).mappings()]
+
+        hits = await self._database.snapshot(work)
+        return tuple(sorted(hits, key=_place)) if hits is not None else None
+
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+        """Return the first chunks of each document; no more documents are read than are needed."""
+        places = {document_id: place for place, document_id in enumerate(document_ids)}
+
+        def work(connection: Connection) -> list[Hit]:
+            hits: list[Hit] = []
+            for start in range(0, len(document_ids), _DOCUMENTS_AT_ONCE):
+                some = document_ids[start : start + _DOCUMENTS_AT_ONCE]
+                asked = {"ids": list_parameter(some, self._database.dialect), "behind": limit}
+                found = [rows.to_hit(row, 0.0) for row in self._find_beginnings.rows(connection, asked)]
+                hits += sorted(found, key=lambda hit: (places[hit.document_id], hit.chunk.ordinal))
+                if len(hits) >= most:
+                    break
+            return hits[:most]
+
+        return tuple(await self._database.snapshot(work)) if document_ids else ()
+
+    def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[Hit]:
+        scores = {(one.base_id, one.number): one.score for one in found}
+        numbers: dict[str, list[int]] = {}
+        for one in found:
+            numbers.setdefault(one.base_id, []).append(one.number)
+        # Base by base, because SQLite uses no index for a list of pairs.
+        return [
+            rows.to_hit(row, scores[base_id, row["number"]])
+            for base_id, of_base in numbers.items()
+            for row in self._find_hits.rows(
+                connection, {"base_id": base_id, "numbers": list_parameter(of_base, self._database.dialect)}
+            )
+        ]
+
+
+MAX_QUERY_CHARACTERS = 20_000
+"""What stands beyond is not read; the words that count are far fewer."""
+
+
+def _without_hopeless(found: Sequence[Found], limit: int) -> list[Found]:
+    """Keep what may be among the first `limit`: ties are decided by texts that are yet to be read."""
+    scores = sorted((one.score for one in found), reverse=True)
+    lowest = scores[min(limit, len(scores)) - 1] if scores else 0.0
+    return [one for one in found if one.score >= lowest]
+
+
+def _rank(hit: Hit) -> tuple[object, ...]:
+    return (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal)
+
+
+def _place(hit: Hit) -> tuple[object, ...]:
+    return (hit.knowledge_base_id, hit.document_name, hit.chunk.ordinal)

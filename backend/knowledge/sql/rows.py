@@ -1,0 +1,86 @@
+"""Knowledge values to rows and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from backend.foundation.sql.json_columns import to_json
+from backend.knowledge.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+from backend.knowledge.sql import tables
+
+Parameters = dict[str, Any]
+Row = Mapping[Any, Any]
+
+BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fields]
+DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
+STORED_CHUNK_COLUMNS = [tables.chunk.c[name] for name in ("number", "id", "ordinal", "heading_path", "text", "tokens")]
+CHUNK_COLUMNS = [*STORED_CHUNK_COLUMNS, tables.document.c.id.label("document_id")]
+HIT_COLUMNS = [*CHUNK_COLUMNS, tables.chunk.c.knowledge_base_id, tables.document.c.name.label("document_name")]
+
+IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
+"""What joins chunks to documents, and leaves out the chunks of editions on their way."""
+
+
+def base_parameters(base: KnowledgeBase) -> Parameters:
+    """Make the columns of a base that its value has."""
+    lists = {"topics": to_json(base.topics), "routing_keywords": to_json(base.routing_keywords)}
+    return {**base.model_dump(), **lists}
+
+
+def to_binding(row: Row) -> Binding:
+    """Read a base and the member's role in it."""
+    columns = dict(row)
+    role = to_role(columns.pop("role"))
+    lists = {name: tuple(orjson.loads(columns[name])) for name in ("topics", "routing_keywords")}
+    return Binding(base=KnowledgeBase.model_validate({**columns, **lists}), role=role)
+
+
+def to_role(stored: str) -> MemberRole:
+    """Read a role; one that this release does not know allows the least."""
+    try:
+        return MemberRole(stored)
+    except ValueError:
+        return MemberRole.RESTRICTED_ANALYST
+
+
+def to_document(row: Row) -> Document:
+    """Read a document without its body from a row that may hold more."""
+    return Document.model_validate({name: row[name] for name in Document.model_fields})
+
+
+def chunk_parameters(edition_id: str, base_id: str, chunk: Chunk, number: int) -> Parameters:
+    """Make the row of a chunk."""
+    return {
+        "edition_id": edition_id,
+        "ordinal": chunk.ordinal,
+        "id": chunk.id,
+        "knowledge_base_id": base_id,
+        "number": number,
+        "tokens": chunk.tokens,
+        "heading_path": to_json(chunk.heading_path),
+        "text": chunk.text,
+    }
+
+
+def to_chunk(row: Row, document_id: str) -> Chunk:
+    """Read a chunk of this document from a row that may hold more."""
+    return Chunk(
+        id=row["id"],
+        document_id=document_id,
+        ordinal=row["ordinal"],
+        heading_path=tuple(orjson.loads(row["heading_path"])),
+        text=row["text"],
+        tokens=row["tokens"],
+    )
+
+
+def to_hit(row: Row, score: float) -> Hit:
+    """Read a chunk with the names around it."""
+    return Hit(
+        knowledge_base_id=row["knowledge_base_id"],
+        document_id=row["document_id"],
+        document_name=row["document_name"],
+        chunk=to_chunk(row, row["document_id"]),
+        score=score,
+    )

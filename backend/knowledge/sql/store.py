@@ -1,0 +1,137 @@
+"""Bases, members and documents in SQL."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
+
+from backend.foundation.sql.prepared import Parameters, Prepared
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.documents import SqlDocumentStore
+from backend.knowledge.sql.editions import hold_base
+from shared.errors import Conflict
+
+_base = tables.knowledge_base
+_member = tables.knowledge_member
+
+_BINDINGS = (
+    select(*rows.BASE_COLUMNS, _member.c.role)
+    .join_from(_base, _member, _base.c.id == _member.c.knowledge_base_id)
+    .where(_base.c.tenant == bindparam("tenant"), _member.c.user_id == bindparam("user_id"))
+)
+_BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
+_FIND_BINDING = Prepared(_BINDINGS.where(_base.c.id == bindparam("base_id")))
+
+
+class SqlKnowledgeStore(SqlDocumentStore):
+    """The `KnowledgeStore` over a `Database`, with the search index of its dialect."""
+
+    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        """Store a base and its first owner."""
+        empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0}
+        index = await self._index()
+
+        def work(connection: Connection) -> None:
+            connection.execute(insert(_base), {**rows.base_parameters(base), **empty})
+            _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
+            index.open_base(connection, base.id)
+
+        await self._database.write(work)
+
+    async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+        """Return the bases in which the user is a member, ordered by id."""
+        if base_ids is not None and len(base_ids) == 1:
+            row = await self._database.find(
+                _FIND_BINDING, {"tenant": tenant, "user_id": user_id, "base_id": base_ids[0]}
+            )
+            return (rows.to_binding(row),) if row is not None else ()
+        if base_ids is None:
+            return await self._bindings(_BINDINGS, {"tenant": tenant, "user_id": user_id})
+        among = {"tenant": tenant, "user_id": user_id, "base_ids": list(base_ids)}
+        return await self._bindings(_BINDINGS_AMONG, among)
+
+    async def update_base(self, base: KnowledgeBase) -> None:
+        """Replace the descriptive fields of a base."""
+        described = {"name", "summary", "topics", "routing_hint", "routing_keywords"}
+        values = {name: value for name, value in rows.base_parameters(base).items() if name in described}
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(_base).where(_base.c.id == base.id).values(values))
+
+        await self._database.write(work)
+
+    async def delete_base(self, base_id: str) -> None:
+        """Delete a base with members, documents and chunks."""
+        index = await self._index()
+
+        def work(connection: Connection) -> None:
+            # Taking the row first makes writers to the base wait, then find it gone. Once it is gone nobody knows
+            # what the results were made of.
+            connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update())
+            for forget in self._goes_with_base:
+                forget(connection, base_id)
+            if connection.execute(delete(_base).where(_base.c.id == base_id)).rowcount:
+                index.drop_base(connection, base_id)
+
+        await self._database.write(work)
+
+    async def members(self, base_id: str) -> Mapping[str, MemberRole]:
+        """Return user ids and their roles."""
+
+        def work(connection: Connection) -> Mapping[str, MemberRole]:
+            return _read_members(connection, base_id)
+
+        return await self._database.read(work)
+
+    async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
+        """Add a member or change his role."""
+
+        def work(connection: Connection) -> None:
+            hold_base(connection, base_id)
+            _require_owner_in({**_read_members(connection, base_id), user_id: role})
+            _delete_member(connection, base_id, user_id)
+            _insert_member(connection, base_id, user_id, role)
+
+        await self._database.write(work)
+
+    async def remove_member(self, base_id: str, user_id: str) -> bool:
+        """Remove a member; False when he was none."""
+
+        def work(connection: Connection) -> bool:
+            hold_base(connection, base_id)
+            members = dict(_read_members(connection, base_id))
+            was_member = members.pop(user_id, None) is not None
+            if was_member:
+                _require_owner_in(members)
+                _delete_member(connection, base_id, user_id)
+            return was_member
+
+        return await self._database.write(work)
+
+    async def _bindings(self, query: Select[Any], parameters: Parameters) -> tuple[Binding, ...]:
+        def work(connection: Connection) -> tuple[Binding, ...]:
+            return tuple(rows.to_binding(row) for row in connection.execute(query, parameters).mappings())
+
+        return tuple(sorted(await self._database.read(work), key=lambda binding: binding.base.id))
+
+
+def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRole]:
+    query = select(_member.c.user_id, _member.c.role).where(_member.c.knowledge_base_id == base_id)
+    roles = {row.user_id: rows.to_role(row.role) for row in connection.execute(query)}
+    return dict(sorted(roles.items()))
+
+
+def _require_owner_in(members: Mapping[str, MemberRole]) -> None:
+    if MemberRole.OWNER not in members.values():
+        raise Conflict("A knowledge base keeps at least one owner.", param="role")
+
+
+def _insert_member(connection: Connection, base_id: str, user_id: str, role: MemberRole) -> None:
+    row = {"knowledge_base_id": base_id, "user_id": user_id, "role": role.value}
+    connection.execute(insert(_member), row)
+
+
+def _delete_member(connection: Connection, base_id: str, user_id: str) -> None:
+    is_member = (_member.c.knowledge_base_id == base_id) & (_member.c.user_id == user_id)
+    connection.execute(delete(_member).where(is_member))

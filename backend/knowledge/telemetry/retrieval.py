@@ -1,0 +1,44 @@
+"""How long searches take and how much they bring."""
+
+from collections.abc import Sequence
+
+import structlog
+from prometheus_client import Histogram
+
+from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.ports.knowledge import Retrieval
+from shared.telemetry import LogEvent
+
+log = structlog.get_logger("backend.knowledge")
+
+RETRIEVAL_SECONDS = Histogram(
+    "ballast_retrieval_seconds",
+    "A search of knowledge bases, or the reading of small ones whole",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+
+
+class TimedRetrieval:
+    """A `Retrieval` that measures another one; neither query nor text reaches a line."""
+
+    def __init__(self, retrieval: Retrieval) -> None:
+        self._retrieval = retrieval
+
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+        """Search and measure."""
+        with RETRIEVAL_SECONDS.time():
+            hits = await self._retrieval.search(base_ids, query, limit)
+        log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
+        return hits
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+        """Read whole and measure."""
+        with RETRIEVAL_SECONDS.time():
+            hits = await self._retrieval.everything(base_ids, token_limit)
+        if hits is not None:
+            log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))
+        return hits
+
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+        """Read without measuring: it is no search."""
+        return await self._retrieval.beginnings(document_ids, limit, most)

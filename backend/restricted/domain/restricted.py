@@ -1,0 +1,180 @@
+"""Restricted searches: what is asked, charged, kept and decided. No text of a base but released summaries."""
+
+from datetime import datetime
+
+from backend.knowledge.domain.knowledge import MemberRole
+from shared.models.safe_summary import (
+    Decision,
+    Failure,
+    GateBlock,
+    GateCode,
+    PolicyRefusal,
+    Reason,
+    ReleasedSummary,
+    SummaryVersions,
+)
+from shared.models.values import Instant, Value
+
+MAX_PREVIEW_CHARACTERS = 200
+"""Of a released summary so much stands in its audit record."""
+
+
+class SearchedBase(Value):
+    """A base as it was when it was searched, and the searcher's role in it."""
+
+    id: str
+    version: int
+    role: MemberRole
+
+
+class Candidate(Value):
+    """A chunk that a search found; `ordinal` is its place in the document."""
+
+    knowledge_base_id: str
+    document_id: str
+    chunk_id: str
+    ordinal: int
+
+
+class SealedSearch(Value):
+    """One search of a restricted member; `cache_key` is where its released result is kept."""
+
+    id: str
+    tenant: str
+    user_id: str
+    conversation_id: str
+    turn_id: str
+    searched_at: Instant
+    bases: tuple[SearchedBase, ...]
+    versions: SummaryVersions
+    cache_key: str
+
+    @property
+    def base_ids(self) -> tuple[str, ...]:
+        """Return the ids of the bases."""
+        return tuple(base.id for base in self.bases)
+
+
+class BudgetLeft(Value):
+    """What a user has left in one base; `chunks` is None where their number is not bounded."""
+
+    knowledge_base_id: str
+    conversation: int
+    day: int
+    month: int
+    chunks: int | None
+
+
+class Admission(Value):
+    """The answer to a search that is to be charged: a refusal, or the chunks that may be sent, best first.
+
+    `chunks_new` counts those of them that were not sent to this user within the day.
+    """
+
+    refusal: Failure | None
+    chunk_ids: tuple[str, ...]
+    chunks_found: int
+    chunks_new: int
+    budget_before: tuple[BudgetLeft, ...]
+    budget_after: tuple[BudgetLeft, ...]
+
+
+class Ruling(Value):
+    """What was decided of a search that was sent; `digest` is of the outcome that was reported."""
+
+    digest: str
+    is_released: bool
+    reason: Reason
+
+
+class ChargedSearch(Value):
+    """A search that was charged, and what became of it as soon as that is known."""
+
+    search: SealedSearch
+    admission: Admission
+    ruling: Ruling | None
+
+
+class AuditedBase(Value):
+    """A base that a restricted search was about."""
+
+    id: str
+    version: int
+
+
+class AuditRecord(Value):
+    """What is kept of every restricted search, for ever; no query, chunk or summary beyond `preview`.
+
+    A forged ticket tells nothing: its record has no ids, no bases and no versions, and its tenant is "".
+    `is_cached`: an earlier release was given again. Budgets are None where nothing was to be charged.
+    """
+
+    id: str
+    recorded_at: Instant
+    tenant: str
+    user_hash: str
+    conversation_id: str
+    turn_id: str
+    search_id: str | None
+    bases: tuple[AuditedBase, ...]
+    versions: SummaryVersions | None
+    decision: Decision
+    reason: Reason
+    gate_codes: tuple[GateCode, ...] = ()
+    rewrites: int = 0
+    latency_ms: int = 0
+    chunks_found: int = 0
+    chunks_sent: int = 0
+    chunks_distinct: int = 0
+    canary_hits: int = 0
+    is_cached: bool = False
+    budget_before: tuple[BudgetLeft, ...] | None = None
+    budget_after: tuple[BudgetLeft, ...] | None = None
+    preview: str = ""
+
+
+class Settlement(Value):
+    """An outcome to be written at once: the record, the release, and the refusal for whom it counts."""
+
+    record: AuditRecord
+    ruling: Ruling
+    user_id: str
+    cache_key: str | None
+    released: ReleasedSummary | None
+
+    @property
+    def counts_towards_pause(self) -> bool:
+        """Whether the user's own asking led here: to a refusal, to a summary that no gate lets out, or to nothing.
+
+        That nothing was found tells that words are not in a base, so it has its price. Budgets, pauses and failures of
+        models or services do not count.
+        """
+        reason = self.record.reason
+        return isinstance(reason, PolicyRefusal | GateBlock) or reason is Failure.INSUFFICIENT_EVIDENCE
+
+
+def preview_of(released: ReleasedSummary) -> str:
+    """Return the beginning of a released summary."""
+    return released.summary[:MAX_PREVIEW_CHARACTERS]
+
+
+def is_moved(search: SealedSearch, today: tuple[SearchedBase, ...]) -> Failure | None:
+    """Say what has changed since a search was made: access first, then content; None where nothing has."""
+    roles = {base.id: base.role for base in today}
+    if any(roles.get(base.id) is not base.role for base in search.bases):
+        return Failure.ACCESS_CHANGED
+    versions = {base.id: base.version for base in today}
+    if any(versions[base.id] != base.version for base in search.bases):
+        return Failure.BASE_CHANGED
+    return None
+
+
+class Refusals(Value):
+    """A member's newest refusals in one base, oldest first, and until when he is paused."""
+
+    refused_at: tuple[Instant, ...] = ()
+    paused_until: Instant | None = None
+
+    def is_paused(self, now: datetime) -> bool:
+        """Whether searches are refused now."""
+        return self.paused_until is not None and now < self.paused_until

@@ -1,0 +1,133 @@
+"""How much a restricted member may search: rules over counts that the caller has locked.
+
+All counts are of a user and a base, over its versions together: the limits hold for each version, and whoever gets
+documents changed buys no searches with that.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from backend.restricted.domain.restricted import Admission, BudgetLeft, Candidate, Refusals
+from shared.models.safe_summary import Failure
+from shared.models.values import Value
+
+DAY = timedelta(days=1)
+MONTH = timedelta(days=30)
+"""They roll: no midnight doubles a budget."""
+
+MAX_CHUNK_SHARE_PERCENT = 20
+"""Of a base's chunks so many may be sent within a day, so that no crawl sees most of it."""
+
+FEWEST_BOUNDED_CHUNKS = 50
+"""In a smaller base a fifth is too little to summarise; there the number of searches is the bound."""
+
+REFUSALS_PER_PAUSE = 5
+REFUSAL_WINDOW = timedelta(minutes=10)
+PAUSE = timedelta(minutes=15)
+
+
+class RestrictedLimits(Value):
+    """Searches of a user in a base: in a conversation (of the last 30 days), in a day, in 30 days."""
+
+    conversation: int
+    day: int
+    month: int
+
+
+class BaseUsage(Value):
+    """What a user has used of a base by now; `served_today` holds the ids of the chunks that were sent."""
+
+    knowledge_base_id: str
+    chunk_count: int
+    refusals: Refusals
+    conversation: int
+    day: int
+    month: int
+    served_today: frozenset[str]
+
+    @property
+    def chunks_left(self) -> int | None:
+        """How many chunks may still be sent that were not sent today; None where that is not bounded."""
+        if self.chunk_count < FEWEST_BOUNDED_CHUNKS:
+            return None
+        return max(0, self.chunk_count * MAX_CHUNK_SHARE_PERCENT // 100 - len(self.served_today))
+
+
+def admit(
+    usages: Sequence[BaseUsage], candidates: Sequence[Candidate], limits: RestrictedLimits, now: datetime
+) -> Admission:
+    """Charge one search to each base and choose what of it may be sent, or refuse it whole."""
+    before = tuple(_left(usage, limits) for usage in usages)
+    kept, new = _cut(usages, candidates)
+    refusal = _refusal(usages, before, now) or (Failure.BUDGET_CHUNKS if candidates and not kept else None)
+    found = len(candidates)
+    if refusal is not None:
+        return Admission(
+            refusal=refusal, chunk_ids=(), chunks_found=found, chunks_new=0, budget_before=before, budget_after=before
+        )
+    return Admission(
+        refusal=None,
+        chunk_ids=tuple(chunk.chunk_id for chunk in kept),
+        chunks_found=found,
+        chunks_new=len(new),
+        budget_before=before,
+        budget_after=tuple(_charged(left, new) for left in before),
+    )
+
+
+def refused_again(refusals: Refusals, now: datetime) -> Refusals:
+    """Count a refusal; the one too many begins a pause, and counting anew."""
+    recent = (*(at for at in refusals.refused_at if at > now - REFUSAL_WINDOW), now)
+    if len(recent) < REFUSALS_PER_PAUSE:
+        return Refusals(refused_at=recent, paused_until=refusals.paused_until)
+    return Refusals(refused_at=(), paused_until=now + PAUSE)
+
+
+def _refusal(usages: Sequence[BaseUsage], left: Sequence[BudgetLeft], now: datetime) -> Failure | None:
+    if any(usage.refusals.is_paused(now) for usage in usages):
+        return Failure.PAUSED
+    if any(budget.conversation == 0 for budget in left):
+        return Failure.BUDGET_CONVERSATION
+    if any(budget.day == 0 for budget in left):
+        return Failure.BUDGET_DAY
+    if any(budget.month == 0 for budget in left):
+        return Failure.BUDGET_MONTH
+    return None
+
+
+def _cut(usages: Sequence[BaseUsage], candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the candidates that the chunk budgets leave, and those among them that were not sent today."""
+    served = frozenset[str]().union(*(usage.served_today for usage in usages))
+    left = {usage.knowledge_base_id: usage.chunks_left for usage in usages}
+    kept: list[Candidate] = []
+    new: list[Candidate] = []
+    for chunk in candidates:
+        remaining = left[chunk.knowledge_base_id]
+        if chunk.chunk_id not in served:
+            if remaining == 0:
+                continue
+            left[chunk.knowledge_base_id] = None if remaining is None else remaining - 1
+            new.append(chunk)
+        kept.append(chunk)
+    return kept, new
+
+
+def _left(usage: BaseUsage, limits: RestrictedLimits) -> BudgetLeft:
+    return BudgetLeft(
+        knowledge_base_id=usage.knowledge_base_id,
+        conversation=max(0, limits.conversation - usage.conversation),
+        day=max(0, limits.day - usage.day),
+        month=max(0, limits.month - usage.month),
+        chunks=usage.chunks_left,
+    )
+
+
+def _charged(left: BudgetLeft, new: Sequence[Candidate]) -> BudgetLeft:
+    sent = sum(chunk.knowledge_base_id == left.knowledge_base_id for chunk in new)
+    return BudgetLeft(
+        knowledge_base_id=left.knowledge_base_id,
+        conversation=left.conversation - 1,
+        day=left.day - 1,
+        month=left.month - 1,
+        chunks=None if left.chunks is None else left.chunks - sent,
+    )

@@ -1,0 +1,120 @@
+"""The audit of restricted searches, for administrators."""
+
+from typing import Annotated, Literal, get_args
+
+from fastapi import Depends, Query
+from pydantic import BaseModel, BeforeValidator, Field
+
+from backend.foundation.domain.paging import PageQuery
+from backend.foundation.http.json_body import new_router
+from backend.foundation.http.services import provided
+from backend.foundation.http.shapes import PrincipalName, unix_seconds
+from backend.identity.http.caller import AdminDep
+from backend.restricted.domain.restricted import AuditedBase, AuditRecord, BudgetLeft
+from backend.restricted.services.read_audit import AuditQuery
+from backend.restricted.services.use_cases import RestrictedServices
+from shared.models.safe_summary import (
+    AnswerReason,
+    Decision,
+    Failure,
+    GateBlock,
+    GateCode,
+    PolicyRefusal,
+    Reason,
+    SummaryVersions,
+)
+
+REASONS = tuple(reason.value for kind in get_args(Reason) for reason in kind)
+
+ServicesDep = Annotated[RestrictedServices, Depends(provided(RestrictedServices))]
+router = new_router("Audit")
+
+
+def _known_reason(value: object) -> object:
+    if value not in REASONS:
+        raise ValueError(f"must be one of {', '.join(REASONS)}")
+    return value
+
+
+class AuditPageQuery(PageQuery):
+    """Which page of which records: those of a user, of a base, with a reason; what is left out does not count."""
+
+    user_id: PrincipalName | None = None
+    knowledge_base_id: str | None = Field(None, min_length=1, max_length=128)
+    reason: Annotated[AnswerReason | PolicyRefusal | Failure | GateBlock, BeforeValidator(_known_reason)] | None = None
+
+
+class ShownRecord(BaseModel):
+    """What became of a restricted search.
+
+    `user_hash` is the same for all records of a user. A record of a forged ticket names nobody and no base. Budgets
+    are what was left before and after; null where nothing was to be charged. `preview` begins what was released.
+    """
+
+    id: str
+    object: Literal["safe_summary"] = "safe_summary"
+    created_at: int
+    user_hash: str
+    conversation_id: str
+    turn_id: str
+    search_id: str | None
+    knowledge_bases: list[AuditedBase]
+    versions: SummaryVersions | None
+    decision: Decision
+    reason: AnswerReason | PolicyRefusal | Failure | GateBlock
+    gate_codes: list[GateCode]
+    rewrites: int
+    latency_ms: int
+    chunks_found: int
+    chunks_sent: int
+    chunks_distinct: int
+    canary_hits: int
+    is_cached: bool
+    budget_before: list[BudgetLeft] | None
+    budget_after: list[BudgetLeft] | None
+    preview: str
+
+
+class RecordList(BaseModel):
+    """A page of records; both ids are empty on an empty page."""
+
+    object: Literal["list"] = "list"
+    data: list[ShownRecord]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
+@router.get("/v1/audit/safe_summaries", summary="List the audit records of restricted searches")
+async def list_safe_summaries(
+    services: ServicesDep, admin: AdminDep, page: Annotated[AuditPageQuery, Query()]
+) -> RecordList:
+    """Return a page of the records of the administrator's tenant, the newest first unless asked otherwise.
+
+    `user_id` is a user of that tenant, by the id of his keys; records that name nobody are not his.
+    """
+    found = await services.audit.page(
+        admin,
+        AuditQuery(
+            limit=page.limit,
+            descending=page.descending,
+            after=page.after,
+            user_id=page.user_id,
+            knowledge_base_id=page.knowledge_base_id,
+            reason=page.reason,
+        ),
+    )
+    shown = [_shown(record) for record in found.records]
+    return RecordList(
+        data=shown,
+        first_id=shown[0].id if shown else "",
+        last_id=shown[-1].id if shown else "",
+        has_more=found.has_more,
+    )
+
+
+def _shown(record: AuditRecord) -> ShownRecord:
+    same = {name: value for name, value in record if name in ShownRecord.model_fields}
+    return ShownRecord.model_validate(
+        {**same, "created_at": unix_seconds(record.recorded_at), "knowledge_bases": record.bases}
+    )

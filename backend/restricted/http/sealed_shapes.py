@@ -1,0 +1,131 @@
+"""What the sealed room and this service say to each other. All of it is bounded, and every code is of a closed list."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from backend.foundation.http.shapes import RequestBody
+from backend.restricted.services.sealed_outcomes import Outcome
+from backend.restricted.services.sealed_search import MAX_SEALED_CHUNKS, SealedAnswer, SealedChunk
+from shared.models.safe_summary import (
+    AnswerReason,
+    Decision,
+    Failure,
+    GateBlock,
+    GateCode,
+    PolicyRefusal,
+    Reason,
+    ReleasedSummary,
+    SummaryVersions,
+)
+
+MAX_LATENCY_MS = 86_400_000
+MAX_CANARY_HITS = 10_000
+MAX_REWRITES = 1
+
+_Chunks = Annotated[int, Field(ge=0, le=MAX_SEALED_CHUNKS)]
+_AS_WRITTEN = Field(strict=False)
+_Code = Annotated[GateCode, _AS_WRITTEN]
+_Reason = (
+    Annotated[AnswerReason, _AS_WRITTEN]
+    | Annotated[PolicyRefusal, _AS_WRITTEN]
+    | Annotated[Failure, _AS_WRITTEN]
+    | Annotated[GateBlock, _AS_WRITTEN]
+)
+
+
+class ProtectedChunkShape(BaseModel):
+    """A chunk for the secondary model; `canary` is its document's."""
+
+    knowledge_base_id: str
+    chunk_id: str
+    document: str
+    heading_path: list[str]
+    ordinal: int
+    text: str
+    canary: str
+
+
+class SealedPart(BaseModel):
+    """A refusal, or what was released before, or chunks and how often their reader repeated canaries of late.
+
+    `siblings` are other chunks of the same documents, for the gate alone.
+    """
+
+    search_id: str
+    refusal: Failure | None
+    released: ReleasedSummary | None
+    chunks: list[ProtectedChunkShape]
+    siblings: list[ProtectedChunkShape]
+    canary_replies: int
+
+
+class ReportedOutcome(RequestBody):
+    """What became of a search in the sealed room; without `search_id` it was refused before."""
+
+    ticket: str
+    search_id: Annotated[str, Field(max_length=64)] | None
+    knowledge_base_ids: list[str]
+    policy_version: Annotated[str, Field(min_length=1, max_length=64)]
+    gate_version: Annotated[str, Field(min_length=1, max_length=64)]
+    prompt_version: Annotated[str, Field(min_length=1, max_length=64)]
+    model: Annotated[str, Field(min_length=1, max_length=256)]
+    decision: Annotated[Decision, _AS_WRITTEN]
+    reason: _Reason
+    gate_codes: Annotated[list[_Code], Field(max_length=2 * len(GateCode))]
+    rewrites: Annotated[int, Field(ge=0, le=MAX_REWRITES)]
+    latency_ms: Annotated[int, Field(ge=0, le=MAX_LATENCY_MS)]
+    chunks_found: _Chunks
+    chunks_sent: _Chunks
+    canary_hits: Annotated[int, Field(ge=0, le=MAX_CANARY_HITS)]
+    released: ReleasedSummary | None
+
+    def as_outcome(self) -> Outcome:
+        """Return what is on record of it; how much was found, this service knows itself."""
+        versions = {name: getattr(self, name) for name in SummaryVersions.model_fields}
+        return Outcome(
+            search_id=self.search_id,
+            base_ids=tuple(self.knowledge_base_ids),
+            versions=SummaryVersions.model_validate(versions),
+            decision=self.decision,
+            reason=self.reason,
+            gate_codes=tuple(self.gate_codes),
+            rewrites=self.rewrites,
+            latency_ms=self.latency_ms,
+            chunks_sent=self.chunks_sent,
+            canary_hits=self.canary_hits,
+            released=self.released,
+        )
+
+
+class OutcomeAnswer(BaseModel):
+    """The outcome is on record; `reason` may be another one than was reported."""
+
+    recorded: Literal[True] = True
+    release: bool
+    reason: Reason
+
+
+def sealed_part(answer: SealedAnswer) -> SealedPart:
+    """Show a sealed search to the room."""
+    return SealedPart(
+        search_id=answer.search_id,
+        refusal=answer.refusal,
+        released=answer.released,
+        chunks=[_chunk(chunk) for chunk in answer.chunks],
+        siblings=[_chunk(chunk) for chunk in answer.siblings],
+        canary_replies=answer.canary_replies,
+    )
+
+
+def _chunk(sealed: SealedChunk) -> ProtectedChunkShape:
+    hit = sealed.hit
+    return ProtectedChunkShape(
+        knowledge_base_id=hit.knowledge_base_id,
+        chunk_id=hit.chunk.id,
+        document=hit.document_name,
+        heading_path=list(hit.chunk.heading_path),
+        ordinal=hit.chunk.ordinal,
+        text=hit.chunk.text,
+        canary=sealed.canary,
+    )

@@ -1,0 +1,123 @@
+"""Writing down what became of restricted searches."""
+
+from datetime import timedelta
+
+from backend.knowledge.domain.tickets import Ticket
+from backend.restricted.domain.released_results import user_hash
+from backend.restricted.domain.restricted import (
+    Admission,
+    AuditedBase,
+    AuditRecord,
+    ChargedSearch,
+    Ruling,
+    SealedSearch,
+    Settlement,
+    preview_of,
+)
+from backend.restricted.ports.observer import SafeSummaryObserver
+from backend.restricted.ports.restricted import RestrictedLedger
+from backend.restricted.services.ticket_access import TicketAccess
+from shared.clock import Clock
+from shared.errors import Unauthenticated
+from shared.ids import IdPrefix, new_id
+from shared.models.safe_summary import Decision, Failure, ReleasedSummary
+
+BAD_TICKETS_KEPT = 60
+BAD_TICKETS_KEPT_WITHIN = timedelta(hours=1)
+"""Forged tickets tell one thing however many there are; all of them are counted by the observer."""
+
+
+class RestrictedAudit:
+    """Writes records to the ledger and tells the observer; `secret` keys the names of users."""
+
+    def __init__(self, ledger: RestrictedLedger, observer: SafeSummaryObserver, clock: Clock, secret: str) -> None:
+        self._ledger = ledger
+        self._observer = observer
+        self._clock = clock
+        self._secret = secret
+
+    async def verified(self, access: TicketAccess, ticket_text: str) -> Ticket:
+        """Return the ticket; one that is not valid is written down.
+
+        Raises:
+            Unauthenticated: forged, mangled or expired.
+        """
+        try:
+            return access.verified(ticket_text)
+        except Unauthenticated:
+            await self._record_bad_ticket()
+            raise
+
+    async def refuse(self, search: SealedSearch, reason: Failure, admission: Admission | None = None) -> None:
+        """Write down a search that was refused before anything was sent."""
+        record = self.record_of(search, admission).model_copy(update={"decision": Decision.REFUSE, "reason": reason})
+        await self.settle(_unreported(record, search))
+
+    async def abandon(self, charged: ChargedSearch) -> None:
+        """Write down a search whose outcome never came; its chunks may have been sent to the secondary model."""
+        begun = self.record_of(charged.search, charged.admission)
+        record = begun.model_copy(update={"chunks_sent": len(charged.admission.chunk_ids)})
+        await self.settle(_unreported(record, charged.search))
+
+    def not_closable(self, search_id: str, error: BaseException) -> None:
+        """Tell of a search that cannot be written down: its row cannot be read, or the like."""
+        self._observer.not_closable(search_id, error)
+
+    async def release_again(self, search: SealedSearch, released: ReleasedSummary) -> None:
+        """Write down that an earlier result was given again."""
+        again = {"reason": released.reason, "is_cached": True, "preview": preview_of(released)}
+        record = self.record_of(search, None).model_copy(update={"decision": Decision.ANSWER, **again})
+        await self.settle(_unreported(record, search))
+
+    async def settle(self, settlement: Settlement) -> Ruling | None:
+        """Write an outcome whole; return the ruling that its search has already, where there is one."""
+        earlier = await self._ledger.settle(settlement)
+        if earlier is None:
+            self._observer.decided(settlement.record)
+        return earlier
+
+    def record_of(self, search: SealedSearch, admission: Admission | None) -> AuditRecord:
+        """Begin the record of a search, as one that nobody has decided."""
+        return AuditRecord(
+            id=new_id(IdPrefix.AUDIT_RECORD),
+            recorded_at=self._clock.now(),
+            tenant=search.tenant,
+            user_hash=user_hash(self._secret, search.tenant, search.user_id),
+            conversation_id=search.conversation_id,
+            turn_id=search.turn_id,
+            search_id=search.id or None,
+            bases=tuple(AuditedBase(id=base.id, version=base.version) for base in search.bases),
+            versions=search.versions,
+            decision=Decision.REFUSE,
+            reason=Failure.AUDIT_UNAVAILABLE,
+            chunks_found=admission.chunks_found if admission else 0,
+            chunks_distinct=admission.chunks_new if admission else 0,
+            budget_before=admission.budget_before if admission else None,
+            budget_after=admission.budget_after if admission else None,
+        )
+
+    async def _record_bad_ticket(self) -> None:
+        now = self._clock.now()
+        record = AuditRecord(
+            id=new_id(IdPrefix.AUDIT_RECORD),
+            recorded_at=now,
+            tenant="",
+            user_hash="",
+            conversation_id="",
+            turn_id="",
+            search_id=None,
+            bases=(),
+            versions=None,
+            decision=Decision.REFUSE,
+            reason=Failure.BAD_TICKET,
+        )
+        if await self._ledger.count_unassigned(now - BAD_TICKETS_KEPT_WITHIN) < BAD_TICKETS_KEPT:
+            await self._ledger.settle(_unreported(record, None))
+        self._observer.decided(record)
+
+
+def _unreported(record: AuditRecord, search: SealedSearch | None) -> Settlement:
+    """Settle what was decided here, so that no report can come for it."""
+    ruling = Ruling(digest="", is_released=False, reason=record.reason)
+    user_id = search.user_id if search else ""
+    return Settlement(record=record, ruling=ruling, user_id=user_id, cache_key=None, released=None)

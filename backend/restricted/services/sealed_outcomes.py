@@ -1,0 +1,172 @@
+"""What the sealed room reports of its searches: nothing is released that is not written down here first."""
+
+from typing import NamedTuple
+
+from backend.knowledge.domain.tickets import Ticket
+from backend.restricted.domain.released_results import outcome_digest
+from backend.restricted.domain.restricted import (
+    AuditRecord,
+    ChargedSearch,
+    Ruling,
+    SealedSearch,
+    SearchedBase,
+    Settlement,
+    is_moved,
+    preview_of,
+)
+from backend.restricted.services.sealed_search import RestrictedUse, searched_bases
+from backend.restricted.services.ticket_access import TicketAccess, wanted_bases
+from shared.errors import Conflict, InvalidRequest, NotFound
+from shared.models.safe_summary import (
+    AnswerReason,
+    Decision,
+    Failure,
+    GateCode,
+    Reason,
+    ReleasedSummary,
+    SummaryVersions,
+)
+from shared.models.values import Value
+
+
+class Outcome(Value):
+    """What the room reports; without `search_id` it refused before any search.
+
+    An answer has what is to be released, and a refusal has not.
+    """
+
+    search_id: str | None
+    base_ids: tuple[str, ...]
+    versions: SummaryVersions
+    decision: Decision
+    reason: Reason
+    gate_codes: tuple[GateCode, ...]
+    rewrites: int
+    latency_ms: int
+    chunks_sent: int
+    canary_hits: int
+    released: ReleasedSummary | None
+
+
+class Verdict(NamedTuple):
+    """Whether the room may release, and the reason that is on record."""
+
+    release: bool
+    reason: Reason
+
+
+class SealedOutcomes:
+    """Writes outcomes down, having looked at memberships and bases again."""
+
+    def __init__(self, access: TicketAccess, use: RestrictedUse) -> None:
+        self._access = access
+        self._use = use
+
+    async def report(self, ticket_text: str, outcome: Outcome) -> Verdict:
+        """Write an outcome down and say whether it may be released. The same outcome again changes nothing.
+
+        Raises:
+            Unauthenticated: the ticket is forged or expired; that is audited.
+            PermissionDenied: a base is not in it.
+            InvalidRequest: an outcome that does not fit its search.
+            NotFound: no such search of this turn.
+            Conflict: another outcome of this search is on record.
+        """
+        ticket = await self._use.audit.verified(self._access, ticket_text)
+        wanted = wanted_bases(ticket, outcome.base_ids)
+        _check(outcome)
+        bindings = await self._access.memberships(ticket, wanted)
+        today = searched_bases(bindings)
+        charged = await self._charged(ticket, outcome, wanted)
+        if charged is None:
+            search = self._unsearched(ticket, outcome, today)
+            moved = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
+        else:
+            search, moved = charged.search, is_moved(charged.search, today)
+        if moved is None and outcome.released is not None and await self._is_paused(search):
+            moved = Failure.PAUSED
+        return await self._settle(search, charged, outcome, moved)
+
+    async def _is_paused(self, search: SealedSearch) -> bool:
+        """Tell whether refusals have paused the user while this search ran: who tries many at once gains nothing."""
+        return await self._use.ledger.is_paused(search.user_id, search.base_ids, self._use.clock.now())
+
+    async def _settle(
+        self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, moved: Failure | None
+    ) -> Verdict:
+        is_released = outcome.released is not None and moved is None
+        ruling = Ruling(
+            digest=outcome_digest(self._use.secret, search, outcome.model_dump_json().encode()),
+            is_released=is_released,
+            reason=moved or outcome.reason,
+        )
+        settlement = Settlement(
+            record=self._record(search, charged, outcome, ruling),
+            ruling=ruling,
+            user_id=search.user_id,
+            cache_key=search.cache_key,
+            released=outcome.released if is_released else None,
+        )
+        earlier = await self._use.audit.settle(settlement)
+        if earlier is None:
+            return Verdict(ruling.is_released, ruling.reason)
+        if earlier.digest != ruling.digest:
+            raise Conflict("Another outcome of this search is on record.", param="search_id")
+        return Verdict(earlier.is_released and is_released, moved or earlier.reason)
+
+    def _record(
+        self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, ruling: Ruling
+    ) -> AuditRecord:
+        begun = self._use.audit.record_of(search, charged.admission if charged else None)
+        released = outcome.released if ruling.is_released else None
+        return begun.model_copy(
+            update={
+                "decision": Decision.ANSWER if ruling.is_released else Decision.REFUSE,
+                "reason": ruling.reason,
+                "gate_codes": outcome.gate_codes,
+                "rewrites": outcome.rewrites,
+                "latency_ms": outcome.latency_ms,
+                "chunks_sent": outcome.chunks_sent,
+                "canary_hits": outcome.canary_hits,
+                "preview": preview_of(released) if released is not None else "",
+            }
+        )
+
+    async def _charged(self, ticket: Ticket, outcome: Outcome, wanted: frozenset[str]) -> ChargedSearch | None:
+        """Return the search that was charged for this turn; None where the room refused before it."""
+        if outcome.search_id is None:
+            return None
+        charged = await self._use.ledger.find_search(outcome.search_id)
+        if charged is None or _turn_of(charged.search) != _turn_of(ticket):
+            raise NotFound("There is no such search in this turn.", param="search_id")
+        if frozenset(charged.search.base_ids) != wanted or charged.search.versions != outcome.versions:
+            raise InvalidRequest("The outcome is of other bases or versions than its search.", param="search_id")
+        return charged
+
+    def _unsearched(self, ticket: Ticket, outcome: Outcome, today: tuple[SearchedBase, ...]) -> SealedSearch:
+        return SealedSearch(
+            id="",
+            tenant=ticket.tenant,
+            user_id=ticket.user_id,
+            conversation_id=ticket.conversation_id,
+            turn_id=ticket.turn_id,
+            searched_at=self._use.clock.now(),
+            bases=today,
+            versions=outcome.versions,
+            cache_key="",
+        )
+
+
+def _check(outcome: Outcome) -> None:
+    released = outcome.released
+    is_answer = outcome.decision is Decision.ANSWER
+    if is_answer != (released is not None):
+        raise InvalidRequest("An answer has what is released, and a refusal has not.", param="released")
+    if is_answer and outcome.search_id is None:
+        raise InvalidRequest("Nothing is released without a search.", param="search_id")
+    if isinstance(outcome.reason, AnswerReason) != is_answer or (released and released.reason is not outcome.reason):
+        raise InvalidRequest("The reason does not fit the decision.", param="reason")
+
+
+def _turn_of(claim: Ticket | SealedSearch) -> tuple[str, str, str, str]:
+    return (claim.tenant, claim.user_id, claim.conversation_id, claim.turn_id)

@@ -1,0 +1,176 @@
+"""Searches of restricted members, for the sealed room: the only way by which their text leaves this service."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from backend.knowledge.domain.knowledge import Binding, Hit
+from backend.knowledge.domain.tickets import Ticket
+from backend.knowledge.ports.knowledge import Retrieval
+from backend.restricted.domain.canaries import document_canary
+from backend.restricted.domain.evidence import is_weak
+from backend.restricted.domain.released_results import result_key
+from backend.restricted.domain.restricted import Admission, Candidate, SealedSearch, SearchedBase
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.ports.restricted import RestrictedLedger
+from backend.restricted.services.restricted_audit import RestrictedAudit
+from backend.restricted.services.ticket_access import TicketAccess
+from shared.clock import Clock
+from shared.ids import IdPrefix, new_id
+from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
+
+MAX_SEALED_CHUNKS = 24
+MAX_SIBLINGS_OF_DOCUMENT, MAX_SIBLINGS = 16, 96
+"""Chunks of one document and of all: some 150 KB at most, read for their terms while the model writes.
+
+What that adds to a search is measured by `python -m tests.bench.room`.
+"""
+
+CANARY_WINDOW = timedelta(hours=1)
+
+
+class SealedAsk(NamedTuple):
+    """A search: in all bases of the ticket where none is named, whole where they are small enough."""
+
+    query: str
+    base_ids: tuple[str, ...]
+    limit: int
+    whole_below_tokens: int
+    versions: SummaryVersions
+
+
+class SealedChunk(NamedTuple):
+    """A chunk for the secondary model, and the canary of its document."""
+
+    hit: Hit
+    canary: str
+
+
+class SealedAnswer(NamedTuple):
+    """A refusal, or what was released before, or chunks. `whole` says that these are all, in document order.
+
+    `siblings` are other chunks of the same documents: no model reads them, so they are not charged, but the gate learns
+    from them which words of the chunks are terms. With chunks, `canary_replies` counts the searches of the last hour in
+    which the model that is to read them repeated canaries, for whomever and in whatever process.
+    """
+
+    search_id: str
+    refusal: Failure | None = None
+    released: ReleasedSummary | None = None
+    whole: bool = False
+    chunks: tuple[SealedChunk, ...] = ()
+    siblings: tuple[SealedChunk, ...] = ()
+    canary_replies: int = 0
+
+
+class RestrictedUse(NamedTuple):
+    """What a restricted search is bounded by and written to; `secret` keys canaries and kept results."""
+
+    ledger: RestrictedLedger
+    audit: RestrictedAudit
+    limits: RestrictedLimits
+    clock: Clock
+    secret: str
+
+
+class SealedSearches:
+    """Searches that are charged; whatever the role, their text is for the sealed room alone."""
+
+    def __init__(self, access: TicketAccess, retrieval: Retrieval, use: RestrictedUse) -> None:
+        self._access = access
+        self._retrieval = retrieval
+        self._use = use
+
+    async def search(self, ticket_text: str, ask: SealedAsk) -> SealedAnswer:
+        """Charge a search and return what may be summarised of it. A refusal or a repeated release is audited.
+
+        An equal search of the same user gets what was released before: nothing is charged, as no model is called,
+        and asking again tells no more.
+
+        Raises:
+            Unauthenticated: the ticket is forged or expired; that is audited.
+            PermissionDenied: a base is not in it, or the user is a member no longer.
+        """
+        ticket = await self._use.audit.verified(self._access, ticket_text)
+        search = self._begin(ticket, await self._access.bindings(ticket, ask.base_ids), ask)
+        if await self._use.ledger.is_paused(search.user_id, search.base_ids, search.searched_at):
+            return await self._refused(search, Failure.PAUSED)
+        released = await self._use.ledger.find_released(search.cache_key)
+        if released is not None:
+            await self._use.audit.release_again(search, released)
+            return SealedAnswer(search.id, released=released)
+        return await self._charged(search, ask)
+
+    async def _charged(self, search: SealedSearch, ask: SealedAsk) -> SealedAnswer:
+        hits, whole = await self._retrieve(search.base_ids, ask)
+        admission = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
+        refusal = admission.refusal or (None if hits else Failure.INSUFFICIENT_EVIDENCE)
+        if refusal is not None:
+            return await self._refused(search, refusal, admission)
+        admitted = frozenset(admission.chunk_ids)
+        chunks = tuple(self._sealed(hit) for hit in hits if hit.chunk.id in admitted)
+        since = search.searched_at - CANARY_WINDOW
+        canary_replies = await self._use.ledger.count_canary_replies(search.versions.model, since)
+        is_whole = whole and len(chunks) == len(hits)
+        siblings = () if is_whole else await self._siblings(chunks)
+        return SealedAnswer(search.id, whole=is_whole, chunks=chunks, siblings=siblings, canary_replies=canary_replies)
+
+    async def _siblings(self, chunks: tuple[SealedChunk, ...]) -> tuple[SealedChunk, ...]:
+        """Return the beginnings of the chunks' documents, of the best document first: there terms are introduced."""
+        document_ids = tuple(dict.fromkeys(chunk.hit.document_id for chunk in chunks))
+        most = MAX_SIBLINGS + len(chunks)
+        beginnings = await self._retrieval.beginnings(document_ids, MAX_SIBLINGS_OF_DOCUMENT, most)
+        known = {chunk.hit.chunk.id for chunk in chunks}
+        return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
+
+    async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[Hit, ...], bool]:
+        """Return chunks and whether these are all; what has little to do with the query counts as nothing.
+
+        A query that names no topic is about all of a base: of one that is not small, about what its words bring.
+        """
+        limit = min(ask.limit, MAX_SEALED_CHUNKS)
+        found = await self._retrieval.search(base_ids, ask.query, limit)
+        if is_weak(ask.query, found):
+            return (), False
+        is_small = len(found) < limit
+        everything = await self._retrieval.everything(base_ids, ask.whole_below_tokens) if is_small else None
+        if everything is not None and len(everything) <= limit:
+            return everything, True
+        return found, False
+
+    async def _refused(self, search: SealedSearch, reason: Failure, admission: Admission | None = None) -> SealedAnswer:
+        await self._use.audit.refuse(search, reason, admission)
+        return SealedAnswer(search.id, refusal=reason)
+
+    def _begin(self, ticket: Ticket, bindings: tuple[Binding, ...], ask: SealedAsk) -> SealedSearch:
+        bases = searched_bases(bindings)
+        user = (ticket.tenant, ticket.user_id)
+        return SealedSearch(
+            id=new_id(IdPrefix.SEALED_SEARCH),
+            tenant=ticket.tenant,
+            user_id=ticket.user_id,
+            conversation_id=ticket.conversation_id,
+            turn_id=ticket.turn_id,
+            searched_at=self._use.clock.now(),
+            bases=bases,
+            versions=ask.versions,
+            cache_key=result_key(self._use.secret, user, bases, ask.versions, ask.query),
+        )
+
+    def _sealed(self, hit: Hit) -> SealedChunk:
+        return SealedChunk(hit, document_canary(self._use.secret, hit.document_id))
+
+
+def searched_bases(bindings: tuple[Binding, ...]) -> tuple[SearchedBase, ...]:
+    """Return the bases as they are now."""
+    return tuple(
+        SearchedBase(id=binding.base.id, version=binding.base.version, role=binding.role) for binding in bindings
+    )
+
+
+def _candidate(hit: Hit) -> Candidate:
+    return Candidate(
+        knowledge_base_id=hit.knowledge_base_id,
+        document_id=hit.document_id,
+        chunk_id=hit.chunk.id,
+        ordinal=hit.chunk.ordinal,
+    )

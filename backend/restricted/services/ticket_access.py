@@ -1,0 +1,57 @@
+"""What a ticket gives access to: it names bases, today's memberships decide."""
+
+from collections.abc import Sequence
+
+from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.domain.tickets import Ticket, verify_ticket
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from shared.clock import Clock
+from shared.errors import PermissionDenied
+from shared.telemetry import bind_turn
+
+
+class TicketAccess:
+    """Reads tickets, and looks up the bases in them at each use."""
+
+    def __init__(self, store: KnowledgeStore, clock: Clock, secret: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._secret = secret
+
+    def verified(self, ticket_text: str) -> Ticket:
+        """Return the ticket, its turn from now on named in log lines.
+
+        Raises:
+            Unauthenticated: forged, mangled or expired.
+        """
+        ticket = verify_ticket(ticket_text, self._secret, self._clock.now())
+        bind_turn(conversation_id=ticket.conversation_id, turn_id=ticket.turn_id)
+        return ticket
+
+    async def bindings(self, ticket: Ticket, base_ids: Sequence[str]) -> tuple[Binding, ...]:
+        """Return the named bases, or all of the ticket where none is named, with the user's role of today.
+
+        Raises:
+            PermissionDenied: a base is not in the ticket, or the user is no member of it.
+        """
+        wanted = wanted_bases(ticket, base_ids)
+        bindings = await self.memberships(ticket, wanted)
+        if len(bindings) != len(wanted):
+            raise PermissionDenied("The user is no longer a member of a knowledge base.", param="knowledge_base_ids")
+        return bindings
+
+    async def memberships(self, ticket: Ticket, base_ids: frozenset[str]) -> tuple[Binding, ...]:
+        """Return those of the bases of which the user is a member today."""
+        return await self._store.bindings(ticket.tenant, ticket.user_id, sorted(base_ids))
+
+
+def wanted_bases(ticket: Ticket, base_ids: Sequence[str]) -> frozenset[str]:
+    """Return the named bases, or all of the ticket where none is named.
+
+    Raises:
+        PermissionDenied: one is not in the ticket.
+    """
+    wanted = frozenset(base_ids) or frozenset(ticket.base_ids)
+    if not wanted <= frozenset(ticket.base_ids):
+        raise PermissionDenied("A knowledge base is not in the ticket.", param="knowledge_base_ids")
+    return wanted

@@ -1,0 +1,116 @@
+"""What chat_shell may retrieve for a turn: the ticket names bases, today's memberships decide.
+
+In a restricted search no text leaves this service; `SealedSearches` are for the room that may have it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend.knowledge.domain.access import require_read, strictest_mode
+from backend.knowledge.domain.document_text import readable_text
+from backend.knowledge.domain.knowledge import Document, Hit
+from backend.knowledge.domain.tickets import Ticket
+from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.services.search_knowledge import as_shown
+from backend.restricted.services.restricted_audit import RestrictedAudit
+from backend.restricted.services.ticket_access import TicketAccess
+from shared.errors import NotFound
+from shared.models.execution import AccessMode
+
+
+class Wanted(NamedTuple):
+    """A search: in all bases of the ticket where none is named, whole where they are small enough."""
+
+    query: str
+    base_ids: tuple[str, ...]
+    limit: int
+    whole_below_tokens: int
+
+
+class Brought(NamedTuple):
+    """What a search brought; `whole` says that these are all chunks, in document order."""
+
+    access_mode: AccessMode
+    whole: bool
+    hits: tuple[Hit, ...]
+
+
+class TextPage(NamedTuple):
+    """A stretch of a document's text; offsets count characters."""
+
+    document: Document
+    text: str
+    offset: int
+    total_characters: int
+
+    @property
+    def next_offset(self) -> int | None:
+        """Where the next page begins; None at the end."""
+        end = self.offset + len(self.text)
+        return end if end < self.total_characters else None
+
+
+class TicketedKnowledge:
+    """Retrieval by ticket.
+
+    Every method raises Unauthenticated for a forged or expired ticket, which is audited, and PermissionDenied for a
+    base that is not in it or whose member the user is no longer.
+    """
+
+    def __init__(
+        self, store: KnowledgeStore, retrieval: Retrieval, access: TicketAccess, audit: RestrictedAudit
+    ) -> None:
+        self._store = store
+        self._retrieval = retrieval
+        self._access = access
+        self._audit = audit
+
+    async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
+        """Search; one restricted base among the searched restricts the answer, which then holds nothing.
+
+        A ticket that bounds the results gets the best ones, never a whole base.
+        """
+        ticket = await self._audit.verified(self._access, ticket_text)
+        bindings = await self._access.bindings(ticket, wanted.base_ids)
+        if strictest_mode(bindings) is not AccessMode.FULL:
+            return Brought(AccessMode.RESTRICTED, whole=False, hits=())
+        base_ids = [binding.base.id for binding in bindings]
+        if wanted.whole_below_tokens > 0 and not ticket.search.is_bounded:
+            everything = await self._retrieval.everything(base_ids, wanted.whole_below_tokens)
+            if everything is not None:
+                return Brought(AccessMode.FULL, whole=True, hits=everything)
+        found = await self._retrieval.search(base_ids, wanted.query, ticket.search.max_results or wanted.limit)
+        hits = tuple(hit for hit in map(as_shown, found) if hit.score >= (ticket.search.min_score or 0))
+        return Brought(AccessMode.FULL, whole=False, hits=hits)
+
+    async def documents(self, ticket_text: str, base_ids: Sequence[str]) -> tuple[Document, ...]:
+        """List documents by base and name.
+
+        Raises:
+            PermissionDenied: one base of the ticket is restricted, so the whole turn is.
+        """
+        ticket = await self._audit.verified(self._access, ticket_text)
+        await self._require_unrestricted(ticket)
+        bindings = await self._access.bindings(ticket, base_ids)
+        return await self._store.all_documents([binding.base.id for binding in bindings])
+
+    async def read(self, ticket_text: str, document_id: str, offset: int, limit: int) -> TextPage:
+        """Read up to `limit` characters of a document from `offset`.
+
+        Raises:
+            NotFound: no such document in the bases of the ticket.
+            PermissionDenied: one base of the ticket is restricted, so the whole turn is.
+        """
+        ticket = await self._audit.verified(self._access, ticket_text)
+        await self._require_unrestricted(ticket)
+        document = await self._store.document(document_id)
+        if document is None or document.knowledge_base_id not in ticket.base_ids:
+            raise NotFound("There is no such document.", param="file_id")
+        await self._access.bindings(ticket, [document.knowledge_base_id])
+        body = await self._store.document_body(document.id)
+        text = readable_text(document, body, await self._store.chunks(document.id))
+        return TextPage(document, text[offset : offset + limit], offset, len(text))
+
+    async def _require_unrestricted(self, ticket: Ticket) -> None:
+        for binding in await self._access.memberships(ticket, frozenset(ticket.base_ids)):
+            require_read(binding)

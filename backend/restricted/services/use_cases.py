@@ -1,0 +1,58 @@
+"""The use cases of tickets and of restricted searches, as one value for the application and the HTTP door."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.ports.observer import SafeSummaryObserver
+from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
+from backend.restricted.services.close_searches import CloseSearches
+from backend.restricted.services.read_audit import ReadAudit
+from backend.restricted.services.restricted_audit import RestrictedAudit
+from backend.restricted.services.sealed_outcomes import SealedOutcomes
+from backend.restricted.services.sealed_search import RestrictedUse, SealedSearches
+from backend.restricted.services.ticket_access import TicketAccess
+from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
+
+
+@dataclass(frozen=True)
+class RestrictedPorts:
+    """The outside of restricted searches."""
+
+    ledger: RestrictedLedger
+    trail: AuditTrail
+    observer: SafeSummaryObserver
+
+
+@dataclass(frozen=True)
+class RestrictedServices:
+    """`ticketed` is for tools of turns, searches and outcomes for the sealed room, `audit` for administrators.
+
+    `closing` runs in the background.
+    """
+
+    ticketed: TicketedKnowledge
+    searches: SealedSearches
+    outcomes: SealedOutcomes
+    audit: ReadAudit
+    closing: CloseSearches
+
+
+def build_restricted(
+    ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str, turn_time: timedelta
+) -> RestrictedServices:
+    """Build the use cases; `secret` signs tickets, and keys canaries, kept results and users in the audit.
+
+    `turn_time` is how long a turn may take.
+    """
+    access = TicketAccess(knowledge.store, knowledge.clock, secret)
+    audit = RestrictedAudit(ports.ledger, ports.observer, knowledge.clock, secret)
+    use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
+    return RestrictedServices(
+        ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, audit),
+        searches=SealedSearches(access, knowledge.retrieval, use),
+        outcomes=SealedOutcomes(access, use),
+        audit=ReadAudit(ports.trail, secret),
+        closing=CloseSearches(ports.ledger, audit, knowledge.clock, turn_time),
+    )

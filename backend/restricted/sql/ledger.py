@@ -1,0 +1,241 @@
+"""The ledger of restricted searches in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import orjson
+from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.prepared import Prepared, Row
+from backend.knowledge.sql.tables import chunk, document
+from backend.restricted.domain.restricted import (
+    Admission,
+    Candidate,
+    ChargedSearch,
+    Ruling,
+    SealedSearch,
+    Settlement,
+)
+from backend.restricted.domain.restricted_budget import RestrictedLimits, admit
+from backend.restricted.sql import rows, tables
+from backend.restricted.sql.results import keep_released, remove_results
+from backend.restricted.sql.usage import FIND_REFUSALS, count_refusal, hold_usage
+from shared.models.safe_summary import ReleasedSummary
+
+REMOVED_PER_STEP = 100
+"""Searches, or results, that go in one transaction, each with what belongs to it."""
+
+_search = tables.restricted_search
+_served_chunk = tables.served_chunk
+_audit = tables.safe_summary_audit
+
+_IS_SEARCH = _search.c.id == bindparam("where_id")
+_ADD_SEARCH = Prepared(insert(_search))
+_ADD_CHARGE = Prepared(insert(tables.restricted_charge))
+_ADD_SERVED = Prepared(insert(_served_chunk))
+_ADD_RECORD = Prepared(insert(_audit))
+_FIND_SEARCH = Prepared(select(_search).where(_IS_SEARCH))
+_FIND_UNREPORTED = Prepared(
+    select(_search.c.id)
+    .where(tables.IS_UNREPORTED, _search.c.searched_at <= bindparam("before"))
+    .order_by(_search.c.searched_at)
+    .limit(bindparam("most", type_=Integer))
+)
+_HOLD_SEARCH = Prepared(select(_search).where(_IS_SEARCH).with_for_update())
+_SET_RULING = Prepared(update(_search).where(_IS_SEARCH))
+_FIND_RELEASED = Prepared(
+    select(tables.released_result.c.released).where(
+        tables.released_result.c.cache_key == bindparam("where_cache_key"),
+    )
+)
+_COUNT_UNASSIGNED = Prepared(
+    select(func.count().label("records")).where(_audit.c.tenant == "", _audit.c.recorded_at > bindparam("since"))
+)
+_CANARY_REPLIES = Prepared(
+    select(_audit.c.versions).where(tables.HAS_CANARIES, _audit.c.recorded_at > bindparam("since"))
+)
+_SERVED = Prepared(
+    select(
+        chunk.c.id.label("chunk_id"),
+        chunk.c.knowledge_base_id,
+        document.c.name,
+        chunk.c.ordinal,
+        chunk.c.heading_path,
+        chunk.c.text,
+    )
+    .join_from(_served_chunk, document, _served_chunk.c.document_id == document.c.id)
+    .join(
+        chunk,
+        (chunk.c.edition_id == document.c.edition_id)
+        & (chunk.c.ordinal == _served_chunk.c.ordinal)
+        & (chunk.c.id == _served_chunk.c.chunk_id),
+    )
+    .where(
+        _served_chunk.c.knowledge_base_id == bindparam("base_id"),
+        _served_chunk.c.user_id == bindparam("user_id"),
+        _served_chunk.c.served_at <= bindparam("until"),
+    )
+)
+_NEWEST_SERVED = Prepared(
+    select(func.max(_served_chunk.c.served_at).label("served_at")).where(
+        _served_chunk.c.knowledge_base_id == bindparam("base_id"),
+        _served_chunk.c.user_id == bindparam("user_id"),
+    )
+)
+
+
+class SqlRestrictedLedger:
+    """The `RestrictedLedger` over a `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def charge(
+        self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
+    ) -> Admission:
+        """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing."""
+
+        def work(connection: Connection) -> Admission:
+            # Everybody takes bases in one order, so that nobody waits in a circle.
+            usages = [hold_usage(connection, search, base_id) for base_id in sorted(search.base_ids)]
+            admission = admit(usages, candidates, limits, search.searched_at)
+            if admission.refusal is None:
+                _write_charge(connection, search, candidates, admission)
+            return admission
+
+        return await self._database.write(work)
+
+    async def find_search(self, search_id: str) -> ChargedSearch | None:
+        """Return a search that was charged, or None."""
+        row = await self._database.find(_FIND_SEARCH, {"where_id": search_id})
+        return rows.to_search(row) if row is not None else None
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        """Say whether the user is paused in one of the bases."""
+        for base_id in base_ids:
+            row = await self._database.find(FIND_REFUSALS, {"where_base_id": base_id, "where_user_id": user_id})
+            if row is not None and rows.to_refusals(row).is_paused(now):
+                return True
+        return False
+
+    async def find_released(self, cache_key: str) -> ReleasedSummary | None:
+        """Return what was released for an equal search, or None."""
+        row = await self._database.find(_FIND_RELEASED, {"where_cache_key": cache_key})
+        return ReleasedSummary.model_validate_json(row["released"]) if row is not None else None
+
+    async def settle(self, settlement: Settlement) -> Ruling | None:
+        """Write an outcome whole, or return the ruling that the search has already."""
+        record = settlement.record
+
+        def work(connection: Connection) -> Ruling | None:
+            earlier = _rule(connection, record.search_id, settlement.ruling) if record.search_id else None
+            if earlier is not None:
+                return earlier
+            _ADD_RECORD.change(connection, rows.record_parameters(record))
+            if settlement.released is not None and settlement.cache_key is not None:
+                base_ids = [base.id for base in record.bases]
+                keep_released(connection, settlement.cache_key, base_ids, settlement.released, record.recorded_at)
+            if settlement.counts_towards_pause:
+                for base in sorted(record.bases, key=lambda audited: audited.id):
+                    count_refusal(connection, base.id, settlement.user_id, record.recorded_at)
+            return None
+
+        return await self._database.write(work)
+
+    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+        """Return the ids of the oldest searches until that instant of which no outcome was settled."""
+
+        def work(connection: Connection) -> tuple[str, ...]:
+            found = _FIND_UNREPORTED.rows(connection, {"before": before, "most": limit})
+            return tuple(row["id"] for row in found)
+
+        return await self._database.read(work)
+
+    async def count_unassigned(self, since: datetime) -> int:
+        """Count the audit records since then that belong to no tenant."""
+
+        def work(connection: Connection) -> int:
+            return _COUNT_UNASSIGNED.rows(connection, {"since": since})[0]["records"]
+
+        return await self._database.read(work)
+
+    async def count_canary_replies(self, model: str, since: datetime) -> int:
+        """Count the recorded searches since then in which a reply of this model held canaries; they are few."""
+
+        def work(connection: Connection) -> int:
+            found = _CANARY_REPLIES.rows(connection, {"since": since})
+            return sum(orjson.loads(row["versions"] or "{}").get("model") == model for row in found)
+
+        return await self._database.read(work)
+
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        """Count a cut as a refusal."""
+
+        def work(connection: Connection) -> None:
+            for base_id in sorted(base_ids):
+                count_refusal(connection, base_id, user_id, now)
+
+        await self._database.write(work)
+
+    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
+        """Return the instant of the newest search by which chunks were sent for a user."""
+
+        def work(connection: Connection) -> datetime | None:
+            asked = [{"user_id": user_id, "base_id": base_id} for base_id in base_ids]
+            found: list[datetime | None] = [
+                row["served_at"] for parameters in asked for row in _NEWEST_SERVED.rows(connection, parameters)
+            ]
+            return max((instant for instant in found if instant is not None), default=None)
+
+        return await self._database.read(work)
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
+        """Return the chunks that were sent to secondary models for a user, with names and headings."""
+
+        def work(connection: Connection) -> list[Row]:
+            asked = [{"user_id": user_id, "base_id": base_id, "until": until} for base_id in base_ids]
+            return [row for parameters in asked for row in _SERVED.rows(connection, parameters)]
+
+        found = {row["chunk_id"]: row for row in await self._database.read(work)}
+        ordered = sorted(found.values(), key=lambda row: (row["knowledge_base_id"], row["name"], row["ordinal"]))
+        return tuple("\n".join((row["name"], *orjson.loads(row["heading_path"]), row["text"])) for row in ordered)
+
+    async def remove_old(self, before: datetime) -> None:
+        """Forget settled searches, with charges and chunks that were sent, and kept results; in short transactions."""
+        is_old = (_search.c.searched_at <= before) & _search.c.ruling.is_not(None)
+        old = select(_search.c.id).where(is_old).limit(REMOVED_PER_STEP)
+        searches = delete(_search).where(_search.c.id.in_(old))
+
+        def work(connection: Connection) -> bool:
+            removed = connection.execute(searches).rowcount
+            return removed + remove_results(connection, before, REMOVED_PER_STEP) > 0
+
+        while await self._database.write(work):
+            continue
+
+
+def _write_charge(
+    connection: Connection, search: SealedSearch, candidates: Sequence[Candidate], admission: Admission
+) -> None:
+    _ADD_SEARCH.change(connection, rows.search_parameters(search, admission))
+    owner = {"search_id": search.id, "user_id": search.user_id, "conversation_id": search.conversation_id}
+    charged = {**owner, "charged_at": search.searched_at}
+    _ADD_CHARGE.change(connection, *({**charged, "knowledge_base_id": base_id} for base_id in search.base_ids))
+    admitted = frozenset(admission.chunk_ids)
+    sent = [
+        {**owner, **candidate.model_dump(), "served_at": search.searched_at}
+        for candidate in candidates
+        if candidate.chunk_id in admitted
+    ]
+    if sent:
+        _ADD_SERVED.change(connection, *sent)
+
+
+def _rule(connection: Connection, search_id: str, ruling: Ruling) -> Ruling | None:
+    """Write the ruling on a search, unless it has one: then return that."""
+    row = _HOLD_SEARCH.first(connection, {"where_id": search_id})
+    if row is not None and row["ruling"] is not None:
+        return Ruling.model_validate_json(row["ruling"])
+    _SET_RULING.change(connection, {"where_id": search_id, "ruling": ruling.model_dump_json()})
+    return None

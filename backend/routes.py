@@ -1,0 +1,16 @@
+"""All routes of the backend's HTTP door."""
+
+from backend.conversations.http import routes as conversations
+from backend.conversations.http import routes_prompts as prompts
+from backend.foundation.http import routes_health as health
+from backend.identity.http import routes_api_keys as api_keys
+from backend.knowledge.http import routes as knowledge
+from backend.restricted.http import routes_audit as audit
+from backend.restricted.http import routes_internal as internal
+from backend.turns.http import routes as responses
+from backend.turns.http import routes_models as models
+
+# Asked in this order: what is called most comes first.
+ROUTERS = tuple(
+    part.router for part in (responses, prompts, health, conversations, models, knowledge, api_keys, audit, internal)
+)

@@ -1,0 +1,32 @@
+"""Which of the two clients an address asks for."""
+
+from urllib.parse import urlsplit
+
+from backend.turns.ports.chat_shell import ChatShell
+from shared.clock import Clock
+from shared.loading import load
+
+GRPC_CLIENT = "backend.turns.chat_shell.grpc_client:GrpcChatShell"
+HTTP_CLIENT = "backend.turns.chat_shell.http_client:HttpChatShell"
+
+
+def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_message_bytes: int) -> ChatShell:
+    """Build a client for `grpc://host:port`, `dns:///host:port` or `http(s)://host:port`; it connects lazily.
+
+    Call it inside the loop that will use it, and close what it returns.
+
+    Raises:
+        ValueError: another scheme, no host, or a token that no header can carry.
+    """
+    if not (service_token.isascii() and service_token.isprintable()):
+        raise ValueError("the service token may hold printable ASCII characters only")
+    address = urlsplit(url)
+    match address.scheme:
+        case "grpc" if address.netloc:
+            return load(GRPC_CLIENT)(f"dns:///{address.netloc}", service_token, clock, max_message_bytes)
+        case "dns" if address.path.strip("/"):
+            return load(GRPC_CLIENT)(url, service_token, clock, max_message_bytes)
+        case "http" | "https" if address.netloc:
+            return load(HTTP_CLIENT)(url, service_token, clock, max_message_bytes)
+        case _:
+            raise ValueError(f"{url!r} is no address of chat_shell: give grpc://host:port or http://host:port")

@@ -1,0 +1,134 @@
+"""chat_shell over gRPC."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+import grpc.aio
+
+from backend.turns.chat_shell.refusals import BROKEN_OFF, error_of_call
+from protos.execution.v1 import chat_shell_pb2, events_pb2
+from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
+from shared.clock import Clock
+from shared.errors import ChatShellUnavailable, InvalidRequest
+from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, TurnFinished
+from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.wire import card_from_proto, event_from_proto, request_to_proto
+
+DEADLINE_GRACE_SECONDS = 5.0
+"""chat_shell tells of a passed deadline by itself, as an event; the call's own deadline is for when it cannot."""
+
+LONGEST_TIMEOUT_SECONDS = 86_400.0
+"""gRPC cuts a timeout off at 27,000 hours, which would arrive as an earlier deadline; such a call has none."""
+
+LIST_MODELS_TIMEOUT_SECONDS = 5.0
+
+RECONNECT_SECONDS = 1.5
+"""Longer than the longest pause between attempts to connect: a replica that is back is found before a call fails."""
+
+# Health checks of the client's side are done by gRPC itself: a draining replica gets no new turns.
+SERVICE_CONFIG = """{
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "healthCheckConfig": {"serviceName": "execution.v1.ChatShell"}
+}"""
+
+# A window of fixed size: otherwise gRPC reads ahead of a slow consumer without a bound.
+WINDOW_BYTES = 65_536
+
+CHANNEL_OPTIONS = (
+    ("grpc.service_config", SERVICE_CONFIG),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.dns_min_time_between_resolutions_ms", 5_000),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),  # gRPC obeys http_proxy even for loopback; a neighbour is not behind it
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
+)
+
+
+class GrpcChatShell:
+    """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the loop that will use it."""
+
+    def __init__(self, target: str, service_token: str, clock: Clock, max_message_bytes: int) -> None:
+        self._channel = grpc.aio.insecure_channel(
+            target,
+            options=(
+                *CHANNEL_OPTIONS,
+                ("grpc.max_receive_message_length", max_message_bytes),
+                ("grpc.max_send_message_length", max_message_bytes),
+            ),
+        )
+        self._stub = ChatShellStub(self._channel)
+        self._metadata = (("authorization", f"Bearer {service_token}"),)
+        self._clock = clock
+
+    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+        """Run a turn; closing the iterator cancels the call, and with it the turn.
+
+        Raises:
+            ChatShellUnavailable: no connection, or it broke off. Retryable.
+            DeadlineExceeded: the request's deadline passed.
+            BallastError: what chat_shell refused the request with.
+        """
+        await self._wait_connected()
+        call = self._stub.Execute(
+            request_to_proto(request), metadata=self._metadata, timeout=self._timeout_seconds(request)
+        )
+        last: ExecutionEvent | None = None
+        try:
+            while isinstance(message := await call.read(), events_pb2.ExecutionEvent):
+                last = _decode(message)
+                yield (last,)
+        except grpc.aio.AioRpcError as error:
+            if not isinstance(last, TurnFinished | TurnFailed):
+                raise error_of_call(error, begun=last is not None) from error
+        finally:
+            call.cancel()  # a stream that is dropped without it lives on, on both sides (grpc/grpc#43462)
+        if not isinstance(last, TurnFinished | TurnFailed):
+            raise ChatShellUnavailable(BROKEN_OFF)
+
+    async def models(self) -> tuple[ModelCard, ...]:
+        """Return the offered models.
+
+        Raises:
+            ChatShellUnavailable: no connection. Retryable.
+        """
+        await self._wait_connected()
+        try:
+            answer = await self._stub.ListModels(
+                chat_shell_pb2.ListModelsRequest(),
+                metadata=self._metadata,
+                timeout=LIST_MODELS_TIMEOUT_SECONDS,
+            )
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise ChatShellUnavailable("The model runner did not answer in time.") from error
+            raise error_of_call(error, begun=False) from error
+        return tuple(card_from_proto(card) for card in answer.models)
+
+    async def _wait_connected(self) -> None:
+        """Return once there is a connection, or when it is time to let the call say that there is none."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RECONNECT_SECONDS):
+                await self._channel.channel_ready()
+
+    def _timeout_seconds(self, request: ExecutionRequest) -> float | None:
+        left_seconds = remaining_seconds(request.deadline, self._clock.now())
+        return left_seconds + DEADLINE_GRACE_SECONDS if left_seconds < LONGEST_TIMEOUT_SECONDS else None
+
+    async def close(self) -> None:
+        """Cancel what runs and close the channel."""
+        await self._channel.close()
+
+
+def _decode(message: events_pb2.ExecutionEvent) -> ExecutionEvent:
+    try:
+        return event_from_proto(message)
+    except InvalidRequest as error:
+        raise ChatShellUnavailable(f"The model runner sent what is no event: {error.message}") from error

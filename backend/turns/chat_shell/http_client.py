@@ -1,0 +1,168 @@
+"""chat_shell over HTTP and server-sent events."""
+
+from collections.abc import AsyncGenerator
+from http import HTTPStatus
+from io import BytesIO
+
+import aiohttp
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from backend.turns.chat_shell.refusals import BROKEN_OFF, TOO_LATE, UNREACHABLE, error_of_report
+from backend.turns.chat_shell.sse import SseDecoder
+from shared.clock import Clock
+from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, PayloadTooLarge
+from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnFailed, TurnFinished
+from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.json_text import encode_json
+from shared.models.openai_converter import OpenAIRequestConverter
+
+DEADLINE_GRACE_SECONDS = 5.0
+"""chat_shell tells of a passed deadline by itself, as an event; ours is for when it cannot."""
+
+CONNECT_TIMEOUT_SECONDS = 5.0
+SILENCE_TIMEOUT_SECONDS = 45.0
+"""Three heartbeats of chat_shell's."""
+
+LIST_MODELS_TIMEOUT_SECONDS = 5.0
+MAX_REFUSAL_BYTES = 65_536
+DONE = b"[DONE]"
+EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
+
+
+class HttpChatShell:
+    """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the loop that will use it."""
+
+    def __init__(self, base_url: str, service_token: str, clock: Clock, max_message_bytes: int) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._clock = clock
+        self._max_message_bytes = max_message_bytes
+        self._session = aiohttp.ClientSession(
+            headers={"authorization": f"Bearer {service_token}"},
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+        """Run a turn; closing the iterator closes the connection, and with it the turn.
+
+        Raises:
+            ChatShellUnavailable: no connection, or it broke off. Retryable.
+            DeadlineExceeded: the request's deadline passed.
+            BallastError: what chat_shell refused the request with.
+        """
+        left_seconds = remaining_seconds(request.deadline, self._clock.now())
+        last: ExecutionEvent | None = None
+        try:
+            async with self._session.post(
+                f"{self._base_url}/v1/responses",
+                data=self._encode(request),
+                headers={"content-type": "application/json"},
+                timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
+            ) as response:
+                await _raise_refusal(response)
+                decoder = SseDecoder(self._max_message_bytes)
+                async for piece in response.content.iter_any():
+                    if ready := _decode_all(decoder.feed(piece)):
+                        last = ready[-1]
+                        yield ready
+        except (aiohttp.ClientError, TimeoutError) as error:
+            if not isinstance(last, TurnFinished | TurnFailed):
+                raise _error_of(error, begun=last is not None) from error
+        if not isinstance(last, TurnFinished | TurnFailed):
+            raise ChatShellUnavailable(BROKEN_OFF)
+
+    async def models(self) -> tuple[ModelCard, ...]:
+        """Return the offered models.
+
+        Raises:
+            ChatShellUnavailable: no connection. Retryable.
+        """
+        try:
+            async with self._session.get(
+                f"{self._base_url}/v1/models", timeout=_timeout(LIST_MODELS_TIMEOUT_SECONDS)
+            ) as response:
+                await _raise_refusal(response)
+                body = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise ChatShellUnavailable(UNREACHABLE) from error
+        try:
+            return tuple(model.card() for model in ModelList.model_validate_json(body).data)
+        except ValidationError as error:
+            raise ChatShellUnavailable("The model runner sent what is no list of models.") from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._session.close()
+
+    def _encode(self, request: ExecutionRequest) -> BytesIO:
+        body = encode_json(OpenAIRequestConverter.from_execution_request(request))
+        if len(body) > self._max_message_bytes:
+            raise PayloadTooLarge("The turn is too large for the model runner.")
+        return BytesIO(body)
+
+
+class ModelObject(BaseModel):
+    """A model in the list of chat_shell, OpenAI's shape and ours."""
+
+    id: str
+    context_window_tokens: int
+    max_output_tokens: int
+
+    def card(self) -> ModelCard:
+        """Return it as a value of the contract."""
+        return ModelCard(
+            name=self.id,
+            context_window_tokens=self.context_window_tokens,
+            max_output_tokens=self.max_output_tokens,
+        )
+
+
+class ModelList(BaseModel):
+    """The list itself."""
+
+    data: list[ModelObject]
+
+
+class RefusalDetail(BaseModel):
+    """OpenAI's error object; `type` is the class in chat_shell's error tree."""
+
+    type: str
+    code: str
+    message: str
+    param: str | None = None
+
+
+class Refusal(BaseModel):
+    """The body of an error answer."""
+
+    error: RefusalDetail
+
+
+def _timeout(total_seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=total_seconds, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=SILENCE_TIMEOUT_SECONDS
+    )
+
+
+def _decode_all(payloads: list[bytes]) -> tuple[ExecutionEvent, ...]:
+    try:
+        return tuple(EVENTS.validate_json(payload, strict=True) for payload in payloads if payload != DONE)
+    except ValidationError as error:
+        raise ChatShellUnavailable("The model runner sent what is no event.") from error
+
+
+async def _raise_refusal(response: aiohttp.ClientResponse) -> None:
+    if response.status == HTTPStatus.OK:
+        return
+    body = await response.content.read(MAX_REFUSAL_BYTES)
+    try:
+        detail = Refusal.model_validate_json(body).error
+    except ValidationError as error:
+        raise ChatShellUnavailable(f"The model runner answered with status {response.status}.") from error
+    raise error_of_report(ErrorReport(**detail.model_dump(), retryable=False))
+
+
+def _error_of(error: aiohttp.ClientError | TimeoutError, *, begun: bool) -> BallastError:
+    if isinstance(error, aiohttp.ClientError):
+        return ChatShellUnavailable(BROKEN_OFF if begun else UNREACHABLE)
+    return DeadlineExceeded(TOO_LATE)

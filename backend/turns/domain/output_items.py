@@ -1,0 +1,210 @@
+"""Output items while they grow: what to announce at each step, and how they look in the end."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+from backend.conversations.domain.responses import ItemBody
+from shared.models.events import CitationAdded, FunctionCallRequested, SearchResult
+
+Draft = dict[str, Any]
+"""An event without its number."""
+
+PartKind = Literal["output_text", "refusal", "reasoning_text"]
+ItemStatus = Literal["in_progress", "completed", "incomplete", "failed"]
+
+
+class OpenPart:
+    """A part whose text arrives in pieces; they are joined once, at the end."""
+
+    def __init__(self, kind: PartKind, content_index: int, start: int) -> None:
+        self.kind: PartKind = kind
+        self.content_index = content_index
+        self.start = start
+        self.pieces: list[str] = []
+        self.annotations: list[dict[str, Any]] = []
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self.pieces)
+
+    def body(self) -> dict[str, Any]:
+        """Show the part."""
+        if self.kind == "refusal":
+            return {"type": self.kind, "refusal": self.text}
+        if self.kind == "reasoning_text":
+            return {"type": self.kind, "text": self.text}
+        return {"type": self.kind, "text": self.text, "annotations": list(self.annotations), "logprobs": []}
+
+
+class OpenText:
+    """A message, or the thinking of a reasoning model, of one model call."""
+
+    def __init__(self, kind: Literal["message", "reasoning"], item_id: str, output_index: int) -> None:
+        self.kind = kind
+        self.item_id = item_id
+        self.output_index = output_index
+        self._parts: list[OpenPart] = []
+        self._part: OpenPart | None = None
+        self._text_length = 0
+
+    def opened(self) -> list[Draft]:
+        """Announce the item."""
+        return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
+
+    def add(self, kind: PartKind, text: str) -> list[Draft]:
+        """Add text to the open part of this kind; another kind closes it and opens its own."""
+        drafts: list[Draft] = []
+        part = self._part
+        if part is None or part.kind != kind:
+            drafts = self._close_part()
+            part = self._part = OpenPart(kind, len(self._parts), self._text_length)
+            self._parts.append(part)
+            drafts.append({**self._place("response.content_part.added", part), "part": part.body()})
+        part.pieces.append(text)
+        if kind == "output_text":
+            self._text_length += len(text)
+        drafts.append(self._delta(part, text))
+        return drafts
+
+    def cite(self, citation: CitationAdded) -> list[Draft]:
+        """Attach a citation to the newest part of text; its index counts from the part's beginning."""
+        part = next((part for part in reversed(self._parts) if part.kind == "output_text"), None)
+        if part is None or part is not self._part:
+            return []
+        index = max(0, citation.index - part.start)
+        annotation = {
+            "type": "file_citation",
+            "file_id": citation.file_id,
+            "filename": citation.filename,
+            "index": index,
+        }
+        part.annotations.append(annotation)
+        place = self._place("response.output_text.annotation.added", part)
+        return [{**place, "annotation_index": len(part.annotations) - 1, "annotation": annotation}]
+
+    def closed(self, status: ItemStatus) -> list[Draft]:
+        """Announce the end of the item."""
+        return [
+            *self._close_part(),
+            _item_event("response.output_item.done", self.output_index, self.body(status)),
+        ]
+
+    def body(self, status: ItemStatus) -> ItemBody:
+        """Show the item."""
+        content = [part.body() for part in self._parts]
+        if self.kind == "reasoning":
+            return {"id": self.item_id, "type": self.kind, "summary": [], "content": content, "status": status}
+        return {"id": self.item_id, "type": self.kind, "status": status, "role": "assistant", "content": content}
+
+    def _close_part(self) -> list[Draft]:
+        part, self._part = self._part, None
+        if part is None:
+            return []
+        key = "refusal" if part.kind == "refusal" else "text"
+        done: Draft = {**self._place(f"response.{part.kind}.done", part), key: part.text}
+        if part.kind == "output_text":
+            done["logprobs"] = []
+        return [done, {**self._place("response.content_part.done", part), "part": part.body()}]
+
+    def _delta(self, part: OpenPart, text: str) -> Draft:
+        """Announce new text; this runs for each delta, so its cost must not depend on the text so far."""
+        draft: Draft = {
+            "type": f"response.{part.kind}.delta",
+            "item_id": self.item_id,
+            "output_index": self.output_index,
+            "content_index": part.content_index,
+            "delta": text,
+        }
+        if part.kind == "output_text":
+            draft["logprobs"] = []
+        return draft
+
+    def _place(self, event_type: str, part: OpenPart) -> Draft:
+        return {
+            "type": event_type,
+            "item_id": self.item_id,
+            "output_index": self.output_index,
+            "content_index": part.content_index,
+        }
+
+
+class OpenSearch:
+    """A knowledge search; its results are shown to a reader who has asked for them."""
+
+    def __init__(self, item_id: str, output_index: int, queries: tuple[str, ...]) -> None:
+        self.item_id = item_id
+        self.output_index = output_index
+        self._queries = queries
+        self._results: list[dict[str, Any]] | None = None
+
+    def opened(self) -> list[Draft]:
+        """Announce the search."""
+        return [
+            _item_event("response.output_item.added", self.output_index, self.body("in_progress")),
+            self._state("in_progress"),
+            self._state("searching"),
+        ]
+
+    def found(self, results: tuple[SearchResult, ...]) -> None:
+        """Keep the results."""
+        self._results = [
+            {"file_id": hit.file_id, "filename": hit.filename, "score": hit.score, "text": hit.text, "attributes": {}}
+            for hit in results
+        ]
+
+    def closed(self, status: ItemStatus, *, with_results: bool) -> list[Draft]:
+        """Announce the end of the search."""
+        body = self.body(status) if with_results else {**self.body(status), "results": None}
+        done = _item_event("response.output_item.done", self.output_index, body)
+        return [self._state("completed"), done] if status == "completed" else [done]
+
+    def body(self, status: ItemStatus) -> ItemBody:
+        """Show the search with its results."""
+        return {
+            "id": self.item_id,
+            "type": "file_search_call",
+            "status": status,
+            "queries": list(self._queries),
+            "results": self._results,
+        }
+
+    def _state(self, state: str) -> Draft:
+        event_type = f"response.file_search_call.{state}"
+        return {"type": event_type, "output_index": self.output_index, "item_id": self.item_id}
+
+
+def function_call_body(item_id: str, call: FunctionCallRequested, status: ItemStatus) -> ItemBody:
+    """Show a call of a client's function; its arguments stand there once it is complete."""
+    arguments = call.arguments if status == "completed" else ""
+    names = {"call_id": call.call_id, "name": call.name, "arguments": arguments}
+    return {"id": item_id, "type": "function_call", "status": status, **names}
+
+
+def function_call_drafts(item_id: str, output_index: int, call: FunctionCallRequested) -> list[Draft]:
+    """Announce a call, which arrives whole."""
+    place = {"item_id": item_id, "output_index": output_index}
+    opened = function_call_body(item_id, call, "in_progress")
+    return [
+        _item_event("response.output_item.added", output_index, opened),
+        {"type": "response.function_call_arguments.delta", **place, "delta": call.arguments},
+        {"type": "response.function_call_arguments.done", **place, "arguments": call.arguments},
+        _item_event("response.output_item.done", output_index, function_call_body(item_id, call, "completed")),
+    ]
+
+
+def characters_in(output: Sequence[ItemBody]) -> int:
+    """Measure what storing these items costs, by the texts in them."""
+    return sum(_characters(item) for item in output)
+
+
+def _characters(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(_characters(inner) for inner in cast("dict[str, object]", value).values())
+    return sum(_characters(inner) for inner in cast("list[object]", value)) if isinstance(value, list) else 0
+
+
+def _item_event(event_type: str, output_index: int, item: ItemBody) -> Draft:
+    return {"type": event_type, "output_index": output_index, "item": item}

@@ -1,0 +1,225 @@
+"""The response object as clients get it: OpenAI's keys, all of them, at every stage of a turn."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from backend.conversations.domain.item_bodies import without_results
+from backend.conversations.domain.responses import ItemBody, ResponseStatus
+from backend.knowledge.domain.search_options import SearchOptions
+from backend.turns.domain.turn_request import (
+    FileSearchChoice,
+    FunctionChoice,
+    JsonSchemaFormat,
+    TurnRequest,
+)
+from shared.models.events import ErrorReport, FinishReason, Usage
+from shared.models.execution import ToolDefinition
+from shared.models.values import Value
+
+ResponseBody = dict[str, Any]
+
+RESPONSE_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt"})
+"""Those of OpenAI's closed list that we use; our own class stands in `error.type`."""
+
+INCOMPLETE_REASONS = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
+DEFAULT_TEMPERATURE = 1.0
+DEFAULT_TOP_P = 1.0
+
+
+class ResponseFacts(Value):
+    """What a response says that its request does not: ids, and what was left to the conversation."""
+
+    id: str
+    created_at_seconds: int
+    conversation_id: str | None
+    model: str
+    instructions: str
+    functions: tuple[ToolDefinition, ...]
+    knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions
+
+
+class Ending(Value):
+    """How a turn ended; `error` is there exactly when it failed."""
+
+    status: ResponseStatus
+    incomplete_reason: str | None = None
+    usage: Usage = Usage()
+    error: ErrorReport | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the model came to its end, if a forced one."""
+        return self.status in (ResponseStatus.COMPLETED, ResponseStatus.INCOMPLETE)
+
+
+def finished(reason: FinishReason, usage: Usage) -> Ending:
+    """Make the ending of a turn that was not broken off."""
+    cut = INCOMPLETE_REASONS.get(reason)
+    status = ResponseStatus.INCOMPLETE if cut else ResponseStatus.COMPLETED
+    return Ending(status=status, incomplete_reason=cut, usage=usage)
+
+
+def failed(report: ErrorReport, usage: Usage) -> Ending:
+    """Make the ending of a turn that failed."""
+    return Ending(status=ResponseStatus.FAILED, usage=usage, error=report)
+
+
+def new_body(request: TurnRequest, facts: ResponseFacts) -> ResponseBody:
+    """Make the object as it is when the turn begins."""
+    return {
+        "id": facts.id,
+        "object": "response",
+        "created_at": facts.created_at_seconds,
+        "completed_at": None,
+        "status": ResponseStatus.IN_PROGRESS.value,
+        "background": request.is_background,
+        "conversation": {"id": facts.conversation_id} if facts.conversation_id is not None else None,
+        "error": None,
+        "frequency_penalty": float(request.frequency_penalty or 0),
+        "incomplete_details": None,
+        "instructions": facts.instructions or None,
+        "max_output_tokens": request.max_output_tokens,
+        "max_tool_calls": request.max_tool_calls,
+        "metadata": dict(request.metadata or {}),
+        "model": facts.model,
+        "output": [],
+        "parallel_tool_calls": request.parallel_tool_calls is not False,
+        "presence_penalty": float(request.presence_penalty or 0),
+        "previous_response_id": request.previous_response_id,
+        "prompt_cache_key": request.prompt_cache_key,
+        "reasoning": _reasoning(request),
+        "safety_identifier": request.safety_identifier,
+        "service_tier": "default",
+        "store": request.is_stored,
+        "temperature": DEFAULT_TEMPERATURE if request.temperature is None else float(request.temperature),
+        "text": _text(request),
+        "tool_choice": _tool_choice(request),
+        "tools": _tools(facts),
+        "top_logprobs": request.top_logprobs or 0,
+        "top_p": DEFAULT_TOP_P if request.top_p is None else float(request.top_p),
+        "truncation": request.truncation or "disabled",
+        "usage": None,
+    }
+
+
+def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, now_seconds: int) -> ResponseBody:
+    """Make the object as it is when the turn has ended."""
+    details = {"reason": ending.incomplete_reason} if ending.incomplete_reason is not None else None
+    return {
+        **body,
+        "status": ending.status.value,
+        "completed_at": now_seconds if ending.status is ResponseStatus.COMPLETED else None,
+        "incomplete_details": details,
+        "error": response_error(ending.error) if ending.error is not None else None,
+        "output": list(output),
+        "usage": usage_body(ending.usage),
+    }
+
+
+def created_body(body: ResponseBody) -> ResponseBody:
+    """Return the object as it was when the turn began, for a replay that is no longer kept."""
+    empty: ResponseBody = {"completed_at": None, "incomplete_details": None, "error": None, "output": [], "usage": None}
+    return {**body, **empty, "status": ResponseStatus.IN_PROGRESS.value}
+
+
+def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
+    """Return the object as it is shown: search results only to a reader who asks for them."""
+    if with_results:
+        return body
+    output = cast("list[ItemBody]", body["output"])
+    return {**body, "output": [without_results(item) for item in output]}
+
+
+def response_error(report: ErrorReport) -> dict[str, Any]:
+    """Make a response's own `error`, whose code is one of OpenAI's closed list."""
+    code = report.code if report.code in RESPONSE_ERROR_CODES else "server_error"
+    return {"code": code, "message": report.message, "type": report.type}
+
+
+def report_in(body: ResponseBody) -> ErrorReport | None:
+    """Return the failure that a stored object tells of."""
+    error = cast("dict[str, str] | None", body.get("error"))
+    if error is None:
+        return None
+    kind = error.get("type") or "InternalError"
+    return ErrorReport(type=kind, code=error["code"], message=error["message"], param=None, retryable=False)
+
+
+def usage_body(usage: Usage) -> dict[str, Any] | None:
+    """Make the object's `usage`; None when the provider reported nothing."""
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return None
+    input_tokens, output_tokens = usage.input_tokens or 0, usage.output_tokens or 0
+    details = {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": usage.cache_write_tokens or 0}
+    return {
+        "input_tokens": input_tokens,
+        "input_tokens_details": details,
+        "output_tokens": output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": input_tokens + output_tokens,
+    }
+
+
+def _reasoning(request: TurnRequest) -> dict[str, Any]:
+    given = request.reasoning
+    summary = (given.summary or given.generate_summary) if given is not None else None
+    return {"effort": given.effort if given is not None else None, "summary": summary}
+
+
+def _text(request: TurnRequest) -> dict[str, Any]:
+    given = request.text
+    shape: dict[str, Any] = {"format": text_format(request)}
+    if given is not None and given.verbosity is not None:
+        shape["verbosity"] = given.verbosity
+    return shape
+
+
+def text_format(request: TurnRequest) -> dict[str, Any]:
+    """Return OpenAI's `text.format` object, written out."""
+    given = request.text.format if request.text is not None else None
+    if given is None:
+        return {"type": "text"}
+    if not isinstance(given, JsonSchemaFormat):
+        return {"type": given.type}
+    shape: dict[str, Any] = {"type": given.type, "name": given.name, "schema": given.schema_}
+    if given.description is not None:
+        shape["description"] = given.description
+    if given.strict is not None:
+        shape["strict"] = given.strict
+    return shape
+
+
+def _tool_choice(request: TurnRequest) -> Any:
+    match request.tool_choice:
+        case FunctionChoice(name=name):
+            return {"type": "function", "name": name}
+        case FileSearchChoice():
+            return {"type": "file_search"}
+        case mode:
+            return mode or "auto"
+
+
+def _tools(facts: ResponseFacts) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = [
+        {
+            "type": "function",
+            "name": function.name,
+            "description": function.description,
+            "parameters": function.parameters,
+            "strict": function.strict,
+        }
+        for function in facts.functions
+    ]
+    if facts.knowledge_base_ids:
+        tools.append(_file_search(facts.knowledge_base_ids, facts.search))
+    return tools
+
+
+def _file_search(base_ids: Sequence[str], search: SearchOptions) -> dict[str, Any]:
+    shown: dict[str, Any] = {"type": "file_search", "vector_store_ids": list(base_ids)}
+    if search.max_results is not None:
+        shown["max_num_results"] = search.max_results
+    if search.min_score is not None:
+        shown["ranking_options"] = {"ranker": "auto", "score_threshold": search.min_score}
+    return shown

@@ -1,0 +1,107 @@
+"""Where a turn begins: a new conversation, the end of one, or a point inside of one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.model_calls import shared_prompt
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
+from backend.identity.domain.identity import Caller
+from backend.knowledge.domain.search_options import SearchOptions
+from shared.models.execution import ToolDefinition
+from shared.models.values import Value
+
+
+class TurnOrigin(Value):
+    """What is there before a turn.
+
+    `conversation` is its state so far, its model empty before the first turn. `is_new` says that the turn
+    creates it, `log` and `items` being copied then; of an existing one `items` is left empty.
+    `next_sequence` is where the turn's items go.
+    """
+
+    conversation: Conversation
+    is_new: bool
+    log: tuple[Entry, ...]
+    items: tuple[Item, ...]
+    next_sequence: int
+
+
+def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: datetime) -> TurnOrigin:
+    """Begin a conversation."""
+    conversation = Conversation(
+        id=conversation_id,
+        tenant=caller.tenant,
+        user_id=caller.user_id,
+        created_at=now,
+        metadata={},
+        log_length=0,
+        epoch=0,
+        model="",
+        instructions="",
+        functions=(),
+        knowledge_base_ids=(),
+        cache_key=cache_key,
+        running_response_id=None,
+        latest_response_id=None,
+    )
+    return TurnOrigin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0)
+
+
+def continued(opened: OpenedConversation) -> TurnOrigin:
+    """Go on where a conversation ends."""
+    return TurnOrigin(
+        conversation=opened.conversation,
+        is_new=False,
+        log=opened.log,
+        items=(),
+        next_sequence=opened.next_sequence,
+    )
+
+
+def forked(
+    conversation: Conversation, response: StoredResponse, log: Sequence[Entry], items: Sequence[Item], to: Conversation
+) -> TurnOrigin:
+    """Branch off behind an older response, into the blank conversation `to`.
+
+    The branch begins with the same bytes, keeps the cache key and has the settings of that response, so that
+    nothing is reset.
+    """
+    body = response.body
+    branch = to.model_copy(
+        update={
+            "epoch": log[-1].epoch if log else conversation.epoch,
+            "model": body["model"],
+            "instructions": body["instructions"] or "",
+            "functions": _functions_in(body),
+            "knowledge_base_ids": _base_ids_in(body),
+            "search": _search_in(body),
+            "cache_key": conversation.cache_key,
+            "sent": shared_prompt(conversation.sent, log),
+        }
+    )
+    return TurnOrigin(conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items))
+
+
+def _functions_in(body: dict[str, Any]) -> tuple[ToolDefinition, ...]:
+    tools = cast("list[dict[str, Any]]", body["tools"])
+    return tuple(
+        ToolDefinition.model_validate({key: value for key, value in tool.items() if key != "type"})
+        for tool in tools
+        if tool["type"] == "function"
+    )
+
+
+def _base_ids_in(body: dict[str, Any]) -> tuple[str, ...]:
+    tools = cast("list[dict[str, Any]]", body["tools"])
+    return tuple(base_id for tool in tools if tool["type"] == "file_search" for base_id in tool["vector_store_ids"])
+
+
+def _search_in(body: dict[str, Any]) -> SearchOptions:
+    tools = cast("list[dict[str, Any]]", body["tools"])
+    for tool in tools:
+        if tool["type"] == "file_search":
+            ranking = tool.get("ranking_options", {})
+            return SearchOptions(max_results=tool.get("max_num_results"), min_score=ranking.get("score_threshold"))
+    return SearchOptions()

@@ -1,0 +1,256 @@
+"""The body of `POST /v1/responses` in OpenAI's words."""
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Discriminator, Field, Tag, ValidationError
+
+from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
+from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
+from backend.foundation.domain.field_errors import decode_object, field_error
+from backend.knowledge.domain.search_options import SearchOptions
+from shared.errors import InvalidRequest, UnsupportedValue
+
+RESERVED_FUNCTION_PREFIX = "knowledge_base_"
+Metadata = Annotated[
+    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
+]
+Key = Annotated[str, Field(max_length=64)]
+
+
+class FunctionTool(Given):
+    """A function that the client runs itself."""
+
+    type: Literal["function"]
+    name: FunctionName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class RankingOptions(Given):
+    """How results are ranked; there is one ranker, and it knows words only."""
+
+    ranker: Literal["auto", "default-2024-11-15"] | None = None
+    score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
+    hybrid_search: None = None
+
+
+class FileSearchTool(Given):
+    """Knowledge bases to search, by id."""
+
+    type: Literal["file_search"]
+    vector_store_ids: list[Annotated[str, Field(min_length=1, max_length=128)]] = Field(min_length=1, max_length=100)
+    max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
+    filters: None = None
+    ranking_options: RankingOptions | None = None
+
+    @property
+    def min_score(self) -> float | None:
+        """Below which score a passage is left out."""
+        return self.ranking_options.score_threshold if self.ranking_options is not None else None
+
+
+class FunctionChoice(Given):
+    """This function must be called."""
+
+    type: Literal["function"]
+    name: FunctionName
+
+
+class FileSearchChoice(Given):
+    """The knowledge bases must be searched."""
+
+    type: Literal["file_search"]
+
+
+class PlainFormat(Given):
+    """Text, or any JSON object."""
+
+    type: Literal["text", "json_object"]
+
+
+class JsonSchemaFormat(Given):
+    """JSON that fits a schema."""
+
+    type: Literal["json_schema"]
+    name: FunctionName
+    schema_: dict[str, Any] = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class TextOptions(Given):
+    """How the answer's text is shaped."""
+
+    format: Annotated[PlainFormat | JsonSchemaFormat, Field(discriminator="type")] | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class ReasoningOptions(Given):
+    """How long a reasoning model thinks."""
+
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    summary: Literal["auto", "concise", "detailed"] | None = None
+    generate_summary: Literal["auto", "concise", "detailed"] | None = None
+
+
+class ConversationRef(Given):
+    """A conversation named by an object."""
+
+    id: str
+
+
+class StreamOptions(Given):
+    """Accepted for compatibility; events are never padded."""
+
+    include_obfuscation: bool | None = None
+
+
+def _tag_of_choice(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return "mode"
+    fields = cast("dict[str, Any]", value)
+    kind = fields.get("type")
+    return kind if isinstance(kind, str) else None
+
+
+def _tag_of_conversation(value: Any) -> str:
+    return "object" if isinstance(value, dict) else "id"
+
+
+Tool = Annotated[FunctionTool | FileSearchTool, Field(discriminator="type")]
+ToolChoiceBody = Annotated[
+    Annotated[Literal["auto", "none", "required"], Tag("mode")]
+    | Annotated[FunctionChoice, Tag("function")]
+    | Annotated[FileSearchChoice, Tag("file_search")],
+    Discriminator(_tag_of_choice),
+]
+
+
+class TurnRequest(Given):
+    """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all."""
+
+    input: Annotated[
+        Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
+        text_or_list_of("items"),
+    ]
+    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    instructions: str | None = None
+    conversation: (
+        Annotated[
+            Annotated[str, Tag("id")] | Annotated[ConversationRef, Tag("object")], Discriminator(_tag_of_conversation)
+        ]
+        | None
+    ) = None
+    previous_response_id: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    background: bool | None = None
+    store: bool | None = None
+    tools: Annotated[list[Tool], Field(max_length=256)] | None = None
+    tool_choice: ToolChoiceBody | None = None
+    parallel_tool_calls: bool | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    metadata: Metadata | None = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    include: list[Include] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
+    user: str | None = None
+    safety_identifier: Key | None = None
+    prompt_cache_key: Key | None = None
+    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt: None = None
+    moderation: None = None
+    context_management: None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the turn leaves a response and a log behind; OpenAI's default is yes."""
+        return self.store is not False
+
+    @property
+    def is_background(self) -> bool:
+        """Whether the caller does not wait."""
+        return self.background is True
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The conversation to continue, if the caller names one."""
+        return self.conversation.id if isinstance(self.conversation, ConversationRef) else self.conversation
+
+    @property
+    def wants_results(self) -> bool:
+        """Whether search results are to be shown."""
+        return FILE_SEARCH_RESULTS in (self.include or ())
+
+    @property
+    def file_searches(self) -> tuple[FileSearchTool, ...]:
+        """The bindings of bases, as given."""
+        return tuple(tool for tool in self.tools or () if isinstance(tool, FileSearchTool))
+
+    @property
+    def search(self) -> SearchOptions:
+        """What a search may bring: one search reads all bases, so the strictest bounds given hold."""
+        counts = (tool.max_num_results for tool in self.file_searches)
+        scores = (tool.min_score for tool in self.file_searches)
+        return SearchOptions(
+            max_results=min((count for count in counts if count is not None), default=None),
+            min_score=max((score for score in scores if score is not None), default=None),
+        )
+
+    @property
+    def functions(self) -> tuple[FunctionTool, ...]:
+        """The client's functions, as given."""
+        return tuple(tool for tool in self.tools or () if isinstance(tool, FunctionTool))
+
+
+def parse_turn_request(raw: bytes) -> TurnRequest:
+    """Check a body.
+
+    Raises:
+        InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
+        UnsupportedValue: OpenAI knows it, we do not.
+    """
+    given = decode_object(raw)
+    try:
+        request = TurnRequest.model_validate(given)
+    except ValidationError as error:
+        raise field_error(error, given) from None
+    _check_combinations(request)
+    _check_functions(request)
+    return request
+
+
+def _check_combinations(request: TurnRequest) -> None:
+    if request.conversation is not None and request.previous_response_id is not None:
+        raise InvalidRequest(
+            "Give either 'conversation' or 'previous_response_id', not both.", param="previous_response_id"
+        )
+    if not request.is_stored and request.is_background:
+        raise InvalidRequest("A turn in the background must be stored.", param="store")
+    if not request.is_stored and request.conversation is not None:
+        raise InvalidRequest("A turn in a conversation must be stored.", param="store")
+    if request.top_logprobs:
+        raise UnsupportedValue("Log probabilities are not delivered.", param="top_logprobs")
+
+
+def _check_functions(request: TurnRequest) -> None:
+    names: set[str] = set()
+    for place, tool in enumerate(request.tools or ()):
+        if not isinstance(tool, FunctionTool):
+            continue
+        param = f"tools[{place}].name"
+        if tool.name in names:
+            raise InvalidRequest(f"The function {tool.name!r} is given twice.", param=param)
+        if tool.name.startswith(RESERVED_FUNCTION_PREFIX):
+            raise InvalidRequest(f"Names that begin with {RESERVED_FUNCTION_PREFIX!r} are reserved.", param=param)
+        names.add(tool.name)

@@ -1,0 +1,86 @@
+"""Server-sent events: frames as they are ready, comments when nothing is, `[DONE]` last."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from backend.turns.domain.response_events import LoggedEvent
+
+HEARTBEAT_SECONDS = 15.0
+HEARTBEAT = b": keep-alive\n\n"
+"""A comment; a frame with nothing but `id:` or `retry:` would crash the official client."""
+
+DONE = b"data: [DONE]\n\n"
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""Nothing on the way may keep frames back; the second is nginx's word for it."""
+
+EventBatches = AsyncGenerator[tuple[LoggedEvent, ...], None]
+Release = Callable[[], Awaitable[None]]
+
+
+async def release_nothing() -> None:
+    """Stand in where nothing depends on the reader."""
+
+
+class EventStream(Response):
+    """An answer that lasts as long as its turn, or until the client leaves; the turn goes on then.
+
+    `release` is called once nobody reads any more.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        batches: EventBatches,
+        release: Release = release_nothing,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self._batches = batches
+        self._release = release
+        self._heartbeat_seconds = heartbeat_seconds
+        self._is_idle = False
+        self.init_headers(HEADERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one client."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        try:
+            async with asyncio.TaskGroup() as group:
+                writing = group.create_task(self._write(send))
+                others = {group.create_task(self._beat(send)), group.create_task(_departure(receive))}
+                await asyncio.wait({writing, *others}, return_when=asyncio.FIRST_COMPLETED)
+                for task in (writing, *others):
+                    task.cancel()
+        finally:
+            await self._release()
+        if not writing.cancelled():
+            await send({"type": "http.response.body", "body": DONE, "more_body": False})
+
+    async def _write(self, send: Send) -> None:
+        async with aclosing(self._batches) as batches:
+            async for batch in batches:
+                self._is_idle = False
+                await send({"type": "http.response.body", "body": frames(batch), "more_body": True})
+
+    async def _beat(self, send: Send) -> None:
+        while True:
+            self._is_idle = True
+            await asyncio.sleep(self._heartbeat_seconds)
+            if self._is_idle:
+                await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
+
+
+def frames(events: Iterable[LoggedEvent]) -> bytes:
+    """Write events as frames; their bodies are JSON text without line breaks."""
+    return b"".join(b"event: %b\ndata: %b\n\n" % (event.type.encode(), event.body) for event in events)
+
+
+async def _departure(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue

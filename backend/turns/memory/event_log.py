@@ -1,0 +1,139 @@
+"""The event log in memory."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from backend.turns.memory.packing import pack, unpack
+from backend.turns.ports.events import LoggedEvent
+from shared.errors import InternalError
+
+CallLater = Callable[[float, Callable[[], None]], Any]
+"""Calls a function after so many seconds."""
+
+_PARTS_OF_RETENTION = 60
+"""Logs that end within one such part are forgotten together: a timer for each would take more than its log."""
+
+
+class MemoryEventLog:
+    """Keeps events of running turns as values and those of ended ones packed.
+
+    A log is forgotten `retention_seconds` after its close, or up to a sixtieth later. `call_later` is the timer;
+    without one it is that of the running event loop.
+    """
+
+    def __init__(self, retention_seconds: float, call_later: CallLater | None = None) -> None:
+        self._retention_seconds = retention_seconds
+        self._call_later = call_later
+        self._open: dict[str, _OpenLog] = {}
+        self._still_read: WeakValueDictionary[str, _OpenLog] = WeakValueDictionary()
+        self._ended: list[dict[str, bytes]] = []
+        self._just_ended: dict[str, bytes] | None = None
+
+    async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+        """Append events in order; those of a log that was dropped vanish."""
+        if not events:
+            return
+        log = self._open.get(response_id)
+        if log is None:
+            if self._find_ended(response_id) is not None:
+                raise InternalError("Events were appended behind the last one.")
+            if events[0].sequence_number != 0:
+                return
+            log = self._open[response_id] = _OpenLog()
+        log.append(events)
+
+    async def close(self, response_id: str) -> None:
+        """Say that the last event was appended; once is enough."""
+        log = self._open.pop(response_id, None)
+        if log is None:
+            return
+        self._to_ended()[response_id] = pack(log.events)
+        self._still_read[response_id] = log
+        log.end()
+
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        """Yield what is there above `after`, then what comes."""
+        log = self._open.get(response_id)
+        if log is None:
+            packed = self._find_ended(response_id)
+            rest = unpack(packed, after + 1) if packed is not None else ()
+            if rest:
+                yield rest
+            return
+        place = after + 1
+        while True:
+            batch = tuple(log.events[place:])
+            if batch:
+                place += len(batch)
+                yield batch
+            elif log.is_over:
+                return
+            else:
+                await log.changed.wait()
+
+    async def exists(self, response_id: str) -> bool:
+        """Whether events of this response are kept."""
+        return response_id in self._open or self._find_ended(response_id) is not None
+
+    async def drop(self, response_id: str) -> None:
+        """Forget the events now; readers end."""
+        for part in self._ended:
+            part.pop(response_id, None)
+        for logs in (self._open, self._still_read):
+            log = logs.pop(response_id, None)
+            if log is not None:
+                log.events.clear()
+                log.end()
+
+    def _find_ended(self, response_id: str) -> bytes | None:
+        for part in self._ended:
+            if response_id in part:
+                return part[response_id]
+        return None
+
+    def _to_ended(self) -> dict[str, bytes]:
+        """Return where logs go that end now."""
+        if self._just_ended is None:
+            self._just_ended = {}
+            self._ended.append(self._just_ended)
+            self._later(self._retention_seconds / _PARTS_OF_RETENTION, self._begin_retention)
+        return self._just_ended
+
+    def _begin_retention(self) -> None:
+        self._just_ended = None
+        self._later(self._retention_seconds, self._forget_oldest)
+
+    def _forget_oldest(self) -> None:
+        del self._ended[0]
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        later = self._call_later or asyncio.get_running_loop().call_later
+        later(seconds, call)
+
+
+class _OpenLog:
+    """The events of a response that runs, or that somebody still reads."""
+
+    def __init__(self) -> None:
+        self.events: list[LoggedEvent] = []
+        self.changed = asyncio.Event()
+        self.is_over = False
+
+    def append(self, events: Sequence[LoggedEvent]) -> None:
+        """Add events and wake the readers."""
+        expected = len(self.events)
+        if [event.sequence_number for event in events] != list(range(expected, expected + len(events))):
+            raise InternalError("Events were appended out of turn.")
+        self.events.extend(events)
+        self._wake()
+
+    def end(self) -> None:
+        """Let readers end behind the last event."""
+        self.is_over = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()

@@ -1,0 +1,46 @@
+"""What an operator watches of turns."""
+
+from typing import Protocol
+
+from backend.conversations.domain.responses import StoredResponse
+from backend.restricted.domain.outgoing_events import CutCause
+
+
+class TurnObserver(Protocol):
+    """Told what an operator wants to see; must not raise and must not block."""
+
+    def turn_started(self, response: StoredResponse, request_id: str) -> None:
+        """A turn begins; called inside its task, so that ids bound to the task stand on all its lines."""
+        ...
+
+    def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
+        """An epoch begins; `reason` is one of prompt stability's closed list."""
+        ...
+
+    def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
+        """A model call began; of its prompt the call before had sent so much already (both estimated)."""
+        ...
+
+    def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
+        """A call of this turn moved bytes that its epoch had sent, first at this path; that is a defect."""
+        ...
+
+    def first_delta(self, seconds: float) -> None:
+        """The first piece of the answer came so long after the request."""
+        ...
+
+    def deltas(self, count: int, seconds: float) -> None:
+        """`count` further pieces came `seconds` after the ones before."""
+        ...
+
+    def turn_finished(self, response: StoredResponse) -> None:
+        """A turn ended; `response.status` says how."""
+        ...
+
+    def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
+        """The outgoing scan ended the answer of a restricted turn, so long after the request."""
+        ...
+
+    def turn_broke(self, response_id: str, error: BaseException) -> None:
+        """Something failed that is no BallastError: a defect, to be logged with its traceback."""
+        ...

@@ -1,0 +1,98 @@
+"""The connection pool, and the translation of what it raises."""
+
+import asyncio
+from collections.abc import Awaitable, Generator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from shared.environment import cause_of, shown_address
+from shared.errors import Unavailable
+
+Result = TypeVar("Result")
+
+SOCKET_TIMEOUT_SECONDS = 5.0
+BLOCK_MILLISECONDS = 2_000
+"""How long a reading command waits in the server; well below the socket's own timeout."""
+
+AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
+"""What the client raises when the server does not answer; the same command may be sent again."""
+
+_MAX_CONNECTIONS = 5_000
+
+
+def connect(url: str) -> Redis:
+    """Open a pool; connections are made at first use, and a reader that waits holds one.
+
+    Raises:
+        ValueError: no such address.
+    """
+    # The client's own annotations leave its keyword arguments open, here and wherever it is an `Any`.
+    pool: Any = Redis
+    try:
+        return pool.from_url(
+            url,
+            protocol=2,
+            socket_timeout=SOCKET_TIMEOUT_SECONDS,
+            socket_connect_timeout=2.0,
+            health_check_interval=15,
+            max_connections=_MAX_CONNECTIONS,
+            # A connection may have died while idle. Everything we send may be sent twice.
+            retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=2),
+        )
+    except ValueError:
+        # Its words may hold a piece of the password, taken for a port.
+        raise ValueError("a Redis address looks like redis://host:6379/0, a password in it percent-encoded") from None
+
+
+async def check_reachable(client: Redis, url: str) -> None:
+    """Ask Redis something as soon as the process starts.
+
+    Raises:
+        ValueError: it is not there, or does not let us in; the text holds neither user nor password.
+    """
+    asked: Any = client
+    try:
+        async with asyncio.timeout(SOCKET_TIMEOUT_SECONDS):
+            await asked.ping()
+    except (RedisError, OSError) as error:
+        raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
+
+
+async def answered(answer: Awaitable[Result]) -> Result:
+    """Await the client, and be cancelled when that was asked for meanwhile.
+
+    The client writes through `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives as the
+    write ends (https://github.com/python/cpython/issues/81839).
+    """
+    task = asyncio.current_task()
+    requests = task.cancelling() if task is not None else 0
+    try:
+        return await answer
+    finally:
+        if task is not None and task.cancelling() > requests:
+            raise asyncio.CancelledError
+
+
+@contextmanager
+def translated() -> Generator[None]:
+    """Raise `Unavailable` for what the client says of the server; a command we got wrong stays itself."""
+    try:
+        yield
+    except AWAY as error:
+        raise away() from error
+    except ResponseError:
+        raise
+    except RedisError as error:
+        raise away() from error
+
+
+def away() -> Unavailable:
+    """Say that Redis does not answer."""
+    return Unavailable("The event store is not available.", retry_after_seconds=1)

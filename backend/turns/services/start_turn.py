@@ -1,0 +1,124 @@
+"""Beginning a turn: all is resolved, checked and stored before anything is sent."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.epochs import TurnAccess, plan_epoch
+from backend.conversations.domain.turn_input import read_items, read_text
+from backend.conversations.domain.withheld import labels_in, withheld_turns
+from backend.foundation.services.admission import Admission
+from backend.identity.domain.identity import Caller
+from backend.knowledge.domain.access import strictest_mode
+from backend.turns.domain.requested_settings import turn_settings
+from backend.turns.domain.turn_origin import TurnOrigin
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.ports.dynamic_blocks import TurnFacts
+from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
+from backend.turns.services.turn_origins import TurnOrigins
+from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
+from backend.turns.services.turn_scope import TurnScopes
+from shared.errors import UnknownModel
+from shared.ids import IdPrefix, new_id
+
+
+@dataclass(frozen=True)
+class TurnSources:
+    """Where a turn's ingredients come from."""
+
+    origins: TurnOrigins
+    scopes: TurnScopes
+    models: ModelCatalogue
+
+
+class StartTurn:
+    """Starts turns. A failure before `TurnStore.begin` leaves nothing behind."""
+
+    def __init__(
+        self, ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, registry: TurnRegistry
+    ) -> None:
+        self._ports = ports
+        self._sources = sources
+        self._time_zone = policy.time_zone
+        self._assembly = TurnAssembly(policy)
+        self._admission = admission
+        self._registry = registry
+
+    async def __call__(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
+        """Store a turn and start it.
+
+        Raises:
+            Draining: this process is shutting down.
+            InvalidRequest: the input may not be as it is; `param` names the place.
+            NotFound: conversation, response, model or base is not there for this caller.
+            TurnRunning: a turn holds the conversation. Retryable later.
+            Unavailable: a part we depend on is away; nothing was stored.
+        """
+        self._admission.check()
+        with self._registry.place():
+            running = await self._begun(caller, request, request_id)
+        await running.opened.wait()
+        return running
+
+    async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
+        draft = await self._drafted(caller, request, request_id, self._ports.clock.now())
+        scope = await self._sources.scopes.scope(draft.bindings, self._facts(draft))
+        turn, new_turn = self._assembly.assemble(draft, scope)
+        if request.is_stored:
+            await self._ports.turns.begin(new_turn)
+        return self._registry.start(turn)
+
+    async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
+        origin = await self._sources.origins.find(caller, request)
+        waiting = pending_calls(history(origin.log))
+        read = (
+            read_text(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
+        )
+        default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
+        settings = turn_settings(request, origin.conversation, read.instructions, default_model)
+        card = await self._sources.models.find(settings.model)
+        bindings = await self._sources.scopes.bindings(caller, request, settings.knowledge_base_ids)
+        withheld = await self._withheld(caller, origin)
+        access = TurnAccess(
+            mode=strictest_mode(bindings),
+            withheld=tuple(sorted(withheld)),
+            modes={binding.base.id: binding.role.access_mode for binding in bindings},
+        )
+        return TurnDraft(
+            caller=caller,
+            request=request,
+            request_id=request_id,
+            response_id=new_id(IdPrefix.RESPONSE),
+            now=now,
+            origin=origin,
+            read=read,
+            settings=settings,
+            bindings=bindings,
+            epoch=plan_epoch(origin.conversation, origin.log, settings, access),
+            card=card,
+            needs_calls=bool(waiting),
+        )
+
+    async def _withheld(self, caller: Caller, origin: TurnOrigin) -> frozenset[str]:
+        """Name the turns of the log whose words the caller may not read today."""
+        access = await self._sources.scopes.access_to(caller, labels_in(origin.log))
+        return withheld_turns(origin.log, access)
+
+    async def _default_model(self) -> str:
+        cards = await self._sources.models.all()
+        if not cards:
+            raise UnknownModel("No model is offered.", param="model")
+        return cards[0].name
+
+    def _facts(self, draft: TurnDraft) -> TurnFacts:
+        return TurnFacts(
+            caller=draft.caller,
+            turn_id=draft.response_id,
+            conversation_id=draft.origin.conversation.id,
+            metadata=dict(draft.request.metadata or {}),
+            knowledge_base_ids=draft.settings.knowledge_base_ids,
+            sent_at=draft.now,
+            time_zone=self._time_zone,
+        )

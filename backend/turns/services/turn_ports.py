@@ -1,0 +1,57 @@
+"""What the services of turns work with."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.conversations.domain.prompt_record import SentPrompt
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.restricted.services.outgoing_check import OutgoingCheck
+from backend.turns.ports.chat_shell import ChatShell
+from backend.turns.ports.events import EventLog, StopSignals
+from backend.turns.ports.observer import TurnObserver
+from shared.clock import Clock
+from shared.models.execution import ExecutionRequest
+
+
+@dataclass(frozen=True)
+class TurnPorts:
+    """The outside of a turn."""
+
+    chat_shell: ChatShell
+    conversations: ConversationStore
+    turns: TurnStore
+    events: EventLog
+    signals: StopSignals
+    clock: Clock
+    observer: TurnObserver
+    outgoing: OutgoingCheck
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn that has been stored and is about to run.
+
+    `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
+    stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is why
+    its epoch began, `starts_epoch` that it did with this turn. `keeps_context` says that its context message, if it
+    has one, is in the log; `sent` is what the newest model call before it sent.
+    """
+
+    request: ExecutionRequest
+    response: StoredResponse
+    log_length: int
+    next_sequence: int
+    is_stored: bool
+    with_results: bool
+    received_at: datetime
+    epoch_reason: str
+    starts_epoch: bool
+    keeps_context: bool = False
+    sent: SentPrompt | None = None
+
+    @property
+    def declared_reset(self) -> str | None:
+        """Why its first call need not extend what was sent before; an epoch that a void turn began is new here, too."""
+        is_new = self.starts_epoch or (self.sent is not None and self.sent.epoch != self.request.epoch)
+        return self.epoch_reason if is_new else None

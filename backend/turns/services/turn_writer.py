@@ -1,0 +1,233 @@
+"""All that a running turn writes: events for clients, messages for the log, and its end."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import chain, repeat
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.model_calls import CallsMade
+from backend.conversations.domain.responses import FinishedTurn, Item, StoredResponse
+from backend.conversations.domain.turn_calls import SentCall, TurnCalls, TurnPrompt
+from backend.conversations.domain.turn_log import TurnLog
+from backend.restricted.services.outgoing_scan import OutgoingScan
+from backend.turns.domain.output_items import characters_in
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.turns.domain.response_projection import ResponseProjection
+from backend.turns.services.turn_ports import Turn, TurnPorts
+from shared.errors import Conflict, Unavailable
+from shared.ids import new_id
+from shared.models.coalescing import coalesced
+from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from shared.models.execution import AccessMode
+
+FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
+"""Between attempts to store the end of a turn while the database is away, as when it restarts; the last one repeats.
+
+There is no last attempt: an end that this process gave up would hold its conversation for as long as it lives.
+"""
+
+
+class TurnWriter:
+    """Writes one turn. `ending` is None until chat_shell has told how it ended, or the outgoing scan has ended it.
+
+    What a restricted turn says is scanned before anything is made of it; an unrestricted one has no scan.
+    """
+
+    def __init__(
+        self, ports: TurnPorts, turn: Turn, finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS
+    ) -> None:
+        self._ports = ports
+        self._finish_pauses_seconds = finish_pauses_seconds
+        self._turn = turn
+        self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
+        self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
+        self._calls = TurnCalls(
+            TurnPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
+        )
+        self._stored_length = turn.log_length
+        self._kept_number = -1
+        self._checkpointed_number = -1
+        self._newest_delta_at: datetime | None = None
+        self._not_measured: list[ExecutionEvent] = []
+        restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
+        self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
+        self.ending: Ending | None = None
+
+    async def open(self) -> None:
+        """Append the first events."""
+        await self._keep(self._projection.start())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the outgoing scan has ended the answer: nothing that comes now is written."""
+        return self._scan is not None and self._scan.cut_for is not None
+
+    async def write(self, batch: Sequence[ExecutionEvent]) -> None:
+        """Write what chat_shell has reported, as far as it may go now."""
+        if self._scan is None:
+            await self._write(batch)
+            return
+        was_cut = self.is_cut
+        await self._write(await self._scan.passed(batch))
+        self._tell_cut(was_cut)
+
+    async def write_rest(self) -> None:
+        """Write what is held back of a turn that has broken off."""
+        if self._scan is None:
+            return
+        was_cut = self.is_cut
+        await self._write(await self._scan.rest())
+        self._tell_cut(was_cut)
+
+    def _tell_cut(self, was_cut: bool) -> None:
+        if self._scan is not None and self._scan.cut_for is not None and not was_cut:
+            seconds = (self._ports.clock.now() - self._turn.received_at).total_seconds()
+            self._ports.observer.answer_cut(self._turn.response, self._scan.cut_for, seconds)
+
+    async def _write(self, batch: Sequence[ExecutionEvent]) -> None:
+        """Write first for clients, then for the log."""
+        logged: list[LoggedEvent] = []
+        for event in coalesced(batch):
+            self._log.feed(event)
+            logged.extend(self._projection.feed(event))
+            if isinstance(event, TurnFinished):
+                self.ending = finished(event.finish_reason, event.usage)
+            elif isinstance(event, TurnFailed):
+                self.ending = failed(event.error, event.usage)
+        await self._keep(logged)
+        now = self._ports.clock.now()
+        self._observe(batch, now)
+        self._not_measured.extend(batch)
+        if self._newest_delta_at is not None:
+            self._measure_calls()
+        entries = self._log.complete_exchange(now)
+        if entries and self._turn.is_stored:
+            await self._append(entries)
+
+    async def checkpoint(self) -> int:
+        """Keep all that was said so far, should this process die; return how many characters that were.
+
+        Nothing new, nothing written.
+        """
+        self._measure_calls()
+        calls = self._calls.unknown(self._stored_length)
+        is_new = self._kept_number != self._checkpointed_number or calls.calls
+        if not self._turn.is_stored or not is_new:
+            return 0
+        number, output = self._kept_number, self._projection.output()
+        try:
+            await self._ports.turns.checkpoint(self._turn.response.id, output, number, calls)
+        except Unavailable:
+            return 0
+        self._checkpointed_number = number
+        self._calls.keep(calls)
+        return characters_in(output)
+
+    async def finish(self, ending: Ending) -> StoredResponse:
+        """Store the end, then tell it: the terminal event is sent for a stored response only.
+
+        Return what is stored: where another replica took this one for dead, that is the end which it wrote.
+        """
+        now = self._ports.clock.now()
+        body, last_events = self._projection.finish(ending, int(now.timestamp()))
+        ended = self._ended_turn(ending, body, now)
+        try:
+            stored = await self._store_end(ended)
+            if stored == ended.response:
+                await self._tell_end(last_events)
+        finally:
+            await self._close_events()
+        return stored
+
+    async def _tell_end(self, last_events: list[LoggedEvent]) -> None:
+        """Append the last events, unless ones before them got lost: readers then turn to what is stored."""
+        if last_events[0].sequence_number != self._kept_number + 1:
+            return
+        try:
+            await self._keep(last_events)
+        except (Conflict, Unavailable):
+            return
+
+    async def _close_events(self) -> None:
+        """Let readers end; where events are not to be reached, readers turn to what is stored."""
+        try:
+            await self._ports.events.close(self._turn.response.id)
+        except (Conflict, Unavailable):
+            return
+
+    def _ended_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
+        response_id = self._turn.response.id
+        entries = self._log.end(now, is_success=ending.is_success)
+        items = tuple(
+            Item(id=item["id"], sequence=sequence, response_id=response_id, body=item)
+            for sequence, item in enumerate(body["output"], self._turn.next_sequence)
+        )
+        changes = {
+            "status": ending.status,
+            "body": body,
+            "log_end": self._log.length,
+            "items_end": self._turn.next_sequence + len(items),
+            "last_event": self._projection.last_number,
+        }
+        response = self._turn.response.model_copy(update=changes)
+        return FinishedTurn(response=response, entries=entries, items=items, calls=self._last_calls(entries))
+
+    def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
+        """Return what the end keeps of calls; what a void turn sent is nothing that a later request begins with."""
+        self._measure_calls()
+        made = self._calls.unkept()
+        is_void = any(entry.kind is EntryKind.VOID for entry in entries)
+        return made.model_copy(update={"sent": None}) if is_void else made
+
+    async def _store_end(self, ended: FinishedTurn) -> StoredResponse:
+        """Store the end unless there is one; return the response as it is stored then, or would be."""
+        if not self._turn.is_stored:
+            return ended.response
+        pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
+        turns = self._ports.turns
+        while True:
+            try:
+                if await turns.finish(ended):
+                    return ended.response
+                return await turns.find(ended.response.id) or ended.response
+            except Unavailable:
+                await asyncio.sleep(next(pauses_seconds))
+
+    async def _keep(self, events: list[LoggedEvent]) -> None:
+        if events:
+            await self._ports.events.append(self._turn.response.id, events)
+            self._kept_number = events[-1].sequence_number
+
+    async def _append(self, entries: Sequence[Entry]) -> None:
+        self._measure_calls()
+        length, calls = self._log.length - len(entries), self._calls.unkept()
+        await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
+        self._stored_length = self._log.length
+        self._calls.keep(calls)
+
+    def _measure_calls(self) -> None:
+        """Measure what calls sent. That takes milliseconds of a long log, so it waits for the first delta."""
+        events, self._not_measured = self._not_measured, []
+        for event in events:
+            begun = self._calls.feed(event)
+            if begun is not None:
+                self._tell_call(begun)
+
+    def _tell_call(self, begun: SentCall) -> None:
+        self._ports.observer.prompt_sent(begun.call.reuse.tokens, begun.new_tokens)
+        if begun.drifted_at is not None:
+            response = self._turn.response
+            self._ports.observer.prompt_drifted(response, begun.call.call, begun.drifted_at)
+
+    def _observe(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
+        count = sum(isinstance(event, TextDelta | ReasoningDelta) for event in batch)
+        if not count:
+            return
+        since = self._newest_delta_at
+        if since is None:
+            self._ports.observer.first_delta((now - self._turn.received_at).total_seconds())
+        else:
+            self._ports.observer.deltas(count, (now - since).total_seconds())
+        self._newest_delta_at = now

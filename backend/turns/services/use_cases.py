@@ -1,0 +1,24 @@
+"""The use cases of turns, as one value for the application and the HTTP door."""
+
+from dataclasses import dataclass
+
+from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.turns.services.cancel_turn import CancelTurn
+from backend.turns.services.follow_turn import FollowTurn
+from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.read_responses import ReadResponses
+from backend.turns.services.start_turn import StartTurn
+from backend.turns.services.turn_registry import TurnRegistry
+
+
+@dataclass(frozen=True)
+class TurnServices:
+    """What the routes of responses and models call; the application enters and leaves the registry."""
+
+    start: StartTurn
+    follow: FollowTurn
+    cancel: CancelTurn
+    read: ReadResponses
+    models: ModelCatalogue
+    registry: TurnRegistry
+    withheld: WithheldTurns

@@ -1,0 +1,97 @@
+"""What an operator sees of a turn on this side: log lines and Prometheus figures."""
+
+from typing import Any
+
+import structlog
+from prometheus_client import Counter, Gauge, Histogram
+
+from backend.conversations.domain.responses import StoredResponse
+from backend.restricted.domain.outgoing_events import CutCause
+from shared.telemetry import LogEvent, bind_ids
+
+log = structlog.get_logger("backend.turn")
+
+SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+TURNS = Counter("ballast_turns_total", "Turns by how they ended", ["outcome"])
+STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
+EPOCHS = Counter("ballast_epochs_total", "Epochs by the reason that started them", ["reason"])
+PROMPT_TOKENS = Counter(
+    "ballast_prompt_tokens_total", "Estimated tokens sent to models, by whether the call before had sent them", ["part"]
+)
+ANSWERS_CUT = Counter(
+    "ballast_answers_cut_total", "Answers that ended because they would have shown restricted knowledge", ["cause"]
+)
+PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
+FIRST_DELTA = Histogram(
+    "ballast_ttft_seconds", "From the request to the first piece of the answer", buckets=SECONDS_BUCKETS
+)
+INTER_DELTA = Histogram("ballast_inter_delta_seconds", "Between two pieces of an answer", buckets=SECONDS_BUCKETS)
+
+
+class LoggingTurnObserver:
+    """Implements `backend.foundation.ports.observer.TurnObserver`; no text of users reaches a line or a label."""
+
+    def turn_started(self, response: StoredResponse, request_id: str) -> None:
+        """Log the start and put the turn's ids on all lines of this task."""
+        bind_ids(request_id=request_id, conversation_id=response.conversation_id, turn_id=response.id)
+        STREAMS_ACTIVE.inc()
+        log.info(LogEvent.TURN_STARTED, model=response.body.get("model"), background=response.background)
+
+    def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
+        """Log and count it."""
+        EPOCHS.labels(reason).inc()
+        log.info(LogEvent.EPOCH_STARTED, conversation_id=conversation_id, epoch=epoch, reason=reason)
+
+    def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
+        """Count what was sent."""
+        PROMPT_TOKENS.labels("reused").inc(reused_tokens)
+        PROMPT_TOKENS.labels("new").inc(new_tokens)
+
+    def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
+        """Log and count it; the path names a place and holds no text."""
+        PROMPT_DRIFT.inc()
+        log.warning(
+            LogEvent.PROMPT_DRIFT,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            call=call,
+            first_difference=path,
+        )
+
+    def first_delta(self, seconds: float) -> None:
+        """Count the wait for the first piece."""
+        FIRST_DELTA.observe(seconds)
+
+    def deltas(self, count: int, seconds: float) -> None:
+        """Count pieces that came together as one interval."""
+        INTER_DELTA.observe(seconds)
+
+    def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
+        """Log and count it, and nothing of what was cut."""
+        ANSWERS_CUT.labels(cause.value).inc()
+        log.warning(
+            LogEvent.ANSWER_CUT,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            cause=cause.value,
+            seconds=round(seconds, 3),
+        )
+
+    def turn_finished(self, response: StoredResponse) -> None:
+        """Log the end and count it."""
+        STREAMS_ACTIVE.dec()
+        TURNS.labels(response.status.value).inc()
+        error: dict[str, Any] = response.body.get("error") or {}
+        log.info(
+            LogEvent.TURN_FINISHED,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            outcome=response.status.value,
+            error_type=error.get("type"),
+            usage=response.body.get("usage"),
+        )
+
+    def turn_broke(self, response_id: str, error: BaseException) -> None:
+        """Log a defect with its traceback."""
+        log.error("Turn broke", turn_id=response_id, exc_info=error)

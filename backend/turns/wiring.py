@@ -1,0 +1,48 @@
+"""The turns of this process, put together: what runs them, and what callers ask of them."""
+
+from contextlib import AsyncExitStack
+
+from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.foundation.services.admission import Admission
+from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.memory.stop_signals import MemoryStopSignals
+from backend.turns.ports.events import EventStore
+from backend.turns.services.cancel_turn import CancelTurn
+from backend.turns.services.follow_turn import FollowTurn
+from backend.turns.services.read_responses import ReadResponses
+from backend.turns.services.run_turn import RunTurn
+from backend.turns.services.start_turn import StartTurn, TurnSources
+from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_registry import TurnRegistry
+from backend.turns.services.use_cases import TurnServices
+
+
+async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExitStack) -> EventStore:
+    """Open the event store: Redis where an address is given, else the memory of this process.
+
+    Raises:
+        ValueError: Redis cannot be used at this address.
+    """
+    if not redis_url:
+        return EventStore(MemoryEventLog(retention_seconds), MemoryStopSignals(), None)
+    from backend.turns.redis.opening import open_event_store  # the client takes memory, and a demo has no Redis
+
+    return await open_event_store(redis_url, retention_seconds, stack)
+
+
+def turn_services(
+    ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, withheld: WithheldTurns
+) -> TurnServices:
+    """Build the use cases of turns."""
+    registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=policy.timeout.total_seconds())
+    cancel = CancelTurn(ports)
+    return TurnServices(
+        start=StartTurn(ports, sources, policy, admission, registry),
+        follow=FollowTurn(ports.turns, ports.events),
+        cancel=cancel,
+        read=ReadResponses(ports.turns, cancel),
+        models=sources.models,
+        registry=registry,
+        withheld=withheld,
+    )

@@ -1,0 +1,109 @@
+"""The two methods of `execution.v1.ChatShell`, from bytes to bytes.
+
+Requests arrive undecoded, so that bytes which are no message are the caller's error and not ours.
+"""
+
+from collections.abc import Awaitable, Callable
+from hmac import compare_digest
+from typing import TypeVar
+
+import structlog
+from google.protobuf.message import DecodeError
+from grpc import (
+    GenericRpcHandler,
+    method_handlers_generic_handler,
+    unary_stream_rpc_method_handler,
+    unary_unary_rpc_method_handler,
+)
+from grpc.aio import ServicerContext
+
+from chat_shell.doors.grpc.statuses import status_of, trailers_of
+from chat_shell.turns.services.turns import Turns
+from protos.execution.v1 import chat_shell_pb2, request_pb2
+from shared.errors import BallastError, InternalError, InvalidRequest, Unauthenticated
+from shared.models.events import ExecutionEvent
+from shared.models.execution import ExecutionRequest
+from shared.wire import card_to_proto, event_to_proto, request_from_proto
+
+log = structlog.get_logger("chat_shell.grpc")
+
+T = TypeVar("T")
+Context = ServicerContext[bytes, bytes]
+Answer = Callable[[bytes, Context], Awaitable[T]]
+
+SERVICE_NAME = chat_shell_pb2.DESCRIPTOR.services_by_name["ChatShell"].full_name
+
+
+class ChatShellHandlers:
+    """Answers calls."""
+
+    def __init__(self, turns: Turns, service_token: str) -> None:
+        self._turns = turns
+        self._authorization = f"Bearer {service_token}".encode()
+
+    def generic_handler(self) -> GenericRpcHandler:
+        """Return what a server is given to route calls here."""
+        return method_handlers_generic_handler(
+            SERVICE_NAME,
+            {
+                "Execute": unary_stream_rpc_method_handler(at_the_rim(self.execute)),
+                "ListModels": unary_unary_rpc_method_handler(at_the_rim(self.list_models)),
+            },
+        )
+
+    async def execute(self, body: bytes, context: Context) -> None:
+        """Run a turn; a call that is cancelled cancels it."""
+        self._authenticate(context)
+        request = self._turns.bounded(_decode(body), seconds_left(context))
+        async with self._turns.open(request) as events:
+            while ready := await events.take():
+                for event in ready:
+                    await context.write(_encode(event))
+
+    async def list_models(self, _body: bytes, context: Context) -> bytes:
+        """List the models on offer."""
+        self._authenticate(context)
+        cards = [card_to_proto(card) for card in self._turns.models()]
+        return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
+
+    def _authenticate(self, context: Context) -> None:
+        given = dict(context.invocation_metadata() or ()).get("authorization", "")
+        if not compare_digest(given if isinstance(given, bytes) else given.encode(), self._authorization):
+            raise Unauthenticated("The service token is missing or wrong.")
+
+
+def at_the_rim(answer: Answer[T]) -> Answer[T]:
+    """Turn what an answer raises into a status; a defect's traceback goes to the log only."""
+
+    async def call(body: bytes, context: Context) -> T:
+        try:
+            return await answer(body, context)
+        except BallastError as error:
+            refusal = error
+        except Exception as error:
+            if context.cancelled():
+                raise  # a write into a call that its caller has cancelled: nobody listens, nothing broke
+            log.exception("Call broke")
+            refusal = InternalError(f"An internal error ended the call ({type(error).__name__}).")
+        return await context.abort(status_of(refusal), refusal.message, trailers_of(refusal))
+
+    return call
+
+
+def seconds_left(context: Context) -> float | None:
+    """Return what is left of the call's own deadline; 0.0 when it has passed, None when it has none."""
+    return context.time_remaining()
+
+
+def _decode(body: bytes) -> ExecutionRequest:
+    try:
+        return request_from_proto(request_pb2.ExecutionRequest.FromString(body))
+    except DecodeError as error:
+        raise InvalidRequest("The request is no execution.v1.ExecutionRequest in valid UTF-8.") from error
+
+
+def _encode(event: ExecutionEvent) -> bytes:
+    try:
+        return event_to_proto(event).SerializeToString()
+    except InvalidRequest as error:
+        raise InternalError("An event of the turn could not be written.") from error

@@ -1,0 +1,73 @@
+"""The gRPC door: service, health and reflection on one port."""
+
+from typing import Any, Protocol, cast
+
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from chat_shell.doors.grpc.handlers import SERVICE_NAME, ChatShellHandlers
+from chat_shell.turns.services.turns import Turns
+
+KEEPALIVE_OPTIONS = (
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+
+
+class HealthServicer(Protocol):
+    """The asyncio servicer of grpcio-health-checking, which has no types."""
+
+    async def set(self, service: str, status: int) -> None:
+        """Say how a service is."""
+        ...
+
+    async def enter_graceful_shutdown(self) -> None:
+        """Say NOT_SERVING of all services from now on."""
+        ...
+
+
+class GrpcDoor:
+    """A bound server; start it inside the loop that it shall serve in."""
+
+    def __init__(self, server: grpc.aio.Server, health_servicer: HealthServicer, port: int) -> None:
+        self._server = server
+        self._health = health_servicer
+        self.port = port
+
+    async def start(self) -> None:
+        """Begin to serve, and say SERVING."""
+        await self._health.set(SERVICE_NAME, health_pb2.HealthCheckResponse.SERVING)
+        await self._server.start()
+
+    async def announce_drain(self) -> None:
+        """Say NOT_SERVING from now on; calls are still answered."""
+        await self._health.enter_graceful_shutdown()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Refuse new connections, let calls end for so long, then cancel them."""
+        await self._server.stop(grace_seconds)
+
+
+def create_grpc_server(turns: Turns, service_token: str, *, address: str, max_message_bytes: int) -> GrpcDoor:
+    """Build the door and bind it; port 0 takes a free one.
+
+    Raises:
+        RuntimeError: the address cannot be bound.
+    """
+    server = grpc.aio.server(
+        options=(
+            *KEEPALIVE_OPTIONS,
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_send_message_length", max_message_bytes),
+            ("grpc.so_reuseport", 0),
+        )
+    )
+    server.add_generic_rpc_handlers((ChatShellHandlers(turns, service_token).generic_handler(),))
+    health_servicer: HealthServicer = cast(Any, health).aio.HealthServicer()
+    cast(Any, health_pb2_grpc).add_HealthServicer_to_server(health_servicer, server)
+    reflection.enable_server_reflection((SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+    return GrpcDoor(server, health_servicer, server.add_insecure_port(address))

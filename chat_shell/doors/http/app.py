@@ -1,0 +1,117 @@
+"""The HTTP door of chat_shell."""
+
+from hmac import compare_digest
+from typing import Any
+
+import orjson
+import structlog
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from chat_shell.doors.http.bodies import read_json_object
+from chat_shell.doors.http.errors import error_response
+from chat_shell.doors.http.turn_response import TurnResponse
+from chat_shell.turns.services.turns import Turns
+from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
+from shared.models.events import ModelCard
+from shared.models.openai_converter import OpenAIRequestConverter
+
+log = structlog.get_logger("chat_shell.http")
+
+HEARTBEAT_SECONDS = 15.0
+CLIENT_CLOSED_REQUEST = 499
+"""Nobody reads it: the status that nginx logs for a client that has left."""
+
+
+def create_http_app(
+    turns: Turns, service_token: str, *, max_body_bytes: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
+) -> FastAPI:
+    """Build the door: turns and models for who has the service token, health and metrics for all."""
+    app = FastAPI(title="chat_shell", docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(_turn_routes(turns, service_token, max_body_bytes, heartbeat_seconds))
+    app.include_router(_operator_routes(turns))
+    app.add_exception_handler(BallastError, _refuse)
+    app.add_exception_handler(HTTPException, _refuse_route)
+    app.add_exception_handler(ClientDisconnect, _let_go)
+    app.add_exception_handler(Exception, _report_defect)
+    return app
+
+
+def _turn_routes(turns: Turns, service_token: str, max_body_bytes: int, heartbeat_seconds: float) -> APIRouter:
+    authorization = f"Bearer {service_token}".encode()
+
+    async def authenticate(request: Request) -> None:
+        given = request.headers.get("authorization", "").encode()
+        if not compare_digest(given, authorization):
+            raise Unauthenticated("The service token is missing or wrong.")
+
+    router = APIRouter(prefix="/v1", dependencies=[Depends(authenticate)])
+
+    @router.post("/responses")
+    async def run_turn(request: Request) -> Response:
+        body = await read_json_object(request, max_body_bytes)
+        return TurnResponse(turns, OpenAIRequestConverter.to_execution_request(body), heartbeat_seconds)
+
+    @router.get("/models")
+    async def list_models() -> Response:
+        return _json({"object": "list", "data": [_model_object(card) for card in turns.models()]})
+
+    return router
+
+
+def _operator_routes(turns: Turns) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/healthz")
+    async def healthz() -> Response:
+        return _json({"status": "ok"})
+
+    @router.get("/readyz")
+    async def readyz() -> Response:
+        return _json({"status": "ready"}) if turns.accepting else _json({"status": "draining"}, status=503)
+
+    @router.get("/metrics")
+    async def metrics() -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(orjson.dumps(content), status_code=status, media_type="application/json")
+
+
+def _model_object(card: ModelCard) -> dict[str, Any]:
+    return {
+        "id": card.name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "ballast",
+        "context_window_tokens": card.context_window_tokens,
+        "max_output_tokens": card.max_output_tokens,
+    }
+
+
+async def _refuse(_request: Request, error: Exception) -> Response:
+    return error_response(error if isinstance(error, BallastError) else InternalError("An internal error."))
+
+
+async def _refuse_route(_request: Request, error: Exception) -> Response:
+    match error:
+        case HTTPException(status_code=404):
+            return error_response(NotFound("There is nothing at this path."))
+        case HTTPException(status_code=405):
+            return error_response(MethodNotAllowed("This is not done at this path."))
+        case _:
+            return error_response(InvalidRequest("The request cannot be read."))
+
+
+async def _let_go(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
+async def _report_defect(_request: Request, error: Exception) -> Response:
+    log.error("Request broke", exc_info=error)
+    return error_response(InternalError(f"An internal error ended the request ({type(error).__name__})."))

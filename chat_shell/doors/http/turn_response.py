@@ -1,0 +1,77 @@
+"""A turn as server-sent events. When the client leaves, the turn is cancelled."""
+
+import asyncio
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from chat_shell.doors.http.errors import error_response
+from chat_shell.turns.services.event_buffer import EventBuffer
+from chat_shell.turns.services.turns import Turns
+from shared.errors import BallastError
+from shared.models.events import ExecutionEvent
+from shared.models.execution import ExecutionRequest
+
+HEARTBEAT = b": heartbeat\n\n"
+DONE = b"data: [DONE]\n\n"
+
+
+class TurnResponse(Response):
+    """Streams a turn; refused before its first event, it is an ordinary error answer."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, turns: Turns, request: ExecutionRequest, heartbeat_seconds: float) -> None:
+        self.status_code = 200
+        self.background = None
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+        self._turns = turns
+        self._request = request
+        self._heartbeat_seconds = heartbeat_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the turn ends or the client leaves, whichever comes first."""
+        async with asyncio.TaskGroup() as group:
+            streaming = group.create_task(self._stream(scope, receive, send))
+            listening = group.create_task(_wait_for_disconnect(receive))
+            listening.add_done_callback(lambda _: streaming.cancel())
+            streaming.add_done_callback(lambda _: listening.cancel())
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with self._turns.open(self._request) as events:
+                first = await events.take()
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await self._send_frames(first, events, send)
+        except BallastError as error:
+            await error_response(error)(scope, receive, send)
+
+    async def _send_frames(self, first: tuple[ExecutionEvent, ...], events: EventBuffer, send: Send) -> None:
+        ready = first
+        while ready:
+            await _send_body(send, b"".join(map(frame_of, ready)))
+            ready = await self._next(events, send)
+        await _send_body(send, DONE)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _next(self, events: EventBuffer, send: Send) -> tuple[ExecutionEvent, ...]:
+        while True:
+            try:
+                async with asyncio.timeout(self._heartbeat_seconds):
+                    return await events.take()
+            except TimeoutError:
+                await _send_body(send, HEARTBEAT)
+
+
+def frame_of(event: ExecutionEvent) -> bytes:
+    """Write one event as a frame."""
+    return f"event: {event.type}\ndata: {event.model_dump_json()}\n\n".encode()
+
+
+async def _send_body(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,282 @@
+"""Citations in streamed text: what a model writes as `[1, 2]`, `[[1]]` or `【1】` leaves as `[1][2]`, with marks.
+
+Markdown decides what is no citation: code, links, link definitions. Its rules are followed as far as a stream
+allows that never waits for more than a bracket's end (CommonMark 0.31, sections 4.5, 4.7, 6.1, 6.3). How the text
+is split into deltas makes no difference to what comes out.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from chat_shell.knowledge.domain.citation_marker import OPENING, CitationMarker, begins_marker, is_link, marker_at
+from shared.models.events import CitationAdded
+
+FENCE_LENGTH = 3
+
+_TEXT_STOPS = re.compile(rf"[`~]|{OPENING}")
+_INLINE_STOPS = re.compile(r"[`~\n]")
+_OPENING_STOPS = re.compile(r"[`\n]")
+_NEWLINE = re.compile(r"\n")
+_NOT_BLANK = re.compile(r"[^ \t\r]")
+_LINE_INDENT = " \t\r>"
+_NOT_INDENT = re.compile(r"[^ \t\r>\n]")
+_RUNS = {"`": re.compile("`+"), "~": re.compile("~+")}
+
+
+class CitedDocument(NamedTuple):
+    """What a number stands for."""
+
+    file_id: str
+    filename: str
+
+
+class CitedText(NamedTuple):
+    """Text for the client and the citations that lie in it."""
+
+    text: str
+    citations: tuple[CitationAdded, ...]
+
+
+class _Mode(Enum):
+    TEXT = "text"
+    RUN = "run"  # within backticks or tildes
+    INLINE = "inline"  # within an inline code span
+    OPENING = "opening"  # on the line that opens a fence
+    FENCE = "fence"
+    CLOSING = "closing"  # behind what closes a fence if the line ends with it
+
+
+class CitationParser:
+    """Reads the text of one model call; feed it deltas, flush it once at the end.
+
+    Without documents nothing can be cited, and text passes untouched.
+    """
+
+    def __init__(self, documents: Mapping[int, CitedDocument]):
+        self._documents = documents
+        self._mode = _Mode.TEXT
+        self._emitted_characters = 0
+        self._pieces: list[str] = []
+        self._citations: list[CitationAdded] = []
+        # what the text just passed means for the character that follows
+        self._line_is_blank = True
+        self._escaped = False
+        self._behind_bracket = False
+        # a bracket that may become a citation, and what stands behind it
+        self._held = ""
+        self._ended = False
+        # code: the run of backticks or tildes at hand, and what it interrupts or closes
+        self._run_character = ""
+        self._run_length = 0
+        self._run_begins_line = False
+        self._run_from = _Mode.TEXT
+        self._code_character = ""
+        self._code_length = 0
+
+    def feed(self, delta: str) -> CitedText:
+        """Take more text; return what is certain by now."""
+        if not self._documents or not delta:
+            return CitedText(delta, ())
+        if self._mode is _Mode.TEXT and not self._held and _TEXT_STOPS.search(delta) is None:
+            self._look_back(delta)
+            self._emitted_characters += len(delta)
+            return CitedText(delta, ())
+        self._read(delta)
+        return self._take()
+
+    def flush(self) -> CitedText:
+        """Return what was held back; the text has ended."""
+        self._ended = True
+        self._read("")
+        return self._take()
+
+    def _take(self) -> CitedText:
+        taken = CitedText("".join(self._pieces), tuple(self._citations))
+        self._pieces.clear()
+        self._citations.clear()
+        return taken
+
+    def _read(self, delta: str) -> None:
+        text, self._held = self._held + delta, ""
+        at = 0
+        while at < len(text):
+            at = self._read_on(text, at)
+
+    def _read_on(self, text: str, at: int) -> int:
+        """Read from `at` as the mode demands; return where to go on, `at` itself when only the mode changed."""
+        match self._mode:
+            case _Mode.TEXT:
+                return self._read_text(text, at)
+            case _Mode.RUN:
+                return self._read_run(text, at)
+            case _Mode.INLINE:
+                return self._read_inline(text, at)
+            case _Mode.OPENING:
+                return self._read_opening(text, at)
+            case _Mode.FENCE:
+                return self._read_fence(text, at)
+            case _Mode.CLOSING:
+                return self._read_closing(text, at)
+
+    def _pass(self, text: str) -> None:
+        if text:
+            self._look_back(text)
+            self._emit(text)
+
+    def _emit(self, text: str) -> None:
+        self._pieces.append(text)
+        self._emitted_characters += len(text)
+
+    def _look_back(self, text: str) -> None:
+        """Note what the character behind `text` has to know of it."""
+        line = text[text.rfind("\n") + 1 :]
+        blank_so_far = self._line_is_blank or len(line) < len(text)
+        self._line_is_blank = blank_so_far and not line.strip(_LINE_INDENT)
+        self._behind_bracket = text[-1] == "]" and not _ends_escaping(text[:-1], self._escaped)
+        self._escaped = _ends_escaping(text, self._escaped)
+
+    def _pass_to(self, stops: re.Pattern[str], text: str, at: int) -> int:
+        """Pass text up to the next stop; return where that is."""
+        found = stops.search(text, at)
+        end = found.start() if found else len(text)
+        self._pass(text[at:end])
+        return end
+
+    # Text and markers
+
+    def _read_text(self, text: str, at: int) -> int:
+        at = self._pass_to(_TEXT_STOPS, text, at)
+        if at == len(text):
+            return at
+        character = text[at]
+        if self._escaped or (character == "[" and self._behind_bracket):
+            self._pass(character)
+        elif character in "`~":
+            self._begin_run(character)
+        else:
+            return self._read_bracket(text, at)
+        return at + 1
+
+    def _read_bracket(self, text: str, at: int) -> int:
+        """Cite, hold back until more text tells, or let the bracket go: a second one behind it gets its own chance."""
+        marker = marker_at(text, at)
+        known = marker is not None and all(number in self._documents for number in marker.numbers)
+        undecided = begins_marker(text, at) if marker is None else known and marker.end == len(text)
+        if undecided and not self._ended:
+            self._held = text[at:]
+            return len(text)
+        if marker is None or not known:
+            self._pass(text[at])
+            return at + 1
+        if is_link(text[at], text[marker.end : marker.end + 1], begins_line=self._line_is_blank):
+            self._pass(text[at : marker.end])
+        else:
+            self._cite(marker)
+        return marker.end
+
+    def _cite(self, marker: CitationMarker) -> None:
+        for number in marker.numbers:
+            document = self._documents[number]
+            self._citations.append(
+                CitationAdded(
+                    number=number,
+                    file_id=document.file_id,
+                    filename=document.filename,
+                    index=self._emitted_characters,
+                )
+            )
+            self._emit(f"[{number}]")
+        self._line_is_blank = False
+        self._behind_bracket = False
+
+    # Code
+
+    def _begin_run(self, character: str) -> None:
+        self._run_from = self._mode
+        self._run_begins_line = self._line_is_blank
+        self._run_character = character
+        self._run_length = 1
+        self._mode = _Mode.RUN
+        self._pass(character)
+
+    def _read_run(self, text: str, at: int) -> int:
+        run = _RUNS[self._run_character].match(text, at)
+        if run is None:
+            self._mode = self._after_run()
+            return at
+        self._run_length += len(run[0])
+        self._pass(run[0])
+        return run.end()
+
+    def _after_run(self) -> _Mode:
+        length, origin = self._run_length, self._run_from
+        if origin is _Mode.FENCE:
+            return _Mode.CLOSING if length >= self._code_length else _Mode.FENCE
+        if origin is not _Mode.TEXT and self._run_character == "`" and length == self._code_length:
+            return _Mode.TEXT
+        # Models open fences behind list markers and words, too; a long code span over two lines is no habit of theirs.
+        may_open = self._run_begins_line or (origin is _Mode.TEXT and self._run_character == "`")
+        if may_open and length >= FENCE_LENGTH:
+            return self._open_code(_Mode.OPENING)
+        if origin is _Mode.TEXT and self._run_character == "`":
+            return self._open_code(_Mode.INLINE)
+        return origin
+
+    def _open_code(self, mode: _Mode) -> _Mode:
+        self._code_character = self._run_character
+        self._code_length = self._run_length
+        return mode
+
+    def _read_inline(self, text: str, at: int) -> int:
+        at = self._pass_to(_INLINE_STOPS, text, at)
+        if at == len(text):
+            return at
+        if text[at] != "\n":
+            self._begin_run(text[at])
+            return at + 1
+        if self._line_is_blank:  # a code span ends with its paragraph, closed or not
+            self._mode = _Mode.TEXT
+        self._pass("\n")
+        return at + 1
+
+    def _read_opening(self, text: str, at: int) -> int:
+        stops = _OPENING_STOPS if self._code_character == "`" else _NEWLINE
+        at = self._pass_to(stops, text, at)
+        if at == len(text):
+            return at
+        if text[at] == "`":  # perhaps the end of a code span within one line
+            self._begin_run("`")
+        else:
+            self._mode = _Mode.FENCE
+            self._pass("\n")
+        return at + 1
+
+    def _read_fence(self, text: str, at: int) -> int:
+        if self._line_is_blank:
+            at = self._pass_to(_NOT_INDENT, text, at)
+            if at < len(text) and text[at] == self._code_character:
+                self._begin_run(text[at])
+                return at + 1
+        return self._pass_line(text, at)
+
+    def _read_closing(self, text: str, at: int) -> int:
+        at = self._pass_to(_NOT_BLANK, text, at)
+        if at < len(text):
+            self._mode = _Mode.TEXT if text[at] == "\n" else _Mode.FENCE
+        return at
+
+    def _pass_line(self, text: str, at: int) -> int:
+        newline = text.find("\n", at)
+        end = len(text) if newline < 0 else newline + 1
+        self._pass(text[at:end])
+        return end
+
+
+def _ends_escaping(text: str, escaped: bool) -> bool:
+    """Whether the character behind `text` is escaped, given whether its first one is."""
+    backslashes = len(text) - len(text.rstrip("\\"))
+    if backslashes == len(text):
+        return (backslashes % 2 == 1) != escaped
+    return backslashes % 2 == 1

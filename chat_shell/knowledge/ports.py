@@ -1,0 +1,81 @@
+"""Retrieval through the backend."""
+
+from typing import Protocol
+
+from shared.models.execution import AccessMode
+from shared.models.values import Value
+
+
+class KnowledgeChunk(Value):
+    """A chunk as the backend hands it out in an unrestricted turn."""
+
+    knowledge_base_id: str
+    file_id: str
+    filename: str
+    heading_path: tuple[str, ...]
+    text: str
+    score: float
+
+
+class KnowledgeAnswer(Value):
+    """What a search brought; in restricted mode there are no chunks."""
+
+    access_mode: AccessMode
+    whole: bool
+    chunks: tuple[KnowledgeChunk, ...]
+
+
+class KnowledgeDocument(Value):
+    """A document's listing."""
+
+    knowledge_base_id: str
+    file_id: str
+    filename: str
+    size_bytes: int
+    chunk_count: int
+
+
+class KnowledgePage(Value):
+    """A stretch of a document's text; `next_offset` is None at its end. Offsets count characters."""
+
+    file_id: str
+    filename: str
+    text: str
+    offset: int
+    total_characters: int
+    next_offset: int | None
+
+
+class Claim(Value):
+    """For which turn knowledge is asked: its signed ticket, and the request id by which both logs tell of it."""
+
+    ticket: str
+    request_id: str
+
+
+class Knowledge(Protocol):
+    """Retrieval through the backend, on a turn's claim; it works the access out again each time.
+
+    Every method raises:
+        PermissionDenied: a base that is not in the ticket, or text that this user may not read.
+        Unauthenticated: the ticket is forged or expired.
+        Unavailable: the backend cannot be reached. Retryable.
+    """
+
+    async def search(
+        self, claim: Claim, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
+    ) -> KnowledgeAnswer:
+        """Search; a small base (at most `whole_below_tokens`) comes whole, in document order."""
+        ...
+
+    async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
+        """List the documents, ordered by base and name."""
+        ...
+
+    async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+        """Read up to `limit` characters of a document's text from `offset`.
+
+        Raises:
+            NotFound: no such document in the bases of the ticket.
+        """
+        ...

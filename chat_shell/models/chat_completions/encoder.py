@@ -1,0 +1,114 @@
+"""A model call as the bytes of a chat-completions request: equal calls make equal bytes.
+
+What is constant in a conversation comes first and what may change from call to call comes after the messages, so
+that a request begins with the bytes of the one before it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import orjson
+
+from chat_shell.models.ports import ModelCall
+from chat_shell.models.transport.shapes import Json
+from shared.errors import InvalidRequest
+from shared.models.canonical import message_json, sorted_keys, tools_json
+from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice
+
+TokenLimitName = Literal["max_tokens", "max_completion_tokens"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a server takes of the fields that servers disagree about.
+
+    Every server knows `max_tokens`, save OpenAI's reasoning models, which refuse it aloud and want
+    `max_completion_tokens`; some servers ignore the newer name without a word (ollama/ollama#7125), so the older
+    one is where to begin.
+    """
+
+    token_limit: TokenLimitName = "max_tokens"  # noqa: S105 - a field's name
+    cache_key: bool = True
+    stream_usage: bool = True
+    parallel_tool_calls: bool = True
+
+    def without(self, field: str) -> "Dialect | None":
+        """Return the dialect that does without a refused field; None when there is none.
+
+        Only fields that this adapter adds by itself can go, or get another name. What the caller asked for stays.
+        """
+        if field == self.token_limit:
+            other: TokenLimitName = "max_completion_tokens" if field == "max_tokens" else "max_tokens"
+            return replace(self, token_limit=other)
+        flag = _FLAGS.get(field)
+        return replace(self, **{flag: False}) if flag is not None and getattr(self, flag) else None
+
+
+_FLAGS = {
+    "prompt_cache_key": "cache_key",
+    "stream_options": "stream_usage",
+    "parallel_tool_calls": "parallel_tool_calls",
+}
+OPTIONAL_FIELDS = ("max_completion_tokens", "max_tokens", *_FLAGS)
+"""Fields a server may refuse without the call being wrong."""
+
+STANDARD_DIALECT = Dialect()
+
+
+def encode_call(call: ModelCall, dialect: Dialect = STANDARD_DIALECT) -> bytes:
+    """Encode a streamed request.
+
+    Raises:
+        InvalidRequest: a schema holds what JSON cannot carry.
+    """
+    try:
+        return orjson.dumps(_head(call, dialect) | _tail(call, dialect))
+    except orjson.JSONEncodeError as error:
+        raise InvalidRequest("a tool's schema or the text format cannot be sent as JSON", param="tools") from error
+
+
+def _head(call: ModelCall, dialect: Dialect) -> Json:
+    body: Json = {"model": call.model}
+    if dialect.cache_key and call.cache_key:
+        body["prompt_cache_key"] = call.cache_key
+    body["stream"] = True
+    if dialect.stream_usage:
+        body["stream_options"] = {"include_usage": True}
+    if call.tools:
+        body["tools"] = tools_json(call.tools)
+        if dialect.parallel_tool_calls:
+            body["parallel_tool_calls"] = call.parameters.parallel_tool_calls
+    body["messages"] = [message_json(message) for message in call.messages]
+    return body
+
+
+def _tail(call: ModelCall, dialect: Dialect) -> Json:
+    asked = call.parameters
+    body: Json = {"tool_choice": _tool_choice(asked.tool_choice) if call.tools else None}
+    body["temperature"] = asked.temperature
+    body["top_p"] = asked.top_p
+    body["presence_penalty"] = asked.presence_penalty
+    body["frequency_penalty"] = asked.frequency_penalty
+    body[dialect.token_limit] = asked.max_output_tokens
+    body["reasoning_effort"] = asked.reasoning_effort
+    body["verbosity"] = asked.verbosity
+    body["response_format"] = _response_format(asked)
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _tool_choice(choice: ToolChoice) -> str | Json:
+    if isinstance(choice, NamedToolChoice):
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice
+
+
+def _response_format(asked: ModelParameters) -> Json | None:
+    text_format = asked.text_format
+    if text_format is None or text_format.get("type") == "text":
+        return None
+    if text_format.get("type") != "json_schema":
+        return sorted_keys(text_format)
+    # The schema's own order stays: providers write the properties of an answer in it.
+    given = {name: text_format[name] for name in sorted(text_format) if text_format[name] is not None}
+    del given["type"]
+    return {"type": "json_schema", "json_schema": given}

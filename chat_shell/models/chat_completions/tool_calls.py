@@ -1,0 +1,111 @@
+"""Tool calls out of their deltas, as servers really send them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from chat_shell.models.transport.shapes import Json, as_object
+from shared.errors import ModelProtocolViolated
+from shared.models.messages import ToolCall
+
+MAX_CHARACTERS = 2_000_000
+"""Of all arguments of an answer, and one for each piece: no model says so much in one (128,000 tokens at most)."""
+
+
+@dataclass
+class _Open:
+    call_id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+
+    @property
+    def whole(self) -> bool:
+        """The arguments are JSON already: whatever comes belongs to another call."""
+        try:
+            orjson.loads("".join(self.arguments))
+        except orjson.JSONDecodeError:
+            return False
+        return True
+
+
+class ToolCallAssembler:
+    """Collect deltas into calls, in the order in which each call began.
+
+    OpenAI's deltas carry an index, and id and name the first time only. Others leave the index out, give every
+    call index 0, resend the name, or send a new id with each delta; hence the rules of `_find`.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_Open] = []
+        self._by_index: dict[int, _Open] = {}
+        self._characters = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def feed(self, delta: Json) -> None:
+        """Take one item of a frame's `tool_calls`."""
+        function = as_object(delta.get("function") or {})
+        self.feed_function(function, call_id=_text(delta.get("id")), index=delta.get("index"))
+
+    def feed_function(self, function: Json, call_id: str = "", index: Any = None) -> None:
+        """Take a name and a piece of arguments; a piece may be an object where a server parsed it already.
+
+        Raises:
+            ModelProtocolViolated: the calls have no end.
+        """
+        name = _text(function.get("name"))
+        call = self._find(index, call_id, name)
+        call.call_id = call.call_id or call_id
+        call.name = call.name or name
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict | list):
+            arguments = orjson.dumps(arguments).decode()
+        call.arguments.append(_text(arguments))
+        self._count(call.arguments[-1])
+
+    def _count(self, piece: str) -> None:
+        self._characters += len(piece) + 1
+        if self._characters > MAX_CHARACTERS:
+            raise ModelProtocolViolated("the model's provider sent tool calls without an end")
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls: ids as they came, empty where none did; empty arguments are an empty object.
+
+        Raises:
+            ModelProtocolViolated: a call without a name.
+        """
+        return tuple(_call(call) for call in self._calls)
+
+    def _find(self, index: Any, call_id: str, name: str) -> _Open:
+        if isinstance(index, int):
+            known = self._by_index.get(index)
+            if known is None or _another(known, call_id, name):
+                known = self._by_index[index] = self._open()
+            return known
+        known = next((call for call in self._calls if call_id and call.call_id == call_id), None)
+        if known is not None:
+            return known
+        last = self._calls[-1] if self._calls else None
+        if last is None or _another(last, call_id, name) or (name and last.whole):
+            return self._open()
+        return last
+
+    def _open(self) -> _Open:
+        self._calls.append(_Open())
+        return self._calls[-1]
+
+
+def _call(call: _Open) -> ToolCall:
+    if not call.name:
+        raise ModelProtocolViolated("the model's provider sent a tool call without a name")
+    return ToolCall(call_id=call.call_id, name=call.name, arguments="".join(call.arguments) or "{}")
+
+
+def _another(known: _Open, call_id: str, name: str) -> bool:
+    return bool(name and call_id and known.call_id and call_id != known.call_id)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,51 @@
+"""Usage as providers write it, into one record; what a provider does not say stays unknown."""
+
+from typing import Any
+
+from chat_shell.models.transport.shapes import Json, is_object
+from shared.models.events import Usage
+
+# The first path that holds a count wins. OpenAI's names come first; then DeepSeek's, Moonshot's, OpenRouter's and
+# those of proxies in front of Anthropic.
+_INPUT = (("prompt_tokens",), ("input_tokens",))
+_OUTPUT = (("completion_tokens",), ("output_tokens",))
+_CACHED = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("input_tokens_details", "cached_tokens"),
+    ("prompt_cache_hit_tokens",),
+    ("cached_tokens",),
+    ("cache_read_input_tokens",),
+)
+_CACHE_WRITE = (
+    ("prompt_tokens_details", "cache_write_tokens"),
+    ("prompt_tokens_details", "cache_creation_tokens"),
+    ("cache_creation_input_tokens",),
+)
+_REASONING = (("completion_tokens_details", "reasoning_tokens"), ("output_tokens_details", "reasoning_tokens"))
+
+MAX_COUNT = 10**12
+"""No call has more tokens; a larger number is no count."""
+
+
+def read_usage(reported: Json) -> Usage:
+    """Read a `usage` object."""
+    return Usage(
+        input_tokens=_first(reported, _INPUT),
+        cached_tokens=_first(reported, _CACHED),
+        cache_write_tokens=_first(reported, _CACHE_WRITE),
+        output_tokens=_first(reported, _OUTPUT),
+        reasoning_tokens=_first(reported, _REASONING),
+    )
+
+
+def _first(reported: Json, paths: tuple[tuple[str, ...], ...]) -> int | None:
+    return next((count for path in paths if (count := _count(reported, path)) is not None), None)
+
+
+def _count(reported: Json, path: tuple[str, ...]) -> int | None:
+    value: Any = reported
+    for name in path:
+        value = value.get(name) if is_object(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
+        return None
+    return int(value) if value == int(value) else None

@@ -1,0 +1,127 @@
+"""Which models there are: the operator's list, checked before anything starts."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
+
+from chat_shell.models.chat_completions.encoder import TokenLimitName
+from chat_shell.models.transport.shapes import is_object
+from shared.environment import web_address
+
+DEFAULT_CONTEXT_WINDOW_TOKENS = 128_000
+"""What most current models have, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
+DEFAULT_MAX_OUTPUT_TOKENS = 8_192
+APIS = ("chat_completions",)
+
+
+class ModelConfigurationError(ValueError):
+    """The list of models is wrong; the message is one line that names the file and the field."""
+
+
+class _Fields(BaseModel):
+    """What an entry may say, wherever it comes from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    name: str = Field(min_length=1)
+    api: str = "chat_completions"
+    base_url: str
+    model: str | None = Field(default=None, min_length=1)
+    context_window_tokens: int = Field(default=DEFAULT_CONTEXT_WINDOW_TOKENS, gt=0)
+    max_output_tokens: int = Field(default=DEFAULT_MAX_OUTPUT_TOKENS, gt=0)
+    max_tokens_field: TokenLimitName = "max_tokens"
+    prices: dict[str, float] | None = None
+
+    @field_validator("api")
+    @classmethod
+    def _known_api(cls, value: str) -> str:
+        if value not in APIS:
+            raise ValueError(f"there is no API {value!r}; there is: {', '.join(APIS)}")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _web_address(cls, value: str) -> str:
+        return web_address(value)
+
+
+class ModelEntry(_Fields):
+    """A model that is offered as `name` and called `model` at its provider (None: the same).
+
+    Prices are in the operator's currency for a million tokens, by kind (`input`, `cached_input`, `output`).
+    """
+
+    api_key: SecretStr | None = None
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not (value.get_secret_value().isascii() and value.get_secret_value().isprintable()):
+            raise ValueError("holds characters that no header can carry")
+        return value
+
+
+class _FileEntry(_Fields):
+    api_key_env: str | None = None
+
+
+_FILE_ENTRIES = TypeAdapter(list[_FileEntry])
+
+
+def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelEntry, ...]:
+    """Read a YAML list of models, bare or under the key `models`; keys are taken from `environment`.
+
+    Raises:
+        ModelConfigurationError: not readable, not YAML, a wrong or unknown field, a name twice, a key's variable unset.
+    """
+    entries = _validated(path, _parsed(path))
+    doubled = sorted({entry.name for entry in entries if [other.name for other in entries].count(entry.name) > 1})
+    if doubled:
+        raise ModelConfigurationError(f"{path}: name: {doubled[0]!r} stands twice")
+    if not entries:
+        raise ModelConfigurationError(f"{path}: models: the list is empty")
+    return tuple(_with_key(path, index, entry, environment) for index, entry in enumerate(entries))
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        parsed: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelConfigurationError(f"{path}: cannot be read ({os.strerror(error.errno or 0)})") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = "" if line is None else f", line {line + 1}"
+        raise ModelConfigurationError(f"{path}{where}: is not YAML") from error
+    return parsed["models"] if is_object(parsed) and set(parsed) == {"models"} else parsed
+
+
+def _validated(path: Path, parsed: Any) -> list[_FileEntry]:
+    try:
+        return _FILE_ENTRIES.validate_python(parsed)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ModelConfigurationError(f"{path}: {_place(first['loc'])}: {first['msg']}") from error
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "models" + "".join(steps)
+
+
+def _with_key(path: Path, index: int, entry: _FileEntry, environment: Mapping[str, str]) -> ModelEntry:
+    fields = entry.model_dump(exclude={"api_key_env"})
+    if entry.api_key_env is None:
+        return ModelEntry(**fields)
+    key = environment.get(entry.api_key_env, "").strip()
+    if not key:
+        raise ModelConfigurationError(f"{path}: models[{index}].api_key_env: {entry.api_key_env} is not set")
+    try:
+        return ModelEntry(**fields, api_key=SecretStr(key))
+    except ValidationError:
+        # The validation error would repeat the key.
+        problem = f"{entry.api_key_env} holds characters that no header can carry"
+        raise ModelConfigurationError(f"{path}: models[{index}].api_key_env: {problem}") from None

@@ -1,0 +1,88 @@
+"""What goes to a model and what comes back, whole, for an operator who asked for it. Nothing sent changes."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+import orjson
+import structlog
+
+from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, ReasoningFragment, RefusalFragment
+from shared.clock import Clock
+from shared.errors import BallastError
+
+_log = structlog.get_logger("chat_shell.models")
+
+
+def log_request(call: ModelCall, body: bytes) -> None:
+    """Log `LLM_REQUEST`: the body as it is sent, as a structure."""
+    _log.info(
+        "LLM_REQUEST",
+        model=call.model,
+        cache_key=call.cache_key,
+        message_count=len(call.messages),
+        tools=[tool.name for tool in call.tools],
+        body_bytes=len(body),
+        body=orjson.loads(body),
+    )
+
+
+@dataclass
+class _Answer:
+    """An answer as far as it has come."""
+
+    text: list[str] = field(default_factory=list[str])
+    reasoning: list[str] = field(default_factory=list[str])
+    refusal: list[str] = field(default_factory=list[str])
+    end: ModelAnswerEnd | None = None
+
+    def record(self, fragment: ModelFragment) -> None:
+        """Add a fragment."""
+        if isinstance(fragment, ModelAnswerEnd):
+            self.end = fragment
+        elif isinstance(fragment, ReasoningFragment):
+            self.reasoning.append(fragment.text)
+        elif isinstance(fragment, RefusalFragment):
+            self.refusal.append(fragment.text)
+        else:
+            self.text.append(fragment.text)
+
+    def fields(self) -> dict[str, Any]:
+        """Return what to log of it."""
+        said = {"text": "".join(self.text), "reasoning": "".join(self.reasoning), "refusal": "".join(self.refusal)}
+        found: dict[str, Any] = {"text": said.pop("text")} | {name: text for name, text in said.items() if text}
+        if self.end is not None:
+            found["tool_calls"] = [call.model_dump() for call in self.end.tool_calls]
+            found["finish_reason"] = self.end.finish_reason.value
+            found["usage"] = self.end.usage.model_dump()
+        return found
+
+
+class LoggedModel:
+    """Log `LLM_RESPONSE` after each model call: the answer, or how far it came and why it ended."""
+
+    def __init__(self, model: Model, clock: Clock) -> None:
+        self._model = model
+        self._clock = clock
+
+    async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
+        """Run one model call; see the port."""
+        started_at = self._clock.now()
+        answer = _Answer()
+        failure: dict[str, Any] = {"error": "closed by the caller"}
+        try:
+            stream = cast(AsyncGenerator[ModelFragment], self._model.stream(call, deadline))
+            async with aclosing(stream) as fragments:
+                async for fragment in fragments:
+                    answer.record(fragment)
+                    yield fragment
+            failure = {}
+        except BallastError as error:
+            failure = {"error": type(error).__name__, "error_message": error.message}
+            raise
+        finally:
+            seconds = (self._clock.now() - started_at).total_seconds()
+            outcome = {} if answer.end is not None else failure
+            _log.info("LLM_RESPONSE", model=call.model, duration_seconds=seconds, **answer.fields(), **outcome)

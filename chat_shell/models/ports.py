@@ -1,0 +1,86 @@
+"""What a provider of models is asked, and which models there are."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Protocol
+
+from shared.models.events import FinishReason, ModelCard, Usage
+from shared.models.execution import ModelParameters, ToolDefinition
+from shared.models.messages import Message, ToolCall
+from shared.models.values import Value
+
+
+class ModelCall(Value):
+    """One request to a model, whole: the same value makes the same bytes."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    parameters: ModelParameters
+    cache_key: str
+
+
+class TextFragment(Value):
+    """Text of the answer; the frames that one read brought are joined."""
+
+    text: str
+
+
+class ReasoningFragment(Value):
+    """Text of the model's thinking."""
+
+    text: str
+
+
+class RefusalFragment(Value):
+    """Text of a refusal that the provider marks as one."""
+
+    text: str
+
+
+class ModelAnswerEnd(Value):
+    """The last item of every stream that did not fail: complete tool calls, reason and usage."""
+
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason: FinishReason
+    usage: Usage
+
+
+ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | ModelAnswerEnd
+
+
+class Model(Protocol):
+    """A provider's API. Closing the iterator (`aclosing`) closes the connection to the provider."""
+
+    def stream(self, call: ModelCall, deadline: datetime) -> AsyncIterator[ModelFragment]:
+        """Run one model call.
+
+        Raises:
+            ModelError: one of its subclasses; each says whether a retry may help.
+            DeadlineExceeded: the deadline passed.
+        """
+        ...
+
+
+class ModelDirectory(Protocol):
+    """The models that the operator has configured."""
+
+    def cards(self) -> tuple[ModelCard, ...]:
+        """Return the offered models, in the operator's order; the first is the default."""
+        ...
+
+    def card(self, name: str) -> ModelCard:
+        """Return one.
+
+        Raises:
+            UnknownModel: not offered.
+        """
+        ...
+
+    def model(self, name: str) -> Model:
+        """Return the adapter that reaches it.
+
+        Raises:
+            UnknownModel: not offered.
+        """
+        ...

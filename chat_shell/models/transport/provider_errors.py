@@ -1,0 +1,169 @@
+"""What a provider's failure is, by status and words.
+
+No word of the provider's own gets into our message: it might echo a credential or the prompt.
+"""
+
+import re
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
+import orjson
+
+from chat_shell.models.transport.shapes import Json, is_list, is_object
+from shared.errors import (
+    ModelAuthenticationFailed,
+    ModelContextOverflow,
+    ModelError,
+    ModelProtocolViolated,
+    ModelQuotaExhausted,
+    ModelRateLimited,
+    ModelRequestRejected,
+    ModelUnavailable,
+    ModelUnknownToProvider,
+)
+
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+
+_OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
+_OVERFLOW_WORDS = re.compile(
+    r"maximum context length"  # OpenAI, vLLM, DeepSeek, Mistral, OpenRouter
+    r"|context[ _-](?:length|size|window)[^.]{0,40}exceed"
+    r"|exceed[^.]{0,60}context[ _-](?:length|size|window)"  # llama.cpp
+    r"|(?:longer|greater|larger) than the (?:model'?s? )?(?:maximum )?(?:model|context)[ _-]length"  # SGLang, LM Studio
+    r"|longer than the maximum model length"  # vLLM
+    r"|prompt is too long|input is too long|maximum prompt length"  # Anthropic, Bedrock, xAI
+    r"|input token count[^.]{0,80}exceeds the maximum"  # Gemini
+    r"|`?inputs`? (?:tokens \+ `?max_new_tokens`? )?must (?:be <=|have less than)"  # TGI, Together
+    r"|reduce the length of the (?:messages|prompt|input)",  # Groq, OpenAI
+    re.IGNORECASE,
+)
+_QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
+_QUOTA_WORDS = re.compile(
+    r"exceeded your current quota|insufficient (?:account )?(?:balance|quota|credits?)"
+    r"|credit balance is too low|billing",
+    re.IGNORECASE,
+)
+_UNKNOWN_MODEL_CODES = {"model_not_found", "model_not_available", "deploymentnotfound"}  # OpenAI, Together, Azure
+_UNKNOWN_MODEL_WORDS = re.compile(
+    r"\bmodel:? ?['\"`]?[\w./:@-]*['\"`]? ?(?:(?:does )?not exist|(?:is )?not found)"  # vLLM, Ollama, DeepSeek
+    r"|not a valid model|invalid model|unknown model",  # OpenRouter, Mistral
+    re.IGNORECASE,
+)
+_STATUS_OF_TYPE = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "insufficient_quota": 429,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "invalid_request_error": 400,
+    "badrequesterror": 400,
+    "not_found_error": 404,
+    "context_length_exceeded": 400,
+}
+_REFUSED_FIELD = re.compile(
+    r"unsupported|not supported|unrecognized|unknown|unexpected|extra_forbidden|not (?:permitted|allowed|available)",
+    re.IGNORECASE,
+)
+
+
+def error_of_response(status: int, body: bytes, retry_after_seconds: float | None = None) -> ModelError:
+    """Tell what an answer with another status than 200 means."""
+    return _classify(status, *_read_error(body), retry_after_seconds)
+
+
+def error_of_frame(frame: Json) -> ModelError:
+    """Tell what an error object inside a stream, or inside an answer with status 200, means."""
+    codes, message = _read_error_object(frame)
+    status = next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), None)
+    known = next((_STATUS_OF_TYPE[code] for code in codes if code in _STATUS_OF_TYPE), None)
+    return _classify(status or known or 500, codes, message, None)
+
+
+def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | None:
+    """Return which of these fields a 400 or 422 refuses as such; None when it is about something else."""
+    if status not in (400, 422):
+        return None
+    text = body.decode("utf-8", errors="replace")
+    if not _REFUSED_FIELD.search(text):
+        return None
+    found = [(text.find(field), -len(field), field) for field in fields if field in text]
+    return min(found)[2] if found else None
+
+
+def retry_after_seconds(headers: dict[str, str], now: datetime) -> float | None:
+    """Read how long to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
+
+    Header names in lower case; None when absent or senseless.
+    """
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return min(seconds / 1000, MAX_RETRY_AFTER_SECONDS)
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is None and value is not None:
+        seconds = _seconds_until(value, now)
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER_SECONDS)
+
+
+def _number(value: str | None) -> float | None:
+    return float(value) if value is not None and re.fullmatch(r"\d{1,12}(\.\d{1,9})?", value.strip()) else None
+
+
+def _seconds_until(value: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (moment - now).total_seconds()) if moment.tzinfo is not None else None
+
+
+def _classify(status: int, codes: set[str], message: str, wait: float | None) -> ModelError:
+    if _names_unknown_model(status, codes, message):
+        # A wrong base URL looks the same, and is mended in the same place.
+        return ModelUnknownToProvider(f"the model's provider does not know the configured model (status {status})")
+    if status in (401, 403):
+        return ModelAuthenticationFailed(f"the model's provider refuses the configured credential (status {status})")
+    if codes & _QUOTA_CODES or status == 402:
+        return ModelQuotaExhausted(f"the quota at the model's provider is used up (status {status})")
+    if status == 429:
+        return _too_many(message, wait)
+    if codes & _OVERFLOW_CODES or _OVERFLOW_WORDS.search(message):
+        return ModelContextOverflow(f"the prompt is longer than the model's context window (status {status})")
+    if status >= 500 or status == 408:
+        text = f"the model's provider failed (status {status})"
+        return ModelUnavailable(text, retry_after_seconds=wait)
+    if status >= 400:
+        return ModelRequestRejected(f"the model's provider rejected the request (status {status})")
+    return ModelProtocolViolated(f"the model's provider answered with something else (status {status})")
+
+
+def _names_unknown_model(status: int, codes: set[str], message: str) -> bool:
+    in_words = status == 400 and _UNKNOWN_MODEL_WORDS.search(message) is not None
+    return status == 404 or in_words or bool(codes & _UNKNOWN_MODEL_CODES)
+
+
+def _too_many(message: str, wait: float | None) -> ModelError:
+    # Some providers speak of quota where waiting helps, too; then they say how long.
+    if wait is None and _QUOTA_WORDS.search(message):
+        return ModelQuotaExhausted("the quota at the model's provider is used up (status 429)")
+    return ModelRateLimited("the model's provider asks to slow down (status 429)", retry_after_seconds=wait)
+
+
+def _read_error(body: bytes) -> tuple[set[str], str]:
+    try:
+        parsed = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return set(), body.decode("utf-8", errors="replace")
+    if is_list(parsed) and parsed:  # Gemini wraps the error in a list
+        parsed = parsed[0]
+    return _read_error_object(parsed) if is_object(parsed) else (set(), str(parsed))
+
+
+def _read_error_object(parsed: Json) -> tuple[set[str], str]:
+    error = parsed.get("error") or parsed
+    if not is_object(error):
+        return set(), str(error)
+    codes = {str(error[name]).lower() for name in ("code", "type", "status") if error.get(name) is not None}
+    message = error.get("message") or error.get("detail") or ""
+    return codes, str(message)

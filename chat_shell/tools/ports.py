@@ -1,0 +1,46 @@
+"""What a tool of our own is, what it may know of the turn, and what it answers."""
+
+from typing import Protocol
+
+from chat_shell.tools.domain.documents import FoundDocument
+from shared.models.events import ModelCard
+from shared.models.execution import ExecutionRequest, JsonObject, ToolDefinition
+from shared.models.values import Value
+
+
+class ToolAnswer(Value):
+    """What a tool brought: documents, which are numbered and rendered later, or else a text."""
+
+    documents: tuple[FoundDocument, ...] = ()
+    text: str = ""
+    failed: bool = False
+
+
+class ToolContext(Value):
+    """What a tool may know of the turn: the caller's bases, mode and ticket, and the model."""
+
+    request: ExecutionRequest
+    card: ModelCard
+
+
+class Tool(Protocol):
+    """A tool of our own. It acts with the caller's authority and never beyond the turn's bound bases."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """Return what is offered to the model: a constant."""
+        ...
+
+    @property
+    def accepts_restricted(self) -> bool:
+        """Whether it may be offered in a restricted turn, which it must then treat as one."""
+        ...
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
+        """Answer one call; cancelled at its timeout and when the turn is.
+
+        Raises:
+            ArgumentsRejected: the arguments do not fit; its message goes to the model.
+            BallastError: the call failed; the model is told so in words of ours.
+        """
+        ...

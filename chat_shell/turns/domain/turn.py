@@ -1,0 +1,173 @@
+"""The turn as a value, and the rules that move it: what next, and what follows from what came back.
+
+Nothing here waits, fails half-way or knows who is listening: `decide` names the next step, the service
+takes it, `record` folds its result into the next state.
+"""
+
+from dataclasses import dataclass, replace
+
+from chat_shell.tools.domain.tool_calls import call_ids, with_distinct_ids
+from shared.errors import BallastError, ModelProtocolViolated
+from shared.models.events import FinishReason, Usage
+from shared.models.execution import ToolChoice
+from shared.models.messages import AddedMessage, AssistantMessage, Message, ToolCall, ToolMessage
+
+NOTHING_REPORTED = Usage()
+
+MAX_DEMANDS = 3
+"""Model calls of a turn that demand a function of the client; a model that still calls others is then let go."""
+
+_ENDED_EARLY = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnState:
+    """A turn between two steps.
+
+    `prompt` is what the first request carries, `added` what the turn has put behind it. While tools run,
+    `answer` holds the assistant message that called them: message and results are added together or not
+    at all, so that no call ever stands without its result. `usage` is the sum over the model calls,
+    `last_usage` that of the latest. `demands_function` says that only the client's functions satisfy
+    `tool_choice`.
+    """
+
+    prompt: tuple[Message, ...]
+    client_functions: frozenset[str]
+    tool_choice: ToolChoice
+    max_model_calls: int
+    demands_function: bool = False
+    model_calls: int = 0
+    added: tuple[AddedMessage, ...] = ()
+    answer: AssistantMessage | None = None
+    outcome: FinishReason | BallastError | None = None
+    usage: Usage = NOTHING_REPORTED
+    last_usage: Usage = NOTHING_REPORTED
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All that the next request carries."""
+        return (*self.prompt, *self.added)
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model; `number` counts from 1."""
+
+    number: int
+    messages: tuple[Message, ...]
+    tool_choice: ToolChoice
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Run our own calls side by side; hand the client's to the client."""
+
+    own: tuple[ToolCall, ...]
+    client: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The turn is over, well or not."""
+
+    outcome: FinishReason | BallastError
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswered:
+    """A model call has ended; a refusal's words count as text."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason: FinishReason
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsAnswered:
+    """Our own tools have all ended; results stand in call order."""
+
+    results: tuple[ToolMessage, ...]
+
+
+Step = CallModel | RunTools | Finish
+Observation = ModelAnswered | ToolsAnswered
+
+
+def decide(state: TurnState) -> Step:
+    """Name the next step."""
+    if state.outcome is not None:
+        return Finish(state.outcome)
+    if state.answer is not None:
+        calls = state.answer.tool_calls
+        return RunTools(
+            own=tuple(call for call in calls if call.name not in state.client_functions),
+            client=tuple(call for call in calls if call.name in state.client_functions),
+        )
+    return CallModel(state.model_calls + 1, state.messages, _tool_choice(state, state.model_calls + 1))
+
+
+def record(state: TurnState, observation: Observation) -> TurnState:
+    """Fold what a step brought into the state."""
+    if isinstance(observation, ModelAnswered):
+        return _record_answer(state, observation)
+    return _record_results(state, observation)
+
+
+def _tool_choice(state: TurnState, number: int) -> ToolChoice:
+    """Bind the model on the last call to answer; a demand for a tool holds until it can have been satisfied.
+
+    Any tool satisfies it at the first call. Where only the client's functions do, a later call means that none
+    of them was called yet, for such a call ends the turn.
+    """
+    if number >= state.max_model_calls or state.tool_choice == "none":
+        return "none"
+    return state.tool_choice if number <= (MAX_DEMANDS if state.demands_function else 1) else "auto"
+
+
+def _record_answer(state: TurnState, answer: ModelAnswered) -> TurnState:
+    number = state.model_calls + 1
+    state = replace(state, model_calls=number, usage=add_usage(state.usage, answer.usage), last_usage=answer.usage)
+    if answer.tool_calls and _tool_choice(state, number) != "none" and answer.finish_reason not in _ENDED_EARLY:
+        calls = with_distinct_ids(answer.tool_calls, number, call_ids(state.added))
+        return replace(state, answer=AssistantMessage(text=answer.text, tool_calls=calls))
+    return _record_end(state, answer)
+
+
+def _record_end(state: TurnState, answer: ModelAnswered) -> TurnState:
+    """End the turn; calls that were cut off or not allowed are dropped, for nobody will answer them."""
+    reason = FinishReason.STOP if answer.finish_reason is FinishReason.TOOL_CALLS else answer.finish_reason
+    if answer.text:
+        return replace(state, added=(*state.added, AssistantMessage(text=answer.text)), outcome=reason)
+    if reason in _ENDED_EARLY:
+        return replace(state, outcome=reason)
+    return replace(state, outcome=ModelProtocolViolated("the model gave an empty answer"))
+
+
+def _record_results(state: TurnState, observation: ToolsAnswered) -> TurnState:
+    if state.answer is None:
+        raise ValueError("no tool call waits for a result")
+    waits_for_client = any(call.name in state.client_functions for call in state.answer.tool_calls)
+    return replace(
+        state,
+        added=(*state.added, state.answer, *observation.results),
+        answer=None,
+        outcome=FinishReason.TOOL_CALLS if waits_for_client else None,
+    )
+
+
+def add_usage(total: Usage, call: Usage) -> Usage:
+    """Add up what is known; a figure that no call reported stays unknown."""
+    return Usage(
+        input_tokens=_sum(total.input_tokens, call.input_tokens),
+        cached_tokens=_sum(total.cached_tokens, call.cached_tokens),
+        cache_write_tokens=_sum(total.cache_write_tokens, call.cache_write_tokens),
+        output_tokens=_sum(total.output_tokens, call.output_tokens),
+        reasoning_tokens=_sum(total.reasoning_tokens, call.reasoning_tokens),
+    )
+
+
+def _sum(total: int | None, more: int | None) -> int | None:
+    if total is None or more is None:
+        return more if total is None else total
+    return total + more

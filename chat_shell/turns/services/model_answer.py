@@ -1,0 +1,128 @@
+"""One model call: its stream with retries, and the answer as it grows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument, CitedText
+from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, ReasoningFragment, RefusalFragment
+from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
+from chat_shell.turns.domain.turn import NOTHING_REPORTED, ModelAnswered
+from shared.clock import Clock
+from shared.errors import ModelError, ModelRateLimited, ModelStreamCut, ModelUnavailable
+from shared.models.events import ExecutionEvent, FinishReason, ReasoningDelta, RefusalDelta, TextDelta
+from shared.models.execution import remaining_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """When a model call is sent again: only before its first fragment, and with the same bytes.
+
+    The wait doubles and is spread over half to one and a half of itself, so that turns that failed
+    together do not come back together; `jitter` draws from [0, 1). A provider's own `retry_after` is obeyed
+    up to the longest wait.
+    """
+
+    jitter: Callable[[], float]
+    max_retries: int = 2
+    first_wait_seconds: float = 0.5
+    longest_wait_seconds: float = 5.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def wait_seconds(self, error: ModelError, retries: int) -> float | None:
+        """Return how long to wait before the next attempt, or None when there shall be none."""
+        if retries >= self.max_retries or not isinstance(error, ModelUnavailable | ModelRateLimited):
+            return None
+        asked_seconds = error.retry_after_seconds or 0.0
+        if asked_seconds > self.longest_wait_seconds:
+            return None
+        return max(asked_seconds, self.first_wait_seconds * 2**retries * (0.5 + self.jitter()))
+
+
+async def fragments_of(
+    model: Model, call: ModelCall, deadline: datetime, *, clock: Clock, retry: RetryPolicy
+) -> AsyncGenerator[ModelFragment]:
+    """Stream one model call; a failure before the first fragment may be tried again.
+
+    Raises:
+        ModelError: what the last attempt raised.
+    """
+    retries = 0
+    while True:
+        begun = False
+        try:
+            stream = cast(AsyncGenerator[ModelFragment], model.stream(call, deadline))
+            async with aclosing(stream) as fragments:
+                async for fragment in fragments:
+                    begun = True
+                    yield fragment
+            return
+        except ModelError as error:
+            wait_seconds = None if begun else retry.wait_seconds(error, retries)
+            if wait_seconds is None or wait_seconds >= remaining_seconds(deadline, clock.now()):
+                raise
+        await retry.sleep(wait_seconds)
+        retries += 1
+
+
+class AnswerUnderway:
+    """What a model call has said so far: untouched for the log, with citations resolved for the client.
+
+    Beyond its longest length it `is_cut`: nothing more is taken, and it ends as one that ran out of tokens.
+    """
+
+    def __init__(self, documents: Mapping[int, CitedDocument], max_characters: int = MAX_ANSWER_CHARACTERS):
+        self._citations = CitationParser(documents)
+        self._said: list[str] = []
+        self._characters_left = max_characters
+        self._end: ModelAnswerEnd | None = None
+        self.is_cut = False
+
+    @property
+    def text(self) -> str:
+        """The model's own words so far, those of a refusal included."""
+        return "".join(self._said)
+
+    def feed(self, fragment: ModelFragment) -> tuple[ExecutionEvent, ...]:
+        """Take a fragment; return what the client gets of it."""
+        if isinstance(fragment, ModelAnswerEnd):
+            self._end = fragment
+            return ()
+        text = self._fitting(fragment.text)
+        if isinstance(fragment, ReasoningFragment):
+            return (ReasoningDelta(text=text),)
+        self._said.append(text)
+        return (RefusalDelta(text=text),) if isinstance(fragment, RefusalFragment) else self._cited(text)
+
+    def flush(self) -> tuple[ExecutionEvent, ...]:
+        """Return what the client still has to get; nothing more will come."""
+        return _events_of(self._citations.flush())
+
+    def finished(self) -> ModelAnswered:
+        """Return the whole answer.
+
+        Raises:
+            ModelStreamCut: its end has not come.
+        """
+        if self.is_cut:
+            return ModelAnswered(self.text, (), FinishReason.LENGTH, NOTHING_REPORTED)
+        if self._end is None:
+            raise ModelStreamCut("the model's answer broke off")
+        return ModelAnswered(self.text, self._end.tool_calls, self._end.finish_reason, self._end.usage)
+
+    def _fitting(self, text: str) -> str:
+        if len(text) > self._characters_left:
+            self.is_cut = True
+            text = text[: self._characters_left]
+        self._characters_left -= len(text)
+        return text
+
+    def _cited(self, text: str) -> tuple[ExecutionEvent, ...]:
+        return _events_of(self._citations.feed(text))
+
+
+def _events_of(cited: CitedText) -> tuple[ExecutionEvent, ...]:
+    return (TextDelta(text=cited.text), *cited.citations) if cited.text else ()

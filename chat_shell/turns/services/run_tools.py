@@ -1,0 +1,161 @@
+"""Our own tools: which are offered, which calls run, and the guard around them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chat_shell.tools.domain.tool_calls import ArgumentsRejected, decode_arguments
+from chat_shell.tools.ports import Tool, ToolAnswer, ToolContext
+from chat_shell.turns.domain.limits import KnowledgeAllowance
+from chat_shell.turns.ports import TurnObserver
+from shared.clock import Clock
+from shared.errors import BallastError, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
+from shared.models.execution import (
+    AccessMode,
+    ExecutionRequest,
+    JsonObject,
+    ToolDefinition,
+    remaining_seconds,
+)
+from shared.models.messages import ToolCall
+from shared.prompts import knowledge_base as texts
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedCall:
+    """A call on its way: either it runs, or `refusal` answers it."""
+
+    call: ToolCall
+    tool: Tool | None
+    arguments: JsonObject
+    refusal: str
+
+    @property
+    def reads_knowledge(self) -> bool:
+        """Whether this is a call of a knowledge tool that runs."""
+        return self.tool is not None and self.call.name in KNOWLEDGE_TOOLS
+
+    @property
+    def search_query(self) -> str | None:
+        """The query, if this is a knowledge search that runs."""
+        query = self.arguments.get("query")
+        runs = self.tool is not None and self.call.name == texts.KNOWLEDGE_BASE_SEARCH
+        return query if runs and isinstance(query, str) and query.strip() else None
+
+
+class Toolbox:
+    """Our own tools, offered and run: the knowledge tools, and what others there are.
+
+    Raises:
+        ValueError: a name is given to two tools, or a knowledge tool is missing.
+    """
+
+    def __init__(self, tools: Sequence[Tool], clock: Clock, observer: TurnObserver, timeout_seconds: float):
+        self._tools = _by_name(tools)
+        self._clock = clock
+        self._observer = observer
+        self._timeout_seconds = timeout_seconds
+
+    def offered(self, request: ExecutionRequest) -> tuple[ToolDefinition, ...]:
+        """Return what is offered to the model, ours and the client's, sorted by name.
+
+        Raises:
+            InvalidRequest: a function of the client has the name of one of our tools.
+        """
+        for place, function in enumerate(request.tools):
+            if function.name in self._tools:
+                raise InvalidRequest("the name belongs to a built-in tool", param=f"tools[{place}].name")
+        usable = self._usable(request)
+        others = [tool.definition for name, tool in usable.items() if name not in KNOWLEDGE_TOOLS]
+        return offered_tools((*others, *request.tools), request.knowledge.access_mode)
+
+    def admit(
+        self, calls: Sequence[ToolCall], context: ToolContext, allowance: KnowledgeAllowance
+    ) -> tuple[tuple[AdmittedCall, ...], KnowledgeAllowance]:
+        """Decide for each call, in order, whether it runs; what does not run has its answer already."""
+        admitted: list[AdmittedCall] = []
+        for call in calls:
+            one = self._admit(call, context.request, allowance)
+            if one.reads_knowledge:
+                allowance = allowance.after_call()
+            admitted.append(one)
+        return tuple(admitted), allowance
+
+    async def run(self, calls: Sequence[AdmittedCall], context: ToolContext) -> tuple[ToolAnswer, ...]:
+        """Run the calls side by side; answers stand in call order. Nothing but cancellation gets out."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._answer_and_tell(call, context)) for call in calls]
+        return tuple(task.result() for task in tasks)
+
+    def _usable(self, request: ExecutionRequest) -> Mapping[str, Tool]:
+        full = request.knowledge.access_mode is AccessMode.FULL
+        return {name: tool for name, tool in self._tools.items() if full or tool.accepts_restricted}
+
+    def _admit(self, call: ToolCall, request: ExecutionRequest, allowance: KnowledgeAllowance) -> AdmittedCall:
+        usable = self._usable(request)
+        tool = usable.get(call.name)
+        if tool is None:
+            names = sorted({*usable, *(function.name for function in request.tools)})
+            return AdmittedCall(call, None, {}, texts.TOOL_UNKNOWN + ", ".join(names))
+        try:
+            arguments = decode_arguments(call.arguments)
+        except ArgumentsRejected as rejection:
+            return AdmittedCall(call, None, {}, rejection.message)
+        refusal = allowance.refusal() if call.name in KNOWLEDGE_TOOLS else None
+        if refusal is not None:
+            return AdmittedCall(call, None, {}, _failure(call, request, refusal))
+        return AdmittedCall(call, tool, arguments, "")
+
+    async def _answer_and_tell(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
+        answer = await self._answer(admitted, context)
+        self._observer.tool_answered(context.request, admitted.call.name, answer)
+        return answer
+
+    async def _answer(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
+        if admitted.tool is None:
+            return ToolAnswer(text=admitted.refusal, failed=True)
+        try:
+            return await self._run_in_time(admitted.tool, admitted.arguments, context)
+        except ArgumentsRejected as rejection:
+            text = rejection.message
+        except TimeoutError:
+            text = texts.TOOL_TIMED_OUT
+        except BallastError as error:
+            text = _words_for(error)
+        except Exception as error:  # noqa: BLE001 — the rim of tools: a tool's defect is not the turn's
+            self._observer.tool_failed(context.request, admitted.call.name, error)
+            text = texts.TOOL_FAILED
+        return ToolAnswer(text=_failure(admitted.call, context.request, text), failed=True)
+
+    async def _run_in_time(self, tool: Tool, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
+        left_seconds = remaining_seconds(context.request.deadline, self._clock.now())
+        async with asyncio.timeout(min(self._timeout_seconds, left_seconds)):
+            return await tool.run(arguments, context)
+
+
+def _by_name(tools: Sequence[Tool]) -> Mapping[str, Tool]:
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        name = tool.definition.name
+        if name in named:
+            raise ValueError(f"two tools have the name {name}")
+        named[name] = tool
+    missing = sorted(KNOWLEDGE_TOOLS - named.keys())
+    if missing:
+        raise ValueError(f"no tool has the name {missing[0]}")
+    return named
+
+
+def _failure(call: ToolCall, request: ExecutionRequest, text: str) -> str:
+    """In a restricted turn every failure of a knowledge tool reads the same, whatever its cause."""
+    restricted = request.knowledge.access_mode is not AccessMode.FULL
+    return texts.CANNOT_ANSWER if restricted and call.name in KNOWLEDGE_TOOLS else text
+
+
+def _words_for(error: BallastError) -> str:
+    if isinstance(error, PermissionDenied | Unauthenticated):
+        return texts.TOOL_NOT_PERMITTED
+    if isinstance(error, NotFound):
+        return texts.NO_SUCH_DOCUMENT
+    return texts.TOOL_UNAVAILABLE if error.retryable else texts.TOOL_FAILED

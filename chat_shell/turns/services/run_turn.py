@@ -1,0 +1,249 @@
+"""The turn: one loop over `decide` and `record`."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
+from chat_shell.models.ports import Model, ModelCall, ModelDirectory
+from chat_shell.tools.ports import Tool, ToolContext
+from chat_shell.turns.domain.limits import KnowledgeAllowance, input_budget_tokens, used_tokens
+from chat_shell.turns.domain.prompt import prompt_of
+from chat_shell.turns.domain.turn import (
+    CallModel,
+    Finish,
+    RunTools,
+    ToolsAnswered,
+    TurnState,
+    decide,
+    record,
+)
+from chat_shell.turns.ports import TurnObserver
+from chat_shell.turns.services.model_answer import AnswerUnderway, RetryPolicy, fragments_of
+from chat_shell.turns.services.run_tools import Toolbox
+from chat_shell.turns.services.tool_round import finish_round, searches_started
+from shared.clock import Clock
+from shared.errors import BallastError, DeadlineExceeded
+from shared.models.error_reports import report_of
+from shared.models.events import (
+    ExecutionEvent,
+    FunctionCallRequested,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    TurnFailed,
+    TurnFinished,
+)
+from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
+from shared.models.messages import AssistantMessage
+
+CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDefaults:
+    """What holds for a turn that does not say otherwise."""
+
+    retry: RetryPolicy
+    max_model_calls: int = 12
+    tool_timeout_seconds: float = 30.0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn under way: what is fixed, and the values that each step replaces."""
+
+    request: ExecutionRequest
+    model: Model
+    context: ToolContext
+    tools: tuple[ToolDefinition, ...]
+    state: TurnState
+    numbers: DocumentNumbers
+    knowledge_calls_left: int
+    underway: AnswerUnderway | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no bound base is restricted."""
+        return self.request.knowledge.access_mode is AccessMode.FULL
+
+
+class RunTurn:
+    """Runs turns; one instance serves all of them at once."""
+
+    def __init__(
+        self,
+        models: ModelDirectory,
+        tools: Sequence[Tool],
+        clock: Clock,
+        observer: TurnObserver,
+        defaults: TurnDefaults,
+    ):
+        self._models = models
+        self._clock = clock
+        self._observer = observer
+        self._defaults = defaults
+        self._toolbox = Toolbox(tools, clock, observer, self._defaults.tool_timeout_seconds)
+
+    async def __call__(self, request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        """Run a turn and yield its events; closing the generator cancels model and tools.
+
+        Once an event was yielded, a failure is an event too.
+
+        Raises:
+            UnknownModel: before the first event.
+            InvalidRequest: before the first event; `param` names the field.
+        """
+        turn = self._open(request)
+        with _Watch(self._observer, turn) as watch:
+            async with aclosing(self._events(turn)) as events:
+                async for event in events:
+                    watch.see(event)
+                    yield event
+
+    def _open(self, request: ExecutionRequest) -> _Turn:
+        card = self._models.card(request.model)
+        prompt = prompt_of(request)
+        full = request.knowledge.access_mode is AccessMode.FULL
+        return _Turn(
+            request=request,
+            model=self._models.model(request.model),
+            context=ToolContext(request=request, card=card),
+            tools=self._toolbox.offered(request),
+            state=TurnState(
+                prompt=prompt,
+                client_functions=frozenset(function.name for function in request.tools),
+                tool_choice=request.parameters.tool_choice,
+                max_model_calls=request.limits.max_model_calls or self._defaults.max_model_calls,
+                demands_function=_demands_function(request),
+            ),
+            numbers=numbers_in(prompt) if full else numbers_in(prompt).without_documents(),
+            knowledge_calls_left=request.limits.max_knowledge_calls,
+        )
+
+    async def _events(self, turn: _Turn) -> AsyncGenerator[ExecutionEvent]:
+        try:
+            async with aclosing(self._steps(turn)) as events:
+                async for event in events:
+                    yield event
+        except BallastError as error:
+            for event in _last_words(turn):
+                yield event
+            yield TurnFailed(error=report_of(error), usage=turn.state.usage)
+
+    async def _steps(self, turn: _Turn) -> AsyncGenerator[ExecutionEvent]:
+        while not isinstance(step := decide(turn.state), Finish):
+            added_before = len(turn.state.added)
+            events = self._call_model(turn, step) if isinstance(step, CallModel) else self._run_tools(turn, step)
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+            added = turn.state.added[added_before:]
+            if added:
+                yield MessagesAdded(messages=added)
+        if isinstance(step.outcome, BallastError):
+            raise step.outcome
+        yield TurnFinished(finish_reason=step.outcome, usage=turn.state.usage)
+
+    async def _call_model(self, turn: _Turn, step: CallModel) -> AsyncGenerator[ExecutionEvent]:
+        if self._clock.now() >= turn.request.deadline:
+            raise DeadlineExceeded("the turn took longer than it may")
+        answer = turn.underway = AnswerUnderway(turn.numbers.documents)
+        yield ModelCallStarted(call=step.number)
+        fragments = fragments_of(
+            turn.model,
+            _model_call(turn, step),
+            turn.request.deadline,
+            clock=self._clock,
+            retry=self._defaults.retry,
+        )
+        async with aclosing(fragments):
+            async for fragment in fragments:
+                for event in answer.feed(fragment):
+                    yield event
+                if answer.is_cut:
+                    break
+        observation = answer.finished()
+        for event in answer.flush():
+            yield event
+        turn.underway = None
+        turn.state = record(turn.state, observation)
+        yield ModelCallFinished(call=step.number, finish_reason=observation.finish_reason, usage=observation.usage)
+
+    async def _run_tools(self, turn: _Turn, step: RunTools) -> AsyncGenerator[ExecutionEvent]:
+        allowance = _allowance(turn)
+        calls, allowance = self._toolbox.admit(step.own, turn.context, allowance)
+        for event in searches_started(calls):
+            yield event
+        answers = await self._toolbox.run(calls, turn.context)
+        ended = finish_round(calls, answers, turn.numbers, allowance)
+        for event in ended.searches:
+            yield event if turn.is_full else event.model_copy(update={"results": ()})
+        for call in step.client:
+            yield FunctionCallRequested(call_id=call.call_id, name=call.name, arguments=call.arguments)
+        turn.numbers = ended.numbers
+        turn.knowledge_calls_left = ended.allowance.calls_left
+        turn.state = record(turn.state, ToolsAnswered(ended.messages))
+
+
+class _Watch:
+    """Tells the observer of a turn's beginning and, however it comes about, of its end."""
+
+    def __init__(self, observer: TurnObserver, turn: _Turn):
+        self._observer = observer
+        self._turn = turn
+        self._outcome = CANCELLED
+
+    def __enter__(self) -> Self:
+        self._observer.turn_started(self._turn.request)
+        return self
+
+    def see(self, event: ExecutionEvent) -> None:
+        if isinstance(event, TurnFinished):
+            self._outcome = event.finish_reason.value
+        elif isinstance(event, TurnFailed):
+            self._outcome = event.error.type
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        defect = isinstance(error, Exception)  # neither cancellation nor the generator's closing is one
+        outcome = type(error).__name__ if defect else self._outcome
+        self._observer.turn_finished(self._turn.request, outcome, self._turn.state.usage)
+
+
+def _demands_function(request: ExecutionRequest) -> bool:
+    """Whether `required` means the client's functions: ours are always offered, but without a base they do nothing."""
+    return request.parameters.tool_choice == "required" and bool(request.tools) and not request.knowledge.bases
+
+
+def _model_call(turn: _Turn, step: CallModel) -> ModelCall:
+    parameters = turn.request.parameters
+    return ModelCall(
+        model=turn.request.model,
+        messages=step.messages,
+        tools=turn.tools,
+        parameters=parameters.model_copy(update={"tool_choice": step.tool_choice}),
+        cache_key=turn.request.cache_key,
+    )
+
+
+def _allowance(turn: _Turn) -> KnowledgeAllowance:
+    answer = turn.state.answer or AssistantMessage(text="")
+    return KnowledgeAllowance(
+        calls_left=turn.knowledge_calls_left,
+        budget_tokens=input_budget_tokens(turn.context.card),
+        used_tokens=used_tokens(turn.state.messages, answer, turn.state.last_usage),
+    )
+
+
+def _last_words(turn: _Turn) -> tuple[ExecutionEvent, ...]:
+    """Let out what a failed model call has said, for the client and for the log."""
+    if turn.underway is None:
+        return ()
+    held_back = turn.underway.flush()
+    if not turn.underway.text:
+        return held_back
+    return (*held_back, MessagesAdded(messages=(AssistantMessage(text=turn.underway.text),)))

@@ -1,0 +1,114 @@
+"""What stands behind both doors: turns are admitted, run, bounded in time, and end in words."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from datetime import timedelta
+from typing import cast
+
+import structlog
+
+from chat_shell.foundation.services.admission import Admission
+from chat_shell.turns.services.event_buffer import EventBuffer
+from shared.clock import Clock
+from shared.errors import BallastError, DeadlineExceeded, InternalError
+from shared.models.error_reports import report_of
+from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, Usage
+from shared.models.execution import ExecutionRequest, remaining_seconds
+
+log = structlog.get_logger("chat_shell.turns")
+
+TurnRunner = Callable[[ExecutionRequest], AsyncIterator[ExecutionEvent]]
+ModelLister = Callable[[], tuple[ModelCard, ...]]
+
+DEADLINE_GRACE_SECONDS = 1.0
+"""A runner tells of its deadline by itself, with its usage; past this, it is told for it."""
+
+
+class Turns:
+    """Runs turns for the doors; one per process."""
+
+    def __init__(
+        self,
+        run: TurnRunner,
+        models: ModelLister,
+        clock: Clock,
+        admission: Admission,
+        *,
+        deadline_grace_seconds: float = DEADLINE_GRACE_SECONDS,
+    ) -> None:
+        self._run = run
+        self._models = models
+        self._clock = clock
+        self._admission = admission
+        self._deadline_grace_seconds = deadline_grace_seconds
+
+    @property
+    def accepting(self) -> bool:
+        """Whether new turns are taken."""
+        return self._admission.accepting
+
+    def models(self) -> tuple[ModelCard, ...]:
+        """Return the models on offer."""
+        return self._models()
+
+    def bounded(self, request: ExecutionRequest, left_seconds: float | None) -> ExecutionRequest:
+        """Return the request with the call's own deadline where that is the earlier one; None: it has none."""
+        if left_seconds is None or left_seconds >= remaining_seconds(request.deadline, self._clock.now()):
+            return request
+        return request.model_copy(update={"deadline": self._clock.now() + timedelta(seconds=left_seconds)})
+
+    @asynccontextmanager
+    async def open(self, request: ExecutionRequest) -> AsyncGenerator[EventBuffer]:
+        """Run a turn while the block runs; leaving the block cancels it and closes the runner.
+
+        What the runner raises before its first event is raised by `take`; later it is a `TurnFailed`.
+
+        Raises:
+            Draining: this process is shutting down.
+            DeadlineExceeded: the deadline has passed already.
+        """
+        with self._admission.admit():
+            left_seconds = remaining_seconds(request.deadline, self._clock.now())
+            if not left_seconds:
+                raise DeadlineExceeded("The turn's deadline has passed.")
+            buffer = EventBuffer()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    running = group.create_task(self._run_into(buffer, request, left_seconds))
+                    try:
+                        yield buffer
+                    finally:
+                        running.cancel()
+            except BaseExceptionGroup as broken:  # the task raises nothing: it is the block's one exception
+                raise broken.exceptions[0] from None
+
+    async def _run_into(self, buffer: EventBuffer, request: ExecutionRequest, left_seconds: float) -> None:
+        limit = asyncio.timeout(left_seconds + self._deadline_grace_seconds)
+        try:
+            async with limit:
+                await self._copy(buffer, request)
+            buffer.end()
+        except BallastError as error:
+            _end_badly(buffer, error)
+        except Exception as error:  # the rim of both doors
+            if limit.expired():
+                _end_badly(buffer, DeadlineExceeded("The turn took longer than it may."))
+                return
+            log.exception("Turn broke", request_id=request.request_id, turn_id=request.turn_id)
+            _end_badly(buffer, InternalError(f"An internal error ended the turn ({type(error).__name__})."))
+
+    async def _copy(self, buffer: EventBuffer, request: ExecutionRequest) -> None:
+        events = cast(AsyncGenerator[ExecutionEvent], self._run(request))
+        async with aclosing(events):
+            async for event in events:
+                await buffer.put(event)
+
+
+def _end_badly(buffer: EventBuffer, error: BallastError) -> None:
+    if buffer.complete:
+        buffer.end()
+    elif buffer.begun:
+        buffer.end(last_words=(TurnFailed(error=report_of(error), usage=Usage()),))
+    else:
+        buffer.end(refusal=error)
