@@ -36,7 +36,7 @@ from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_turns import FakeTurnStore
-from tests.unit.turns.samples import NOW
+from tests.unit.backend.turns.samples import NOW
 
 ENTRIES = (100, 1_000, 3_000)
 GOAL_ENTRIES = 1_000

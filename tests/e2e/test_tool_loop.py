@@ -1,6 +1,6 @@
 """Tool calls and their results, as they stand in the requests that reach the model.
 
-A tool that hangs and one that raises cannot be had from outside: tests/unit/chat_shell/test_tools.py.
+A tool that hangs and one that raises cannot be had from outside: tests/unit/chat_shell/turns/test_tools.py.
 """
 
 from itertools import pairwise

@@ -6,7 +6,7 @@ from tests.house.sources import Source, parse, sources
 
 _ROOM = "chat_shell/sealed/"
 _READS = frozenset({"reveal", "_ProtectedText__text"})
-_TESTS_OF_THE_ROOM = ("tests/unit/sealed/", "tests/unit/gate/", "tests/bench/", "tests/house/")
+_TESTS_OF_THE_ROOM = ("tests/unit/chat_shell/sealed/", "tests/bench/", "tests/house/")
 _BUILDERS = (f"{_ROOM}gate/",)
 _READER_OF_RECORDS = f"{_ROOM}backend_wire.py"
 _HOLDERS = (_ROOM, "chat_shell/knowledge/services/knowledge_tools.py")

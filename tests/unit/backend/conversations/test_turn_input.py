@@ -1,0 +1,186 @@
+"""What an input list means."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.input_items import MAX_ITEMS, InputItem, parse_items
+from backend.conversations.domain.item_bodies import input_bodies
+from backend.conversations.domain.turn_entries import TurnStamp, given_entries, placed
+from backend.conversations.domain.turn_input import TurnInput, read_given_history, read_items, read_text
+from backend.turns.domain.turn_request import parse_turn_request
+from shared.errors import InvalidRequest
+from shared.models.messages import (
+    AssistantMessage,
+    ImageDetail,
+    ImagePart,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from tests.fakes.openai_types import check_item
+from tests.unit.backend.turns.samples import counting_ids
+
+USER = {"role": "user", "content": "Hi"}
+ANSWER = {"role": "assistant", "content": "Hello"}
+SYSTEM = {"role": "system", "content": "Be kind."}
+
+
+def call(call_id: str) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": "weather", "arguments": "{}"}
+
+
+def output(call_id: str) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": f"of {call_id}"}
+
+
+def items(*raw: dict[str, Any]) -> list[InputItem]:
+    return parse_items(list(raw), "input")
+
+
+def read(*raw: dict[str, Any], pending: tuple[str, ...] = ()) -> TurnInput:
+    return read_items(items(*raw), pending)
+
+
+def test_the_last_user_message_is_the_current_one() -> None:
+    found = read(SYSTEM, USER, ANSWER, {"role": "user", "content": "Again"})
+    assert found == TurnInput(
+        instructions=("Be kind.",),
+        history=(UserMessage(content="Hi"), AssistantMessage(text="Hello")),
+        current="Again",
+    )
+
+
+def test_parts_stay_parts() -> None:
+    image = {"type": "input_image", "image_url": "https://a.example/b.png"}
+    found = read({"role": "user", "content": [{"type": "input_text", "text": "See"}, image]})
+    assert found.current == (
+        TextPart(text="See"),
+        ImagePart(url="https://a.example/b.png", detail=ImageDetail.AUTO),
+    )
+
+
+def test_thinking_and_searches_are_left_out() -> None:
+    thinking: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+    search: dict[str, Any] = {"type": "file_search_call", "id": "fs_1", "queries": [], "status": "completed"}
+    assert read(thinking, SYSTEM, USER, search).current == "Hi"
+
+
+def test_calls_join_the_message_before_them() -> None:
+    found = read(USER, ANSWER, call("a"), call("b"), output("b"), output("a"))
+    calls = tuple(ToolCall(call_id=name, name="weather", arguments="{}") for name in "ab")
+    assert found.current is None
+    assert found.history == (
+        UserMessage(content="Hi"),
+        AssistantMessage(text="Hello", tool_calls=calls),
+        ToolMessage(call_id="b", content="of b"),
+        ToolMessage(call_id="a", content="of a"),
+    )
+
+
+def test_thousands_of_calls_are_one_message_and_their_results_stand_in_its_order() -> None:
+    names = [str(number) for number in range(9_000)]
+    found = read(USER, *map(call, names), *map(output, reversed(names)))
+    said = found.history[1]
+    assert isinstance(said, AssistantMessage)
+    assert [made.call_id for made in said.tool_calls] == names
+    stamp = TurnStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
+    sent = history(placed(given_entries(found, stamp), 0, None))
+    assert [result.call_id for result in sent if isinstance(result, ToolMessage)] == names
+
+
+def test_a_list_without_end_is_refused_whole() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_items([USER] * (MAX_ITEMS + 1), "items")
+    assert caught.value.param == "items"
+    with pytest.raises(InvalidRequest) as caught:
+        parse_turn_request(orjson.dumps({"input": [USER] * (MAX_ITEMS + 1)}))
+    assert caught.value.param == "input"
+    assert len(parse_items([USER] * MAX_ITEMS, "items")) == MAX_ITEMS
+
+
+def test_an_error_names_a_few_of_the_calls_without_output() -> None:
+    with pytest.raises(InvalidRequest, match="'0', '1', '2', '3', '4'\\."):
+        read(USER, *(call(str(number)) for number in range(100)))
+
+
+def test_outputs_answer_calls_of_the_log() -> None:
+    assert read(output("a"), USER, pending=("a",)).current == "Hi"
+    assert read(output("a"), pending=("a",)).current is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "pending", "param"),
+    [
+        ([USER, SYSTEM, USER], (), "input[1].role"),
+        ([USER, ANSWER], (), "input"),
+        ([SYSTEM], (), "input"),
+        ([USER], ("a",), "input[0]"),
+        ([output("b")], ("a",), "input[0].call_id"),
+        ([output("a")], ("a", "b"), "input"),
+        ([call("a"), USER], (), "input[1]"),
+        ([call("a"), output("a"), output("a")], (), "input[2].call_id"),
+        ([call("a"), call("a")], (), "input[1].call_id"),
+        ([call("a")], (), "input"),
+    ],
+)
+def test_what_may_not_stand_there_is_named(raw: list[dict[str, Any]], pending: tuple[str, ...], param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read(*raw, pending=pending)
+    assert caught.value.param == param
+
+
+def test_a_plain_text_does_not_answer_calls() -> None:
+    assert read_text("Hi", ()).current == "Hi"
+    with pytest.raises(InvalidRequest, match="'a'"):
+        read_text("Hi", ("a",))
+
+
+def test_history_without_a_turn_may_leave_calls_open() -> None:
+    found = read_given_history(items(USER, call("a")), ())
+    assert pending_calls(found.history) == ("a",)
+
+
+def test_wrong_items_of_a_conversation_are_named_by_their_place() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_items([USER, {"role": "user", "content": 5}], "items")
+    assert caught.value.param == "items[1].content"
+
+
+@given(st.lists(st.sampled_from([USER, ANSWER, call("a"), call("b"), output("a"), output("b")]), max_size=10))
+def test_whatever_is_accepted_answers_every_call_in_its_place(raw: list[dict[str, Any]]) -> None:
+    try:
+        found = read(*raw)
+    except InvalidRequest:
+        return
+    assert pending_calls(found.history) == ()
+    for before, message in zip(found.history, found.history[1:], strict=False):
+        if isinstance(message, ToolMessage):
+            assert isinstance(before, AssistantMessage | ToolMessage)
+        elif isinstance(before, AssistantMessage):
+            assert not before.tool_calls
+
+
+def test_items_are_shown_in_the_clients_types() -> None:
+    image = {"type": "input_image", "image_url": "https://a.example/b.png", "detail": "low"}
+    shown = input_bodies(
+        items(
+            SYSTEM,
+            {"role": "user", "content": [image]},
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+            ANSWER,
+            call("a"),
+            output("a"),
+            {**output("a"), "output": [{"type": "input_text", "text": "x"}]},
+        ),
+        counting_ids(),
+    )
+    for body in shown:
+        check_item(body)
+    assert len({body["id"] for body in shown}) == 7

@@ -1,0 +1,304 @@
+"""What the knowledge tools answer, and how much of it a turn may have."""
+
+import json
+
+import pytest
+
+from shared.models.events import CitationAdded, SearchFinished, SearchResult
+from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
+from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
+from shared.prompts import knowledge_base as texts
+from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.model_requests import client_functions, execution_request, knowledge
+from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
+from tests.fakes.safe_summaries import ScriptedSummaries, released
+from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only, results
+
+SEARCH = texts.KNOWLEDGE_BASE_SEARCH
+LIST = texts.KNOWLEDGE_BASE_LIST_DOCUMENTS
+READ = texts.KNOWLEDGE_BASE_READ_DOCUMENT
+ONE_SEARCH = call(SEARCH, '{"query": "leave"}', "c")
+
+
+def shelf() -> KnowledgeShelf:
+    return KnowledgeShelf(
+        {"kb_a": {"leave.md": "Thirty days.", "notice.md": "x" * 25_000}, "kb_b": {"leave.md": "None."}}
+    )
+
+
+async def answer_to(name: str, arguments: str, stage: Stage | None = None) -> str:
+    stage = stage or Stage(ScriptedModel(calls(call(name, arguments, "c")), says("Done")), shelf())
+    await stage.run(execution_request(knowledge=knowledge("kb_a", "kb_b")))
+    return results(stage.model.calls[1])[0]
+
+
+async def test_a_search_may_name_some_of_the_bound_bases():
+    rendered = json.loads(await answer_to(SEARCH, '{"query": "leave", "knowledge_base_ids": ["kb_b"]}'))
+    assert rendered == {
+        "documents": [
+            {
+                "document": 1,
+                "title": "leave.md",
+                "file_id": "doc_kb_b_leave.md",
+                "knowledge_base_id": "kb_b",
+                "heading_path": ["Top"],
+                "content": "None.",
+            }
+        ]
+    }
+
+
+async def test_parameters_of_a_search_are_query_and_bases_only():
+    stage = Stage(ScriptedModel(says("Hi")))
+    await stage.run(execution_request())
+    parameters = next(tool.parameters for tool in stage.model.calls[0].tools if tool.name == SEARCH)
+    assert parameters is not None
+    assert set(parameters["properties"]) == {"query", "knowledge_base_ids"}
+
+
+async def test_a_search_that_finds_nothing_says_so():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Hm")), KnowledgeShelf({"kb_a": {}, "kb_b": {}}))
+    assert await answer_to("", "", stage) == texts.NOTHING_FOUND
+
+
+async def test_documents_are_listed_without_numbers():
+    listing = json.loads(await answer_to(LIST, '{"knowledge_base_ids": ["kb_a"]}'))
+    assert listing["total"] == 2
+    assert [(file["title"], file["file_id"]) for file in listing["files"]] == [
+        ("leave.md", "doc_kb_a_leave.md"),
+        ("notice.md", "doc_kb_a_notice.md"),
+    ]
+
+
+async def test_a_long_list_says_that_it_is_not_whole():
+    many = KnowledgeShelf({"kb_a": {f"{n:03}.md": "text" for n in range(201)}, "kb_b": {}})
+    text = await answer_to("", "", Stage(ScriptedModel(calls(call(LIST)), says("Done")), many))
+    listing, note = text.split("\n\n")
+    assert (json.loads(listing)["total"], len(json.loads(listing)["files"])) == (201, 200)
+    assert note == texts.LISTING_INCOMPLETE
+
+
+async def test_an_empty_list_says_so():
+    stage = Stage(ScriptedModel(calls(call(LIST)), says("Hm")), KnowledgeShelf({"kb_a": {}, "kb_b": {}}))
+    assert await answer_to("", "", stage) == texts.NO_DOCUMENTS
+
+
+@pytest.mark.parametrize("name", ["doc_kb_a_notice.md", "notice.md", "NOTICE.md"])
+async def test_a_document_is_read_page_by_page_by_id_or_title(name: str):
+    page = json.loads(await answer_to(READ, json.dumps({"document": name, "offset": 20_000})))["documents"][0]
+    assert list(page) == ["document", "title", "file_id", "offset", "next_offset", "total_characters", "content"]
+    assert (page["document"], page["offset"], page["next_offset"], len(page["content"])) == (1, 20_000, None, 5_000)
+    first = json.loads(await answer_to(READ, json.dumps({"document": name})))["documents"][0]
+    assert (first["next_offset"], len(first["content"])) == (10_000, 10_000)
+
+
+async def test_a_title_that_two_documents_have_is_asked_back():
+    text = await answer_to(READ, '{"document": "leave.md"}')
+    assert text == texts.SEVERAL_SUCH_DOCUMENTS + "doc_kb_a_leave.md, doc_kb_b_leave.md"
+
+
+async def test_an_unknown_document_is_told():
+    assert await answer_to(READ, '{"document": "other.md"}') == texts.NO_SUCH_DOCUMENT
+
+
+async def test_documents_of_unbound_bases_are_not_there():
+    stage = Stage(ScriptedModel(calls(call(READ, '{"document": "doc_kb_b_leave.md"}')), says("Hm")), shelf())
+    await stage.run(execution_request(knowledge=knowledge("kb_a")))
+    assert results(stage.model.calls[1]) == [texts.NO_SUCH_DOCUMENT]
+    assert stage.shelf.reads == []
+
+
+@pytest.mark.parametrize("tool_call", [ONE_SEARCH, call(LIST), call(READ, '{"document": "leave.md"}')])
+async def test_without_bound_bases_the_tools_are_offered_and_say_so(tool_call: object):
+    stage = Stage(ScriptedModel([end(tool_call)], says("Hm")), shelf())  # pyright: ignore[reportArgumentType]
+    await stage.run(execution_request())
+    assert {LIST, READ, SEARCH} <= {tool.name for tool in stage.model.calls[0].tools}
+    assert results(stage.model.calls[1]) == [texts.NO_KNOWLEDGE_BASE]
+
+
+# Restricted
+
+
+async def test_a_restricted_turn_offers_the_search_alone_and_asks_the_sealed_room_only():
+    script = calls(ONE_SEARCH, call(LIST), call(READ, "{}"), call("clock"), call(SEARCH, "{}"))
+    stage = Stage(ScriptedModel(script, says("Sorry [1]")), shelf(), [FunctionTool("clock")])
+    events = await stage.run(
+        execution_request(
+            knowledge=knowledge("kb_a", mode=AccessMode.RESTRICTED),
+            tools=client_functions(["theirs"]),
+            limits=TurnLimits(max_knowledge_calls=1, max_model_calls=None),
+        )
+    )
+    assert [tool.name for tool in stage.model.calls[0].tools] == [SEARCH, "theirs"]
+    unknown = f"{texts.TOOL_UNKNOWN}{SEARCH}, theirs"
+    assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER, unknown, unknown, unknown, texts.CANNOT_ANSWER]
+    assert stage.shelf.searches == []
+    (asked,) = stage.summaries.asked
+    assert (asked.ticket, asked.query, asked.knowledge_base_ids) == ("ticket_1", "leave", ("kb_a",))
+    assert only(SearchFinished, events) == [SearchFinished(call_id="c", failed=False, results=())]
+
+
+async def test_numbers_of_earlier_documents_are_not_cited_in_a_restricted_turn():
+    full = Stage(ScriptedModel(calls(ONE_SEARCH), says("Done")), shelf())
+    await full.run(execution_request(knowledge=knowledge("kb_a")))
+    history = tuple(
+        message for message in full.model.calls[1].messages if isinstance(message, AssistantMessage | ToolMessage)
+    )
+    stage = Stage(ScriptedModel(says("As in [1].")), shelf())
+    restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED)
+    events = await stage.run(execution_request(knowledge=restricted, history=history))
+    assert only(CitationAdded, events) == []
+
+
+async def test_a_backend_that_says_restricted_is_believed():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Sorry")), shelf())
+    stage.shelf.mode = AccessMode.RESTRICTED
+    events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
+    assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER]
+    assert [hit for event in only(SearchFinished, events) for hit in event.results] == list[SearchResult]()
+
+
+def mixed() -> Knowledge:
+    modes = {"kb_a": AccessMode.RESTRICTED, "kb_b": AccessMode.FULL}
+    bases = tuple(KnowledgeBaseRef(id=base_id, name=base_id, access_mode=mode) for base_id, mode in modes.items())
+    return Knowledge(bases=bases, access_mode=AccessMode.RESTRICTED, ticket="ticket_1")
+
+
+async def test_a_released_summary_is_json_with_a_note_that_there_is_nothing_to_cite():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well [1]")), shelf(), summaries=ScriptedSummaries(released()))
+    events = await stage.run(execution_request(knowledge=knowledge("kb_a", mode=AccessMode.RESTRICTED)))
+    text = results(stage.model.calls[1])[0]
+    assert text == f"{released().as_json()}\n\n{texts.RELEASED_NOTE}"
+    assert only(CitationAdded, events) == []
+
+
+async def test_a_search_of_both_kinds_answers_for_the_restricted_ones_and_names_the_others():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf(), summaries=ScriptedSummaries(released()))
+    await stage.run(execution_request(knowledge=mixed()))
+    text = results(stage.model.calls[1])[0]
+    assert text.endswith(f"{texts.RELEASED_NOTE}\n\n{texts.SEARCH_SEPARATELY}kb_b")
+    assert [asked.knowledge_base_ids for asked in stage.summaries.asked] == [("kb_a",)]
+    assert stage.shelf.searches == []
+
+
+async def test_of_both_kinds_the_others_are_named_also_when_nothing_is_released():
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    await stage.run(execution_request(knowledge=mixed()))
+    assert results(stage.model.calls[1]) == [f"{texts.CANNOT_ANSWER}\n\n{texts.SEARCH_SEPARATELY}kb_b"]
+
+
+async def test_a_full_base_is_searched_as_ever_in_a_restricted_turn_and_its_hits_are_told_nobody():
+    named = call(SEARCH, '{"query": "leave", "knowledge_base_ids": ["kb_b"]}', "c")
+    stage = Stage(ScriptedModel(calls(named), says("None [1].")), shelf())
+    events = await stage.run(execution_request(knowledge=mixed()))
+    assert json.loads(results(stage.model.calls[1])[0])["documents"][0]["content"] == "None."
+    assert stage.summaries.asked == []
+    assert [event.results for event in only(SearchFinished, events)] == [()]
+    assert len(only(CitationAdded, events)) == 1
+
+
+async def test_numbers_go_on_from_earlier_ones_in_a_restricted_turn():
+    full = Stage(ScriptedModel(calls(ONE_SEARCH), says("Done")), shelf())
+    await full.run(execution_request(knowledge=knowledge("kb_a")))
+    history = tuple(one for one in full.model.calls[1].messages if isinstance(one, AssistantMessage | ToolMessage))
+    named = call(SEARCH, '{"query": "leave", "knowledge_base_ids": ["kb_b"]}', "d")
+    stage = Stage(ScriptedModel(calls(named), says("None [3], as in [1].")), shelf())
+    events = await stage.run(execution_request(knowledge=mixed(), history=history))
+    assert json.loads(results(stage.model.calls[1])[-1])["documents"][0]["document"] == 3
+    assert [event.file_id for event in only(CitationAdded, events)] == ["doc_kb_b_leave.md"]
+
+
+async def test_a_restricted_turn_whose_bases_say_nothing_of_it_is_restricted_in_all():
+    bases = tuple(one.model_copy(update={"access_mode": AccessMode.FULL}) for one in mixed().bases)
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    await stage.run(execution_request(knowledge=mixed().model_copy(update={"bases": bases})))
+    assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER]
+    assert stage.shelf.searches == []
+
+
+async def test_the_room_is_told_what_the_user_said_and_nothing_that_others_said():
+    history = (UserMessage(content="Who are we?"), AssistantMessage(text="A secret."))
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    prompt = (TextPart(text="What is weak"), TextPart(text="in it?"))
+    restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED)
+    await stage.run(execution_request(knowledge=restricted, history=history, prompt=prompt))
+    (asked,) = stage.summaries.asked
+    assert asked.last_message == "What is weak\nin it?"
+    assert asked.user_words == "Who are we?\nWhat is weak\nin it?"
+
+
+# Limits
+
+
+async def test_calls_beyond_the_limit_are_refused():
+    searches = calls(ONE_SEARCH, ONE_SEARCH)
+    stage = Stage(ScriptedModel(searches, searches, says("Done")), shelf())
+    request = execution_request(
+        knowledge=knowledge("kb_b"), limits=TurnLimits(max_knowledge_calls=3, max_model_calls=None)
+    )
+    events = await stage.run(request)
+    told = results(stage.model.calls[2])
+    assert [text == texts.CALL_LIMIT_REACHED for text in told] == [False, False, False, True]
+    assert len(stage.shelf.searches) == len(only(SearchFinished, events)) == 3
+
+
+@pytest.mark.parametrize(
+    ("used_tokens", "warned", "refused"),
+    [
+        (50_000, False, False),
+        (62_980, True, False),
+        (62_800, False, False),
+        (80_990, True, False),
+        (81_000, False, True),
+    ],
+)
+async def test_the_budget_warns_at_70_percent_and_refuses_at_90(used_tokens: int, warned: bool, refused: bool):
+    ending = end(ONE_SEARCH, input_tokens=used_tokens - 5, output_tokens=5)
+    stage = Stage(ScriptedModel([ending], says("Done")), shelf())  # window 100,000, answer 10,000
+    await stage.run(execution_request(knowledge=knowledge("kb_b")))
+    text = results(stage.model.calls[1])[0]
+    assert text.endswith(texts.BUDGET_WARNING) == warned
+    assert (text == f"{texts.BUDGET_EXHAUSTED}") == refused
+    assert len(stage.shelf.searches) == (0 if refused else 1)
+
+
+async def test_without_reported_usage_the_prompt_is_estimated():
+    ending = end(ONE_SEARCH, input_tokens=None, output_tokens=None)
+    stage = Stage(ScriptedModel([ending], says("Done")), shelf())
+    history = (UserMessage(content="知" * 82_000),)
+    await stage.run(execution_request(knowledge=knowledge("kb_b"), history=history))
+    assert results(stage.model.calls[1]) == [texts.BUDGET_EXHAUSTED]
+
+
+async def test_a_result_for_which_its_forerunners_left_no_room_is_withheld_whole():
+    big = KnowledgeShelf({"kb_a": {"big.md": "知" * 42_000}})
+    stage = Stage(ScriptedModel(calls(*(call(SEARCH, '{"query": "x"}', f"c{n}") for n in range(3))), says("Hm")), big)
+    events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
+    told = results(stage.model.calls[1])
+    assert [text == texts.BUDGET_EXHAUSTED for text in told] == [False, False, True]
+    assert [(event.failed, [hit.number for hit in event.results]) for event in only(SearchFinished, events)] == [
+        (False, [1]),
+        (False, [2]),
+        (True, []),
+    ]
+
+
+async def test_a_result_larger_than_what_is_left_is_withheld():
+    big = KnowledgeShelf({"kb_a": {"big.md": "知" * 95_000}})
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH, call("clock")), says("Hm")), big, [FunctionTool("clock")])
+    await stage.run(execution_request(knowledge=knowledge("kb_a")))
+    assert results(stage.model.calls[1]) == [texts.BUDGET_EXHAUSTED, "clock done"]
+
+
+async def test_behind_90_percent_not_even_a_small_result_goes_in():
+    two = KnowledgeShelf({"kb_a": {"big.md": "知" * 82_000}, "kb_b": {"small.md": "text"}})
+    named = [call(SEARCH, json.dumps({"query": "x", "knowledge_base_ids": [base]})) for base in ("kb_a", "kb_b")]
+    stage = Stage(ScriptedModel(calls(*named), says("Hm")), two)
+    await stage.run(execution_request(knowledge=knowledge("kb_a", "kb_b")))
+    assert [text == texts.BUDGET_EXHAUSTED for text in results(stage.model.calls[1])] == [False, True]
+
+
+def test_no_text_has_room_for_anything_of_a_request():
+    constants = [value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)]
+    assert len(constants) > 20
+    assert not any(mark in text for text in constants for mark in ("{", "}", "%s"))

@@ -1,0 +1,77 @@
+"""What is offered: the constants of both services, sorted by name; a name given twice stops the start."""
+
+import pytest
+
+from chat_shell.app import turn_runner
+from chat_shell.knowledge.services.knowledge_tools import KnowledgeBaseSearch, knowledge_tools
+from chat_shell.tools.ports import Tool
+from chat_shell.turns.services.model_answer import RetryPolicy
+from chat_shell.turns.services.run_tools import Toolbox
+from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
+from shared.environment import WrongSetting
+from shared.models.execution import AccessMode, ToolDefinition
+from shared.prompts import knowledge_tools as definitions
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
+from tests.fakes.clock import FakeClock
+from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.model_requests import execution_request, knowledge
+from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
+from tests.fakes.safe_summaries import ScriptedSummaries
+from tests.unit.chat_shell.turns.turn_cases import FunctionTool
+
+OURS = knowledge_tools(KnowledgeShelf(), ScriptedSummaries())
+
+
+def function(name: str) -> ToolDefinition:
+    return ToolDefinition(name=name, description=None, parameters=None, strict=None)
+
+
+def toolbox(*tools: Tool) -> Toolbox:
+    return Toolbox(tools, FakeClock(), RecordingObserver(), 30.0)
+
+
+def runner(*tools: Tool) -> RunTurn:
+    defaults = TurnDefaults(RetryPolicy(jitter=lambda: 0.5))
+    return turn_runner(OneModelDirectory(ScriptedModel()), tools, FakeClock(), defaults)
+
+
+@pytest.mark.parametrize("mode", AccessMode)
+def test_a_toolbox_offers_what_the_backend_expects(mode: AccessMode):
+    functions = (function("weather"), function("a_lamp"))
+    request = execution_request(tools=functions, knowledge=knowledge(mode=mode))
+
+    assert toolbox(*OURS).offered(request) == offered_tools(functions, mode)
+
+
+def test_names_stand_in_order():
+    names = [tool.name for tool in offered_tools((function("weather"), function("a_lamp")), AccessMode.FULL)]
+
+    assert names == ["a_lamp", *sorted(KNOWLEDGE_TOOLS), "weather"]
+
+
+def test_a_restricted_turn_is_offered_the_search_alone():
+    assert offered_tools((), AccessMode.RESTRICTED) == (definitions.SEARCH,)
+    assert [tool.definition.name for tool in OURS if tool.accepts_restricted] == [definitions.SEARCH.name]
+
+
+def test_a_further_tool_of_ours_is_offered_in_its_place():
+    offered = toolbox(*OURS, FunctionTool("read_file")).offered(execution_request())
+
+    assert [tool.name for tool in offered] == [*sorted(KNOWLEDGE_TOOLS), "read_file"]
+
+
+def test_a_name_given_twice_is_refused():
+    with pytest.raises(ValueError, match="two tools have the name knowledge_base_search"):
+        toolbox(*OURS, KnowledgeBaseSearch(KnowledgeShelf(), ScriptedSummaries()))
+
+
+def test_a_missing_knowledge_tool_is_refused():
+    with pytest.raises(ValueError, match="no tool has the name knowledge_base_search"):
+        toolbox(*(tool for tool in OURS if tool.definition.name != definitions.SEARCH.name))
+
+
+def test_a_name_given_twice_stops_the_start_with_one_line():
+    with pytest.raises(WrongSetting) as raised:
+        runner(*OURS, FunctionTool("lamp"), FunctionTool("lamp"))
+
+    assert str(raised.value) == "tools: two tools have the name lamp"
