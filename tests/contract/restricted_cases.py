@@ -26,6 +26,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
+from backend.restricted.sql.results import forget_results_of
 from shared.models.safe_summary import (
     AnswerReason,
     Confidence,
@@ -70,7 +71,7 @@ def fake_restricted() -> Restricted:
 
 
 def restricted_over(database: Database) -> Restricted:
-    knowledge = SqlKnowledgeStore(database, FakeClock())
+    knowledge = SqlKnowledgeStore(database, FakeClock(), goes_with_base=(forget_results_of,))
     return Restricted(SqlRestrictedLedger(database), SqlAuditTrail(database), knowledge)
 
 
