@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("backend", "chat_shell")
 PRODUCT = ("shared", "backend", "chat_shell", "deploy")
 _GENERATED_SUFFIXES = ("_pb2.py", "_pb2_grpc.py")
+_NOT_OURS = (".git", ".venv", "var", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -83,3 +85,12 @@ def parameter_count(function: Function) -> int:
     arguments = function.args
     names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
+
+
+def tracked_files() -> list[Path]:
+    """Return the files under version control, or all of them where there is no git."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return [path for path in ROOT.rglob("*") if path.is_file() and not set(_NOT_OURS) & set(path.parts)]
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]

@@ -1,14 +1,12 @@
 """No tracked file names a registry, a machine or a private place; the locks agree with each other."""
 
 import re
-import subprocess
 import tomllib
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
-from tests.house.sources import ROOT
+from tests.house.sources import ROOT, tracked_files
 
 # put together here, so that this file does not hold what it forbids
 _FORBIDDEN = [
@@ -17,17 +15,7 @@ _FORBIDDEN = [
     r"(?<![\w.])/(?:work|root|Users|home/\w+)/",
 ]
 _ALLOWED_FILES = frozenset({"tests/house/test_tracked_text.py"})
-_NOT_OURS = (".git", ".venv", "var", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)", re.MULTILINE)
-
-
-def tracked_files() -> list[Path]:
-    """Return the files under version control, or all of them where there is no git."""
-    try:
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return [path for path in ROOT.rglob("*") if path.is_file() and not set(_NOT_OURS) & set(path.parts)]
-    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
 def forbidden_words(text: str) -> list[str]:
