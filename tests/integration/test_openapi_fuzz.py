@@ -84,7 +84,7 @@ def _served(house: FakeHouse) -> Generator[str]:
     """Serve in a thread of its own, turns included, until the block ends."""
     listener = listening_socket("127.0.0.1", 0)
     server = http_server(APP)
-    APP.state.services = house.services()
+    house.stand_behind(APP)
 
     async def serve() -> None:
         async with house.turns.registry:

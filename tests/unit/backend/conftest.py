@@ -8,7 +8,6 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from backend.foundation.http.services import provide
 from backend.identity.domain.identity import KeyRole
 from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 
@@ -42,7 +41,7 @@ class Members:
 
     def rebuild(self) -> None:
         """Serve from now on with the house's settings of today."""
-        provide(self.app, self.house.options(), *self.house.services())
+        self.house.stand_behind(self.app)
 
     @property
     def base_id(self) -> str:
@@ -63,7 +62,7 @@ def built_app() -> FastAPI:
 @pytest.fixture
 def app(house: FakeHouse, built_app: FastAPI) -> FastAPI:
     """The one application, with this test's own house behind it: building the routes is what costs."""
-    provide(built_app, house.options(), *house.services())
+    house.stand_behind(built_app)
     return built_app
 
 
