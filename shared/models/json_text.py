@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, NoReturn, cast
 
 from shared.errors import InvalidRequest
-from shared.models.refusals import place_of
+from shared.models.invalid_fields import place_of
 
 Path = tuple[str | int, ...]
 

@@ -19,10 +19,10 @@ from shared.models.execution import (
     ToolChoice,
     ToolDefinition,
 )
+from shared.models.invalid_fields import read, refusal_of
 from shared.models.json_text import encode_json
 from shared.models.openai_body import FunctionChoice, FunctionTool, Metadata, RequestBody
 from shared.models.openai_items import decode_input, encode_items
-from shared.models.refusals import read, refusal_of
 from shared.models.values import Value
 
 JsonBody = dict[str, Any]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from shared.errors import InvalidRequest
+from shared.models.invalid_fields import read
 from shared.models.messages import (
     AssistantMessage,
     Content,
@@ -28,7 +29,6 @@ from shared.models.openai_body import (
     OutputText,
     UserItem,
 )
-from shared.models.refusals import read
 
 JsonItem = dict[str, Any]
 

@@ -25,8 +25,8 @@ from shared.models.events import (
     TurnFinished,
     Usage,
 )
+from shared.models.invalid_fields import refusal_of
 from shared.models.messages import AddedMessage, UserMessage
-from shared.models.refusals import refusal_of
 from shared.wire.messages import messages_from_proto, write_messages
 from shared.wire.values import known, optional, refusal, require, unwritable
 

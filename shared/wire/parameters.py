@@ -4,7 +4,7 @@ from pydantic import ValidationError
 
 from protos.execution.v1 import request_pb2 as pb
 from shared.models.execution import ModelParameters, NamedToolChoice, ReasoningEffort, ToolChoice, Verbosity
-from shared.models.refusals import refusal_of
+from shared.models.invalid_fields import refusal_of
 from shared.wire.values import known, object_from_proto, object_to_proto, optional, refusal
 
 EFFORT_TO_PROTO = {

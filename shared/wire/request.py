@@ -13,7 +13,7 @@ from shared.models.execution import (
     TurnLimits,
     User,
 )
-from shared.models.refusals import refusal_of
+from shared.models.invalid_fields import refusal_of
 from shared.wire.messages import content_from_proto, content_to_proto, messages_from_proto, write_messages
 from shared.wire.parameters import parameters_from_proto, parameters_to_proto
 from shared.wire.values import (

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from backend.conversations.domain.images import check_image_url
-from backend.foundation.domain.field_errors import field_error
+from shared.models.invalid_fields import refusal_of
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 Detail = Literal["low", "high", "auto", "original"]
@@ -225,7 +225,4 @@ def parse_items(raw: Any, where: str) -> list[InputItem]:
     try:
         return _ITEMS.validate_python(raw)
     except ValidationError as error:
-        found = field_error(error, raw)
-        path = found.param or ""
-        found.param = f"{where}{path}" if path.startswith("[") or not path else f"{where}.{path}"
-        raise found from None
+        raise refusal_of(error, where, raw) from None

@@ -7,11 +7,12 @@ from typing import Any, cast
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from backend.foundation.http.validation import InvalidField, most_telling
 from shared import errors
+from shared.models.invalid_fields import Complaint, refusal_among
 
 STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
     errors.BallastError: (500, "server_error"),
@@ -94,8 +95,16 @@ async def _on_ballast_error(request: Request, error: Exception) -> Response:
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:
     found = cast(RequestValidationError, error)
-    field: InvalidField = most_telling(found.errors(), found.body)
-    return error_response(errors.InvalidRequest(field.message, param=field.param))
+    # the first step of a location says where the field stands: in the body, the query, the path or a header
+    in_body = [_complaint(each, each["loc"][1:]) for each in found.errors() if each["loc"][:1] == ("body",)]
+    if in_body:
+        return error_response(refusal_among(in_body, given=found.body))
+    # what follows a name in the query is of the value: a place among equal names, a member of a union
+    return error_response(refusal_among([_complaint(each, each["loc"][1:2]) for each in found.errors()]))
+
+
+def _complaint(error: ErrorDetails, location: tuple[int | str, ...]) -> Complaint:
+    return Complaint(error["type"], location, error["msg"])
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from backend.foundation.domain.field_errors import decode_object
+from backend.foundation.domain.json_objects import decode_object
 from shared.errors import InvalidRequest
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -6,9 +6,10 @@ from pydantic import Discriminator, Field, Tag, ValidationError
 
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
-from backend.foundation.domain.field_errors import decode_object, field_error
+from backend.foundation.domain.json_objects import decode_object
 from backend.knowledge.domain.search_options import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
+from shared.models.invalid_fields import refusal_of
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
@@ -224,7 +225,7 @@ def parse_turn_request(raw: bytes) -> TurnRequest:
     try:
         request = TurnRequest.model_validate(given)
     except ValidationError as error:
-        raise field_error(error, given) from None
+        raise refusal_of(error, given=given) from None
     _check_combinations(request)
     _check_functions(request)
     return request

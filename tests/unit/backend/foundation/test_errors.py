@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import orjson
 import pytest
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from structlog.testing import capture_logs
 
-from backend.foundation.http.errors import error_response, mark_turn_begun, status_of
+from backend.foundation.http.errors import error_response, install_error_handlers, mark_turn_begun, status_of
 from shared import errors
 from tests.fakes.http_door import FakeHouse, client_of
 
@@ -113,3 +114,20 @@ async def test_the_router_speaks_the_same_shape(app: FastAPI) -> None:
     assert (wrong_method.status_code, wrong_method.json()["error"]["code"]) == (405, "method_not_allowed")
     assert wrong_method.headers["allow"] == "POST"
     assert several.headers["allow"] == "GET, POST, DELETE"
+
+
+@pytest.mark.parametrize(
+    "loc", [("query", "include[]"), ("query", "include[]", 1), ("path", "include[]", "a-tag"), ("header", "include[]")]
+)
+async def test_fields_outside_the_body_are_named_as_they_were_written(loc: tuple[str | int, ...]) -> None:
+    app = FastAPI()
+    install_error_handlers(app)
+
+    @app.get("/wrong")
+    async def wrong() -> None:
+        raise RequestValidationError([{"type": "int_parsing", "loc": loc, "msg": "No number"}], body={"a": 1})
+
+    async with client_of(app) as client:
+        answer = await client.get("/wrong")
+    error = answer.json()["error"]
+    assert (error["param"], error["message"]) == ("include[]", "Invalid value for 'include[]': no number.")

@@ -111,22 +111,22 @@ def test_the_wrong_field_is_named(fields: dict[str, Any], param: str) -> None:
     assert caught.value.message
 
 
-TEXT_OR_PARTS = "Invalid value: input should be a string or a list of parts."
-ROLES = "Invalid value: input should be 'user', 'assistant', 'system' or 'developer'."
+TEXT_OR_PARTS = "Invalid value for 'input[0].content': input should be a string or a list of parts."
+ROLES = "Invalid value for 'input[0].role': input should be 'user', 'assistant', 'system' or 'developer'."
 
 
 MISLED: list[tuple[Any, str]] = [
-    (5, "Invalid value: input should be a string or a list of items."),
-    (None, "Invalid value: input should be a string or a list of items."),
-    ([7], "Invalid value: input should be an object."),
+    (5, "Invalid value for 'input': input should be a string or a list of items."),
+    (None, "Invalid value for 'input': input should be a string or a list of items."),
+    ([7], "Invalid value for 'input[0]': input should be an object."),
     ([{"role": "user", "content": 5}], TEXT_OR_PARTS),
     ([{"role": "system", "content": {}}], TEXT_OR_PARTS),
     ([{"role": "assistant", "content": True}], TEXT_OR_PARTS),
-    ([{"type": "function_call_output", "call_id": "c", "output": 5}], TEXT_OR_PARTS),
+    ([{"type": "function_call_output", "call_id": "c", "output": 5}], TEXT_OR_PARTS.replace("content", "output")),
     ([{"role": "owner", "content": "x"}], ROLES),
     ([{"role": 5, "content": "x"}], ROLES),
     ([{"role": ["user"], "content": "x"}], ROLES),
-    ([{"content": "x"}], "Missing required parameter."),
+    ([{"content": "x"}], "Missing required field 'input[0].role'."),
 ]
 
 

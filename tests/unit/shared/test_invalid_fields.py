@@ -2,12 +2,12 @@
 
 from typing import Annotated, Literal
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from backend.foundation.http.validation import InvalidField, most_telling, render_path
+from shared.errors import InvalidRequest, UnsupportedValue
+from shared.models.invalid_fields import Complaint, place_of, refusal_among, refusal_of
 
 
 class Text(BaseModel):
@@ -28,11 +28,11 @@ class Message(BaseModel, extra="forbid"):
 BODY = TypeAdapter(dict[Literal["input"], list[Message]])
 
 
-def _complaint(body: object) -> InvalidField:
+def _complaint(body: object) -> InvalidRequest:
     try:
         BODY.validate_python(body)
     except ValidationError as error:
-        return most_telling([{**found, "loc": ("body", *found["loc"])} for found in error.errors()], body)
+        return refusal_of(error, given=body)
     raise AssertionError("the body is valid")
 
 
@@ -43,7 +43,10 @@ def test_the_member_of_a_union_that_got_furthest_is_meant() -> None:
 
 def test_a_missing_field_is_named_with_its_place() -> None:
     found = _complaint({"input": [{"role": "user", "content": [{"type": "image"}]}]})
-    assert found == InvalidField("input[0].content[0].url", "Missing required field 'input[0].content[0].url'.")
+    assert (found.param, found.message) == (
+        "input[0].content[0].url",
+        "Missing required field 'input[0].content[0].url'.",
+    )
 
 
 def test_an_unknown_field_is_named() -> None:
@@ -51,18 +54,28 @@ def test_an_unknown_field_is_named() -> None:
 
 
 def test_an_unknown_type_is_named() -> None:
-    assert _complaint({"input": [{"role": "u", "content": [{"type": "odour"}]}]}).param == "input[0].content[0].type"
+    found = _complaint({"input": [{"role": "u", "content": [{"type": "odour"}]}]})
+    assert isinstance(found, UnsupportedValue)
+    assert found.param == "input[0].content[0].type"
 
 
-@pytest.mark.parametrize("loc", [("query", "include[]"), ("query", "include[]", 1), ("path", "include[]", "a-tag")])
-def test_query_and_path_fields_are_named_as_they_were_written(loc: tuple[str | int, ...]) -> None:
-    error = {"type": "int_parsing", "loc": loc, "msg": "no number"}
-    assert most_telling([error], None) == InvalidField("include[]", "Invalid value for 'include[]': no number.")
+def test_the_root_stands_before_the_path() -> None:
+    complaint = Complaint("int_parsing", (2, "size"), "Input should be a number")
+    found = refusal_among([complaint], "items", [1, 2, {"size": "x"}])
+    assert (found.param, found.message) == (
+        "items[2].size",
+        "Invalid value for 'items[2].size': input should be a number.",
+    )
+
+
+def test_a_validator_may_name_the_field() -> None:
+    found = refusal_among([Complaint("value_error", ("knowledge",), "Value error, ticket: is required")])
+    assert (found.param, found.message) == ("knowledge.ticket", "Invalid value for 'knowledge.ticket': is required.")
 
 
 def test_a_missing_body_has_no_name() -> None:
-    error = {"type": "missing", "loc": ("body",), "msg": "Field required"}
-    assert most_telling([error], None) == InvalidField(None, "Missing required field 'body'.")
+    found = refusal_among([Complaint("missing", (), "Field required")])
+    assert (found.param, found.message) == (None, "Missing required field 'body'.")
 
 
 ODD_VALUES = st.recursive(
@@ -78,10 +91,9 @@ def test_no_body_is_too_odd_to_complain_about(body: object) -> None:
     try:
         BODY.validate_python(body)
     except ValidationError as error:
-        found = most_telling([{**each, "loc": ("body", *each["loc"])} for each in error.errors()], body)
-        assert found.message
+        assert refusal_of(error, given=body).message
 
 
 def test_paths_read_like_code() -> None:
-    assert render_path(["input", 2, "content", 0, "text"]) == "input[2].content[0].text"
-    assert render_path([]) == ""
+    assert place_of("", ["input", 2, "content", 0, "text"]) == "input[2].content[0].text"
+    assert place_of("", []) == ""

@@ -1,0 +1,104 @@
+"""From pydantic's complaints to the one field that a caller must change, and the sentence that tells him how."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
+
+from pydantic import ValidationError
+
+from shared.errors import InvalidRequest, UnsupportedValue
+from shared.models.values import Value
+
+V = TypeVar("V", bound=Value)
+
+_NOT_AN_OBJECT = "Invalid value for '{field}': input should be an object."
+_SENTENCES = {
+    "missing": "Missing required field '{field}'.",
+    "extra_forbidden": "Unknown field '{field}'.",
+    "model_type": _NOT_AN_OBJECT,
+    "model_attributes_type": _NOT_AN_OBJECT,
+    "dict_type": _NOT_AN_OBJECT,
+    "none_required": "The field '{field}' is not supported.",
+    "union_tag_invalid": "Invalid value for '{field}': this type is not supported.",
+    "union_tag_not_found": "Invalid value for '{field}': this type is not supported.",
+}
+_UNION_TAGS = ("union_tag_invalid", "union_tag_not_found")
+_UNSUPPORTED = (*_UNION_TAGS, "none_required")
+
+
+class Complaint(NamedTuple):
+    """What pydantic objects to in one place: the type of the error, its location and its message."""
+
+    kind: str
+    location: tuple[int | str, ...]
+    message: str
+
+
+def place_of(root: str, path: Sequence[str | int]) -> str:
+    """Write a path as callers read it: `input[3].role`."""
+    place = root
+    for step in path:
+        if isinstance(step, int):
+            place += f"[{step}]"
+        else:
+            place += f".{step}" if place else step
+    return place
+
+
+def refusal_of(error: ValidationError, root: str = "", given: object = None) -> InvalidRequest:
+    """Describe what pydantic objects to; `root` and `given` as in `refusal_among`."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return refusal_among([Complaint(each["type"], each["loc"], each["msg"]) for each in found], root, given)
+
+
+def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object = None) -> InvalidRequest:
+    """Describe the complaint that lies deepest in the value, the first of several that lie equally deep.
+
+    A union has a complaint for each of its members; the member that was meant is the one that got furthest.
+    `root` names the place of the value. `given` is the JSON value as it came, by which the tags of unions in
+    pydantic's locations are told from keys; where it is None, each step of a location counts as a key. A validator's
+    own message may begin with the name of a field, such as `tools: …`.
+    """
+    paths = [_path(complaint, given) for complaint in complaints]
+    (kind, _, message), path = max(zip(complaints, paths, strict=True), key=lambda found: len(found[1]))
+    message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    field, colon, rest = message.partition(": ")
+    if kind == "value_error" and colon and field.isidentifier():
+        path, message = [*path, field], rest
+    if kind in _UNION_TAGS:
+        path = [*path, "type"]
+    param = place_of(root, path)
+    sentence = _SENTENCES.get(kind, "Invalid value for '{field}': {what}.")
+    text = sentence.format(field=param or "body", what=message[:1].lower() + message[1:])
+    return (UnsupportedValue if kind in _UNSUPPORTED else InvalidRequest)(text, param=param or None)
+
+
+def read(kind: type[V], raw: Any, place: str) -> V:
+    """Read one strictly typed object.
+
+    Raises:
+        InvalidRequest: `param` names the field below `place`.
+    """
+    if not isinstance(raw, Mapping):
+        raise InvalidRequest(_NOT_AN_OBJECT.format(field=place or "body"), param=place or None)
+    try:
+        return kind.model_validate(raw, strict=True)
+    except ValidationError as error:
+        raise refusal_of(error, place) from error
+
+
+def _path(complaint: Complaint, given: object) -> Sequence[str | int]:
+    """Return those steps of a location that index into the value, and the name of a field that is missing in it."""
+    steps = complaint.location
+    if given is None:
+        return steps
+    path: list[str | int] = []
+    here = given
+    for step in steps:
+        if isinstance(here, dict) and step in here:
+            here = cast("dict[int | str, object]", here)[step]
+        elif isinstance(here, list) and isinstance(step, int) and step < len(cast("list[object]", here)):
+            here = cast("list[object]", here)[step]
+        elif not (complaint.kind == "missing" and step == steps[-1]):
+            continue
+        path.append(step)
+    return path
