@@ -29,7 +29,6 @@ from shared.models.execution import (
     AccessMode,
     DynamicBlock,
     ExecutionRequest,
-    JsonObject,
     Knowledge,
     KnowledgeBaseRef,
     ModelParameters,
@@ -53,6 +52,7 @@ from shared.models.messages import (
     ToolMessage,
     UserMessage,
 )
+from shared.models.values import JsonObject, JsonValue
 
 MAX_INT64 = 2**63 - 1
 
@@ -66,7 +66,7 @@ instants = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=zon
 counts = st.integers(0, MAX_INT64)
 
 
-def json_values() -> st.SearchStrategy[object]:
+def json_values() -> st.SearchStrategy[JsonValue]:
     """Any JSON value; whole numbers of any size."""
     scalars = st.none() | st.booleans() | st.integers() | floats | texts
     return st.recursive(

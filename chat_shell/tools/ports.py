@@ -4,8 +4,8 @@ from typing import Protocol
 
 from chat_shell.tools.domain.documents import FoundDocument
 from shared.models.events import ModelCard
-from shared.models.execution import ExecutionRequest, JsonObject, ToolDefinition
-from shared.models.values import Value
+from shared.models.execution import ExecutionRequest, ToolDefinition
+from shared.models.values import JsonObject, Value
 
 
 class ToolAnswer(Value):

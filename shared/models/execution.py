@@ -2,14 +2,12 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
 from shared.models.messages import Content, HistoryMessage, ToolMessage
-from shared.models.values import Count, Instant, Int64, PositiveCount, Value
-
-JsonObject = dict[str, Any]
+from shared.models.values import Count, Instant, Int64, JsonObject, PositiveCount, Value
 
 
 class AccessMode(StrEnum):

@@ -6,17 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Json
 
-from shared.models.execution import (
-    AccessMode,
-    DynamicBlock,
-    JsonObject,
-    ReasoningEffort,
-    TurnLimits,
-    User,
-    Verbosity,
-)
+from shared.models.execution import AccessMode, DynamicBlock, ReasoningEffort, TurnLimits, User, Verbosity
 from shared.models.messages import ImageDetail
-from shared.models.values import Count, Instant, Int64, Value
+from shared.models.values import Count, Instant, Int64, JsonObject, Value
 
 
 def _epoch(text: Any) -> Any:

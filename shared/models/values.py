@@ -1,9 +1,23 @@
-"""The base of every value that crosses a border, and scalars that survive each encoding."""
+"""The base of every value that crosses a border, scalars that survive each encoding, and the type of JSON values."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+else:
+    # pydantic accepts any object as it is: what stands here was read from JSON, and nobody pays for a second check.
+    JsonValue = object
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+def objects_in(value: JsonValue) -> list[JsonObject]:
+    """Return the objects of a JSON array, in order; none where the value is no array."""
+    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -8,9 +8,8 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from shared.errors import InvalidRequest
-from shared.models.execution import JsonObject
 from shared.models.json_text import decode_json, encode_json
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
 K = TypeVar("K")
 T = TypeVar("T")

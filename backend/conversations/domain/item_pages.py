@@ -1,13 +1,14 @@
 """Pages of items, as OpenAI shows them."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include, without_results
 from backend.conversations.domain.responses import ItemBody
 from backend.foundation.domain.paging import PageQuery
+from shared.models.values import JsonObject
 
 
 class ItemPageQuery(PageQuery):
@@ -20,7 +21,7 @@ class ItemList(BaseModel):
     """A page of items; both ids are empty on an empty page."""
 
     object: Literal["list"] = "list"
-    data: list[dict[str, Any]]
+    data: list[JsonObject]
     first_id: str
     last_id: str
     has_more: bool
@@ -31,8 +32,8 @@ def item_list(bodies: Sequence[ItemBody], include: Sequence[Include], *, has_mor
     shown = [shown_item(body, include) for body in bodies]
     return ItemList(
         data=shown,
-        first_id=shown[0]["id"] if shown else "",
-        last_id=shown[-1]["id"] if shown else "",
+        first_id=str(shown[0]["id"]) if shown else "",
+        last_id=str(shown[-1]["id"]) if shown else "",
         has_more=has_more,
     )
 

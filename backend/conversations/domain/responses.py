@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
@@ -10,9 +9,9 @@ from backend.conversations.domain.prompt_record import SentPrompt
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.search_options import SearchOptions
 from shared.models.execution import ToolDefinition
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
-ItemBody = dict[str, Any]
+ItemBody = JsonObject
 """An item as a client sees it, in OpenAI's words, with `id` and `status`."""
 
 
@@ -93,7 +92,7 @@ class StoredResponse(Value):
     created_at: datetime
     status: ResponseStatus
     background: bool
-    body: dict[str, Any]
+    body: JsonObject
     input_items: tuple[ItemBody, ...]
     log_end: int | None
     items_end: int | None

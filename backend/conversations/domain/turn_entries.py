@@ -58,7 +58,7 @@ def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tupl
 def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str) -> tuple[Item, ...]:
     """Give items their places in the conversation."""
     return tuple(
-        Item(id=body["id"], sequence=sequence, response_id=response_id, body=body)
+        Item(id=str(body["id"]), sequence=sequence, response_id=response_id, body=body)
         for sequence, body in enumerate(bodies, first_sequence)
     )
 

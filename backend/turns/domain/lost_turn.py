@@ -14,6 +14,7 @@ from shared.errors import InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
 from shared.models.messages import AssistantMessage
+from shared.models.values import objects_in
 
 UNSEEN_GAP = 1_000_000
 """From the last checkpoint's number to the end of a turn whose events are lost.
@@ -83,7 +84,7 @@ def _entry(
 
 
 def _text(item: ItemBody) -> str:
-    return "".join(part.get("text") or part.get("refusal") or "" for part in item["content"])
+    return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects_in(item["content"]))
 
 
 def _last_events(body: ResponseBody, number: int) -> tuple[LoggedEvent, ...]:

@@ -1,7 +1,5 @@
 """What an operator sees of a turn on this side: log lines and Prometheus figures."""
 
-from typing import Any
-
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -82,13 +80,13 @@ class LoggingTurnObserver:
         """Log the end and count it."""
         STREAMS_ACTIVE.dec()
         TURNS.labels(response.status.value).inc()
-        error: dict[str, Any] = response.body.get("error") or {}
+        error = response.body.get("error")
         log.info(
             LogEvent.TURN_FINISHED,
             conversation_id=response.conversation_id,
             turn_id=response.id,
             outcome=response.status.value,
-            error_type=error.get("type"),
+            error_type=error.get("type") if isinstance(error, dict) else None,
             usage=response.body.get("usage"),
         )
 

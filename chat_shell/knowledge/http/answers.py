@@ -5,7 +5,8 @@ from typing import cast
 from pydantic import BaseModel, model_validator
 
 from chat_shell.knowledge.ports import KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
-from shared.models.execution import AccessMode, JsonObject
+from shared.models.execution import AccessMode
+from shared.models.values import JsonObject
 
 
 class _Chunk(BaseModel):

@@ -17,7 +17,8 @@ from chat_shell.tools.domain.documents import FoundDocument
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected
 from chat_shell.tools.ports import Tool, ToolAnswer, ToolContext
 from shared.models.events import ModelCard
-from shared.models.execution import AccessMode, JsonObject
+from shared.models.execution import AccessMode
+from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected
-from shared.models.execution import JsonObject
+from shared.models.values import JsonObject
 from shared.prompts.knowledge_base import ARGUMENTS_REJECTED
 
 Arguments = TypeVar("Arguments", bound=BaseModel)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from shared.models.execution import JsonObject
 from shared.models.messages import AssistantMessage, Message, ToolCall
+from shared.models.values import JsonObject
 from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
 
 MAX_ENCODINGS = 2

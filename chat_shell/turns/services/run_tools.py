@@ -10,14 +10,9 @@ from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.ports import TurnObserver
 from shared.clock import Clock
 from shared.errors import BallastError, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
-from shared.models.execution import (
-    AccessMode,
-    ExecutionRequest,
-    JsonObject,
-    ToolDefinition,
-    remaining_seconds,
-)
+from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition, remaining_seconds
 from shared.models.messages import ToolCall
+from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
 

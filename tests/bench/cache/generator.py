@@ -9,6 +9,7 @@ from functools import cache
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock, ToolDefinition
 from shared.models.messages import ToolCall
+from shared.models.values import JsonObject
 from tests.bench.cache.conversations import Conversation, Ending, Settings, Step, Turn
 
 _START = datetime(2026, 11, 20, 7, 30, tzinfo=UTC)
@@ -232,7 +233,7 @@ def _long_text() -> str:
 
 @cache
 def _functions() -> tuple[ToolDefinition, ...]:
-    schema = {"type": "object", "properties": {"when": {"type": "string"}}}
+    schema: JsonObject = {"type": "object", "properties": {"when": {"type": "string"}}}
     return tuple(
         ToolDefinition(name=name, description=f"Ask the {name}.", parameters=schema, strict=None) for name in _FUNCTIONS
     )

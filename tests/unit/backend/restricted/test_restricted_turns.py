@@ -30,9 +30,11 @@ from shared.models.events import (
     TurnFinished,
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.models.values import objects_in
 from shared.prompts.outgoing import ANSWER_CUT
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chat_shell_scripted import USAGE, Step, answer
+from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
 
@@ -65,10 +67,10 @@ async def sinks(house: TurnHouse, response: StoredResponse) -> str:
 
 def said(response: StoredResponse) -> str:
     return "".join(
-        part.get("text") or part.get("refusal") or ""
-        for item in response.body["output"]
+        str(part.get("text") or part.get("refusal") or "")
+        for item in objects_in(response.body["output"])
         if item["type"] == "message"
-        for part in item["content"]
+        for part in objects_in(item["content"])
     )
 
 
@@ -328,7 +330,7 @@ async def test_citations_keep_their_place_and_none_is_of_a_restricted_base() -> 
         await put(house.knowledge, "open.md", ["Open to all."], base_id="kb_b")
         both = [{"type": "file_search", "vector_store_ids": ["kb_a", "kb_b"]}]
         response = await house.ask(tools=both)
-        (part,) = response.body["output"][0]["content"]
+        (part,) = at(response.body, "output", 0, "content")
         assert part["text"] == text
         assert [(one["file_id"], one["index"]) for one in part["annotations"]] == [("doc_kb_b_open.md", 14)]
         events = await house.all_events(response)

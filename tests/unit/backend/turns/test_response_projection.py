@@ -23,6 +23,7 @@ from shared.models.events import (
     TextDelta,
     Usage,
 )
+from tests.fakes.json_paths import at
 from tests.fakes.openai_types import check_event, check_response
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
 
@@ -210,7 +211,7 @@ def test_a_snapshot_shows_open_items_as_incomplete() -> None:
     made.start()
     made.feed(TextDelta(text="Half"))
     assert made.output()[0]["status"] == "incomplete"
-    assert made.output()[0]["content"][0]["text"] == "Half"
+    assert at(made.output()[0], "content", 0, "text") == "Half"
     assert made.last_number == 4
 
 

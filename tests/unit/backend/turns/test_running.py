@@ -34,6 +34,7 @@ from shared.models.events import (
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
+from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
 from tests.fakes.store_conversations import FakeConversationStore
@@ -122,7 +123,7 @@ async def test_what_the_model_wrote_is_logged_and_what_was_shown_is_not() -> Non
     async with open_house(script) as house:
         response = await house.ask()
         assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text="cited 【1】")
-        assert response.body["output"][0]["content"][0]["text"] == "cited [1]"
+        assert at(response.body, "output", 0, "content", 0, "text") == "cited [1]"
 
 
 async def test_results_are_stored_and_shown_to_who_asks() -> None:
@@ -131,7 +132,7 @@ async def test_results_are_stored_and_shown_to_who_asks() -> None:
         assert await shown_results(house, asking)
         other = await house.ask()
         assert not await shown_results(house, other)
-        assert other.body["output"][0]["results"][0]["text"] == "Whales sleep."
+        assert at(other.body, "output", 0, "results", 0, "text") == "Whales sleep."
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ async def test_a_turn_that_fails_keeps_what_was_said() -> None:
         response = await house.ask()
         assert response.status == "failed"
         assert response.body["error"] == {"code": "server_error", "message": "Stalled.", "type": "ModelStalled"}
-        assert response.body["usage"]["output_tokens"] == 7
+        assert at(response.body, "usage", "output_tokens") == 7
         assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text="Half")
         types = [event["type"] for event in await house.all_events(response)]
         assert types[-2:] == ["error", "response.failed"]
@@ -168,8 +169,8 @@ async def test_a_turn_that_fails_keeps_what_was_said() -> None:
 async def test_a_stream_that_breaks_fails_the_turn_only(raised: list[Exception], shown: str) -> None:
     async with open_house([ModelCallStarted(call=1), TextDelta(text="Half"), *raised]) as house:
         response = await house.ask()
-        assert (response.status, response.body["error"]["type"]) == ("failed", shown)
-        assert response.body["output"][0]["content"][0]["text"] == "Half"
+        assert (response.status, at(response.body, "error", "type")) == ("failed", shown)
+        assert at(response.body, "output", 0, "content", 0, "text") == "Half"
         assert (await house.ask()).status == "completed"
         assert bool(house.observer.broken) == (shown == "InternalError")
 
@@ -319,7 +320,7 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
         stored = await eventually(
             lambda: house.state.responses[running.response.id], lambda response: bool(response.body["output"])
         )
-        assert stored.body["output"][0]["content"][0]["text"] == "Half"
+        assert at(stored.body, "output", 0, "content", 0, "text") == "Half"
         assert stored.status == "in_progress"
         assert stored.last_event == 4
         await house.services.cancel(ADA, running.response.id)
@@ -422,8 +423,8 @@ async def test_a_start_closes_what_a_dead_process_left() -> None:
         await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
         closed = house.state.responses[lost.id]
         check_response(closed.body)
-        assert (closed.status, closed.body["error"]["type"]) == ("failed", "InternalError")
-        assert closed.body["output"][0]["content"][0]["text"] == "Half"
+        assert (closed.status, at(closed.body, "error", "type")) == ("failed", "InternalError")
+        assert at(closed.body, "output", 0, "content", 0, "text") == "Half"
         assert house.log_of(first.conversation_id)[-1].message == AssistantMessage(text="Half")
         events = await house.all_events(closed)
         assert [event["sequence_number"] for event in events] == list(range(closed.last_event + 1))

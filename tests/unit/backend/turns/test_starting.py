@@ -17,6 +17,7 @@ from shared.models.execution import AccessMode, DynamicBlock, NamedToolChoice, R
 from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
 from tests.fakes.chat_shell_scripted import answer, function_calls
+from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, SECRET, TurnHouse, open_house
 from tests.fakes.probe import FakePresence
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -225,7 +226,7 @@ async def test_tools_given_are_the_whole_truth_and_left_out_they_stay() -> None:
         assert [len(request.knowledge.bases) for request in sent] == [1, 1, 0, 0]
         assert [request.epoch for request in sent] == [0, 0, 0, 1]
         assert house.observer.epochs[-1] == (1, "tools_changed")
-        assert [tool["type"] for tool in kept.body["tools"]] == ["function", "function", "file_search"]
+        assert [tool["type"] for tool in at(kept.body, "tools")] == ["function", "function", "file_search"]
 
 
 async def test_the_model_is_kept_and_a_change_starts_an_epoch() -> None:
@@ -279,7 +280,7 @@ async def test_the_bounds_of_a_search_stay_as_long_as_the_binding() -> None:
             strict=True,
         ):
             assert verify_ticket(request.knowledge.ticket, SECRET, house.clock.now()).search == search
-            (tool,) = response.body["tools"]
+            (tool,) = at(response.body, "tools")
             assert tool == searching("kb_1") | (bounds if search.is_bounded else {})
 
 
@@ -438,7 +439,7 @@ async def test_a_turn_not_stored_leaves_nothing_behind() -> None:
         before = house.state.conversations[first.conversation_id]
         ended = await house.ask(input="B", store=False, previous_response_id=first.id)
         assert house.sent[1].history[0] == UserMessage(content=f"A{SUFFIX}")
-        assert ended.body["output"][0]["content"][0]["text"] == "Hello."
+        assert at(ended.body, "output", 0, "content", 0, "text") == "Hello."
         assert (ended.body["store"], ended.body["conversation"]) == (False, None)
         assert house.state.conversations == {first.conversation_id: before}
         assert list(house.state.responses) == [first.id]

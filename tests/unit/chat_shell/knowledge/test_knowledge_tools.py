@@ -8,6 +8,7 @@ from shared.models.events import CitationAdded, SearchFinished, SearchResult
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
 from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
+from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
@@ -53,7 +54,7 @@ async def test_parameters_of_a_search_are_query_and_bases_only():
     await stage.run(execution_request())
     parameters = next(tool.parameters for tool in stage.model.calls[0].tools if tool.name == SEARCH)
     assert parameters is not None
-    assert set(parameters["properties"]) == {"query", "knowledge_base_ids"}
+    assert set(at(parameters, "properties")) == {"query", "knowledge_base_ids"}
 
 
 async def test_a_search_that_finds_nothing_says_so():

@@ -16,8 +16,9 @@ from shared.models.events import (
     TextDelta,
     TurnFinished,
 )
-from shared.models.execution import JsonObject
+from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
+from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
@@ -44,7 +45,7 @@ class Meeting(FunctionTool):
         self._turns[-1].set()
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
-        place: int = arguments["place"]
+        place: int = at(arguments, "place")
         await self._barrier.wait()
         await self._turns[place].wait()
         if place:

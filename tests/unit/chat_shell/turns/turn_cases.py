@@ -12,8 +12,9 @@ from chat_shell.tools.ports import Tool, ToolAnswer, ToolContext
 from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.models.events import ExecutionEvent
-from shared.models.execution import ExecutionRequest, JsonObject, ToolDefinition
+from shared.models.execution import ExecutionRequest, ToolDefinition
 from shared.models.messages import ToolMessage
+from shared.models.values import JsonObject
 from tests.fakes.clock import FakeClock
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
