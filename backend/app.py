@@ -48,7 +48,7 @@ from backend.restricted.sql.results import forget_results_of
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
 from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, Settings
-from backend.turns.chat_shell.connect import connect_chat_shell
+from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.ports.events import EventStore
 from backend.turns.services.model_catalogue import ModelCatalogue

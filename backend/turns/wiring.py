@@ -19,16 +19,26 @@ from backend.turns.services.use_cases import TurnServices
 
 
 async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExitStack) -> EventStore:
-    """Open the event store: Redis where an address is given, else the memory of this process.
+    """Open the event store, which `stack` closes: Redis where an address is given, else the memory of this process.
 
     Raises:
-        ValueError: Redis cannot be used at this address.
+        ValueError: Redis cannot be used at this address; the text holds neither user nor password.
     """
     if not redis_url:
         return EventStore(MemoryEventLog(retention_seconds), MemoryStopSignals(), None)
-    from backend.turns.redis.opening import open_event_store  # the client takes memory, and a demo has no Redis
+    from backend.turns.redis.client import check_redis_reachable, connect
+    from backend.turns.redis.event_log import RedisEventLog
+    from backend.turns.redis.presence import watching
+    from backend.turns.redis.stop_signals import RedisStopSignals
 
-    return await open_event_store(redis_url, retention_seconds, stack)
+    client = connect(redis_url)
+    stack.push_async_callback(client.aclose)
+    await check_redis_reachable(client, redis_url)
+    events = RedisEventLog(client, retention_seconds)
+    signals = RedisStopSignals(client)
+    stack.push_async_callback(events.aclose)
+    stack.push_async_callback(signals.aclose)
+    return EventStore(events, signals, await stack.enter_async_context(watching(client)))
 
 
 def turn_services(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from backend.turns.chat_shell.connect import connect_chat_shell
+from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.ports.chat_shell import ChatShell
 from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_http_app

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.turns.redis.client import check_reachable, connect
+from backend.turns.redis.client import check_redis_reachable, connect
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
 from backend.turns.redis.stop_signals import RedisStopSignals
@@ -153,7 +153,7 @@ async def test_an_address_that_cannot_be_used_is_told_without_its_password(valke
     assert "hush" not in str(caught.value)
     locked: Any = connect(valkey_url.replace("://", "://:secret@"))
     with pytest.raises(ValueError, match=r"cannot use redis://127.0.0.1:\d+/0 \(AuthenticationError\)"):
-        await check_reachable(locked, valkey_url)
+        await check_redis_reachable(locked, valkey_url)
     await locked.aclose()
 
 

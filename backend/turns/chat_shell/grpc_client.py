@@ -5,15 +5,23 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 import grpc.aio
+from google.protobuf.message import DecodeError
 
-from backend.turns.chat_shell.refusals import BROKEN_OFF, error_of_call
+from backend.turns.chat_shell.refusals import BROKEN_OFF, REFUSES_US, TOO_LATE, UNREACHABLE, error_of_report
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
 from shared.clock import Clock
-from shared.errors import ChatShellUnavailable, InvalidRequest
-from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, TurnFinished
+from shared.errors import (
+    BallastError,
+    ChatShellUnavailable,
+    DeadlineExceeded,
+    InternalError,
+    InvalidRequest,
+    PayloadTooLarge,
+)
+from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnFailed, TurnFinished
 from shared.models.execution import ExecutionRequest, remaining_seconds
-from shared.wire import card_from_proto, event_from_proto, request_to_proto
+from shared.wire import card_from_proto, event_from_proto, report_from_proto, request_to_proto
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell tells of a passed deadline by itself, as an event; the call's own deadline is for when it cannot."""
@@ -50,6 +58,14 @@ CHANNEL_OPTIONS = (
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
 )
+
+ERROR_TRAILER = "ballast-error-bin"
+
+BY_STATUS: dict[grpc.StatusCode, BallastError] = {
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded(TOO_LATE),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: PayloadTooLarge("The turn is too large for the model runner."),
+    grpc.StatusCode.UNAUTHENTICATED: InternalError(REFUSES_US),
+}
 
 
 class GrpcChatShell:
@@ -132,3 +148,24 @@ def _decode(message: events_pb2.ExecutionEvent) -> ExecutionEvent:
         return event_from_proto(message)
     except InvalidRequest as error:
         raise ChatShellUnavailable(f"The model runner sent what is no event: {error.message}") from error
+
+
+def error_of_call(error: grpc.aio.AioRpcError, *, begun: bool) -> BallastError:
+    """Translate a failed call by the report that chat_shell sent with it, or else by its status."""
+    report = _trailing_report(error)
+    if report is not None:
+        return error_of_report(report)
+    known = BY_STATUS.get(error.code())
+    if known is None:
+        return ChatShellUnavailable(BROKEN_OFF if begun else UNREACHABLE)
+    return type(known)(known.message)
+
+
+def _trailing_report(error: grpc.aio.AioRpcError) -> ErrorReport | None:
+    for key, value in error.trailing_metadata() or ():
+        if key == ERROR_TRAILER and isinstance(value, bytes):
+            try:
+                return report_from_proto(events_pb2.ErrorReport.FromString(value))
+            except DecodeError:
+                return None
+    return None

@@ -86,7 +86,7 @@ class HttpChatShell:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise ChatShellUnavailable(UNREACHABLE) from error
         try:
-            return tuple(model.card() for model in ModelList.model_validate_json(body).data)
+            return tuple(model.card() for model in _OfferedModels.model_validate_json(body).data)
         except ValidationError as error:
             raise ChatShellUnavailable("The model runner sent what is no list of models.") from error
 
@@ -101,7 +101,7 @@ class HttpChatShell:
         return BytesIO(body)
 
 
-class ModelObject(BaseModel):
+class _OfferedModel(BaseModel):
     """A model in the list of chat_shell, OpenAI's shape and ours."""
 
     id: str
@@ -117,13 +117,13 @@ class ModelObject(BaseModel):
         )
 
 
-class ModelList(BaseModel):
+class _OfferedModels(BaseModel):
     """The list itself."""
 
-    data: list[ModelObject]
+    data: list[_OfferedModel]
 
 
-class RefusalDetail(BaseModel):
+class _ErrorDetail(BaseModel):
     """OpenAI's error object; `type` is the class in chat_shell's error tree."""
 
     type: str
@@ -132,10 +132,10 @@ class RefusalDetail(BaseModel):
     param: str | None = None
 
 
-class Refusal(BaseModel):
+class _ErrorAnswer(BaseModel):
     """The body of an error answer."""
 
-    error: RefusalDetail
+    error: _ErrorDetail
 
 
 def _timeout(total_seconds: float) -> aiohttp.ClientTimeout:
@@ -156,7 +156,7 @@ async def _raise_refusal(response: aiohttp.ClientResponse) -> None:
         return
     body = await response.content.read(MAX_REFUSAL_BYTES)
     try:
-        detail = Refusal.model_validate_json(body).error
+        detail = _ErrorAnswer.model_validate_json(body).error
     except ValidationError as error:
         raise ChatShellUnavailable(f"The model runner answered with status {response.status}.") from error
     raise error_of_report(ErrorReport(**detail.model_dump(), retryable=False))

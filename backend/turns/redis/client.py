@@ -51,7 +51,7 @@ def connect(url: str) -> Redis:
         raise ValueError("a Redis address looks like redis://host:6379/0, a password in it percent-encoded") from None
 
 
-async def check_reachable(client: Redis, url: str) -> None:
+async def check_redis_reachable(client: Redis, url: str) -> None:
     """Ask Redis something as soon as the process starts.
 
     Raises:
@@ -81,7 +81,7 @@ async def answered(answer: Awaitable[Result]) -> Result:
 
 
 @contextmanager
-def translated() -> Generator[None]:
+def translated_redis_errors() -> Generator[None]:
     """Raise `Unavailable` for what the client says of the server; a command we got wrong stays itself."""
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from backend.turns.ports.events import LoggedEvent
-from backend.turns.redis.client import AWAY, BLOCK_MILLISECONDS, answered, away, translated
+from backend.turns.redis.client import AWAY, BLOCK_MILLISECONDS, answered, away, translated_redis_errors
 from backend.turns.redis.entries import (
     END_FIELDS,
     END_ID,
@@ -108,7 +108,7 @@ class RedisEventLog:
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
-        with translated():
+        with translated_redis_errors():
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await self._has(stream_key(response_id))
 
@@ -123,7 +123,7 @@ class RedisEventLog:
         pipeline.set(dropped_key(response_id), b"1", px=int(self._open_seconds * 1000))
         pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
         pipeline.delete(key)
-        with translated():
+        with translated_redis_errors():
             # The end may stand there already.
             await answered(pipeline.execute(raise_on_error=False))
 

@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from backend.turns.redis.client import AWAY, answered, away, translated
+from backend.turns.redis.client import AWAY, answered, away, translated_redis_errors
 from backend.turns.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
 from backend.turns.redis.writers import Flush, Writer
 from shared.errors import Conflict, Unavailable
@@ -152,7 +152,7 @@ class Outbox:
                 writer.failure = Unavailable("The events of this response were lost.")
 
     async def _newest_id(self, response_id: str) -> str | None:
-        with translated():
+        with translated_redis_errors():
             newest: list[tuple[bytes, object]] = await answered(
                 self._client.xrevrange(stream_key(response_id), count=1)
             )
@@ -160,11 +160,11 @@ class Outbox:
 
     async def _forget_stream(self, response_id: str) -> None:
         """Delete what was written of a response that was given up meanwhile: its end will never come."""
-        with translated():
+        with translated_redis_errors():
             await answered(self._client.delete(stream_key(response_id)))
 
     async def _was_dropped(self, response_id: str) -> bool:
-        with translated():
+        with translated_redis_errors():
             return bool(await answered(self._client.exists(dropped_key(response_id))))
 
 

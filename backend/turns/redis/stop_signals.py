@@ -7,7 +7,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.turns.redis.client import BLOCK_MILLISECONDS, answered, translated
+from backend.turns.redis.client import BLOCK_MILLISECONDS, answered, translated_redis_errors
 from backend.turns.redis.entries import entries_of
 
 _STREAM = "ballast:stops"
@@ -41,7 +41,7 @@ class RedisStopSignals:
         # A repeated entry wakes twice, which is once: its id may be the server's.
         pipeline.xadd(_STREAM, {_FIELD: response_id.encode()}, maxlen=_WISHES_IN_STREAM, approximate=True)
         pipeline.pexpire(_STREAM, self._wish_milliseconds)
-        with translated():
+        with translated_redis_errors():
             await answered(pipeline.execute())
 
     async def wait(self, response_id: str) -> None:

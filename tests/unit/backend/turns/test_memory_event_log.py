@@ -2,15 +2,13 @@
 
 import asyncio
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.turns.domain.response_events import LoggedEvent, encode_event
-from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.memory.packing import pack, unpack
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.memory.event_log import MemoryEventLog, pack_events, unpack_events
 from shared.errors import InternalError
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
 
@@ -91,28 +89,6 @@ async def test_a_slow_reader_gets_what_came_with_the_end() -> None:
         assert [batch async for batch in batches] == []
 
 
-def test_an_ended_answer_takes_little_more_than_its_text_and_ids() -> None:
-    """The dictionary knows what all answers share; without it the same events take 270 bytes."""
-    item: dict[str, Any] = {
-        "type": "message",
-        "id": "msg_4be1a7",
-        "status": "in_progress",
-        "role": "assistant",
-        "content": [],
-    }
-    place = {"item_id": "msg_4be1a7", "output_index": 0, "content_index": 0}
-    part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-    drafts: list[dict[str, Any]] = [
-        {"type": "response.output_item.added", "output_index": 0, "item": item},
-        {"type": "response.content_part.added", **place, "part": part},
-        {"type": "response.output_text.delta", **place, "delta": "Within five minutes.", "logprobs": []},
-        {"type": "response.output_text.done", **place, "text": "Within five minutes.", "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": {**part, "text": "Within five minutes."}},
-    ]
-    events = [encode_event({**draft, "sequence_number": number}) for number, draft in enumerate(drafts)]
-    assert len(pack(events)) < 200
-
-
 @given(
     st.lists(st.tuples(st.text("abc._", min_size=1), st.binary().filter(lambda body: b"\n" not in body)), min_size=1),
     st.integers(0, 5),
@@ -121,4 +97,4 @@ def test_what_is_packed_is_unpacked_as_it_was(written: list[tuple[str, bytes]], 
     events = tuple(
         LoggedEvent(sequence_number=number, type=kind, body=body) for number, (kind, body) in enumerate(written)
     )
-    assert unpack(pack(events), first) == events[first:]
+    assert unpack_events(pack_events(events), first) == events[first:]

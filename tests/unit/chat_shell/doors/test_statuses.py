@@ -4,7 +4,8 @@ import grpc
 import grpc.aio
 import pytest
 
-from backend.turns.chat_shell.refusals import ERROR_TRAILER, error_of_call, error_of_report
+from backend.turns.chat_shell.grpc_client import ERROR_TRAILER, error_of_call
+from backend.turns.chat_shell.refusals import error_of_report
 from chat_shell.doors.grpc import statuses as grpc_statuses
 from chat_shell.doors.http import errors as http_errors
 from shared.errors import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.turns.chat_shell.connect import connect_chat_shell
+from backend.turns.chat_shell.chosen import connect_chat_shell
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer, join_deltas
 from chat_shell.turns.services.turns import Turns

@@ -1,13 +1,9 @@
-"""Which of the two clients an address asks for."""
+"""The client that an address of chat_shell asks for: gRPC or HTTP. The library of the other one is never loaded."""
 
 from urllib.parse import urlsplit
 
 from backend.turns.ports.chat_shell import ChatShell
 from shared.clock import Clock
-from shared.loading import load
-
-GRPC_CLIENT = "backend.turns.chat_shell.grpc_client:GrpcChatShell"
-HTTP_CLIENT = "backend.turns.chat_shell.http_client:HttpChatShell"
 
 
 def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_message_bytes: int) -> ChatShell:
@@ -23,10 +19,15 @@ def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_messag
     address = urlsplit(url)
     match address.scheme:
         case "grpc" if address.netloc:
-            return load(GRPC_CLIENT)(f"dns:///{address.netloc}", service_token, clock, max_message_bytes)
+            target = f"dns:///{address.netloc}"
         case "dns" if address.path.strip("/"):
-            return load(GRPC_CLIENT)(url, service_token, clock, max_message_bytes)
+            target = url
         case "http" | "https" if address.netloc:
-            return load(HTTP_CLIENT)(url, service_token, clock, max_message_bytes)
+            from backend.turns.chat_shell.http_client import HttpChatShell
+
+            return HttpChatShell(url, service_token, clock, max_message_bytes)
         case _:
             raise ValueError(f"{url!r} is no address of chat_shell: give grpc://host:port or http://host:port")
+    from backend.turns.chat_shell.grpc_client import GrpcChatShell
+
+    return GrpcChatShell(target, service_token, clock, max_message_bytes)
