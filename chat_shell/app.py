@@ -24,9 +24,10 @@ from chat_shell.models.transport.session import open_session
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
-from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
+from chat_shell.sealed.room import SealedRoom
+from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
-from chat_shell.sealed.tokens import new_token
+from chat_shell.sealed.summary_prompt import new_token
 from chat_shell.sealed.verdicts import Gate
 from chat_shell.settings import Settings
 from chat_shell.tools.ports import Tool
@@ -118,10 +119,11 @@ def _sealed_room(
         model=secondary,
         gate=Gate(GATE_VERSION, prepare, judge),
         circuit=CanaryCircuit(settings.canary_limit, clock.now),
+        observer=LoggingRoomObserver(settings.log_llm_requests),
         now=clock.now,
         new_token=new_token,
     )
-    return SealedRoom(parts, times, LoggingRoomObserver(settings.log_llm_requests))
+    return SealedRoom(parts, times)
 
 
 def turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:

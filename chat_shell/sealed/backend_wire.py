@@ -1,18 +1,19 @@
 """The backend's two calls for restricted searches: evidence in, outcome out.
 
-Text of documents is wrapped while it is read, and nothing here raises with any of it.
+The text of documents is wrapped as soon as it is read, and no exception that leaves this module holds any of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import aiohttp
 import orjson
+from pydantic import BaseModel, Field
 
-from chat_shell.sealed.outcome import Found, Outcome, SealedAsk
+from chat_shell.sealed.bounded_body import read_at_most
+from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
-from chat_shell.sealed.reading import read_at_most
 from chat_shell.sealed.released import Released
 from shared.ids import request_id_headers
 from shared.models.safe_summary import Failure, SummaryVersions
@@ -24,14 +25,17 @@ WHOLE_BELOW_TOKENS = 12_000
 """24 chunks of 400 tokens, and some: a base so small is read whole."""
 
 MAX_ANSWER_BYTES = 4_194_304
-"""Far above 24 chunks; an answer beyond it is none."""
+"""Far more than 24 chunks need; a longer answer is treated as unreadable."""
 
 _REFUSED_SEARCH = {401: Failure.BAD_TICKET, 403: Failure.ACCESS_CHANGED}
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """The answer to an outcome; without a readable one `status` may be None and nothing counts as recorded."""
+class OutcomeReceipt:
+    """The backend's answer to an outcome; `status` is None where no HTTP answer came.
+
+    An answer that cannot be read counts as not recorded.
+    """
 
     status: int | None
     recorded: bool = False
@@ -40,65 +44,63 @@ class Recorded:
 
 
 class SealedBackend(Protocol):
-    """The backend as the room needs it; the caller sets the time."""
+    """The backend as the sealed room needs it; the caller sets the timeout."""
 
-    async def search(self, ask: SealedAsk, versions: SummaryVersions) -> Found | Failure:
-        """Search, on the turn's ticket; the backend derives the access again and charges the budget."""
+    async def search(self, search: SealedSearch, versions: SummaryVersions) -> SealedSearchResult | Failure:
+        """Search with the turn's ticket; the backend derives the access again and charges the budget."""
         ...
 
-    async def record(self, ask: SealedAsk, versions: SummaryVersions, outcome: Outcome) -> Recorded:
+    async def record(self, search: SealedSearch, versions: SummaryVersions, outcome: Outcome) -> OutcomeReceipt:
         """Have an outcome recorded."""
         ...
 
 
 class HttpSealedBackend:
-    """Asks over HTTP; the session is the caller's to close."""
+    """The port `SealedBackend` over HTTP; the caller closes the session."""
 
     def __init__(self, session: aiohttp.ClientSession, base_url: str, service_token: str):
         self._session = session
         self._url = base_url.rstrip("/") + PATH
         self._headers = {"Authorization": f"Bearer {service_token}", "Content-Type": "application/json"}
 
-    async def search(self, ask: SealedAsk, versions: SummaryVersions) -> Found | Failure:
+    async def search(self, search: SealedSearch, versions: SummaryVersions) -> SealedSearchResult | Failure:
         """Search; see the protocol."""
         body = {
-            "ticket": ask.ticket,
-            "query": ask.query,
-            "knowledge_base_ids": ask.knowledge_base_ids,
+            "ticket": search.ticket,
+            "query": search.query,
+            "knowledge_base_ids": search.knowledge_base_ids,
             "limit": MAX_CHUNKS,
             "whole_below_tokens": WHOLE_BELOW_TOKENS,
             "sealed": versions.model_dump(),
         }
-        status, answer = await self._post("/search", ask, body)
+        status, answer = await self._post("/search", search, body)
         if status != 200:
             return _REFUSED_SEARCH.get(status or 0, Failure.AUDIT_UNAVAILABLE)
         try:
-            return _found(answer["sealed"])
-        except (LookupError, TypeError, ValueError):
+            return _SearchAnswer.model_validate(answer).sealed.result()
+        except ValueError:
             return Failure.AUDIT_UNAVAILABLE
 
-    async def record(self, ask: SealedAsk, versions: SummaryVersions, outcome: Outcome) -> Recorded:
+    async def record(self, search: SealedSearch, versions: SummaryVersions, outcome: Outcome) -> OutcomeReceipt:
         """Have an outcome recorded; see the protocol."""
-        body = {"ticket": ask.ticket, **versions.model_dump(), **_outcome_json(outcome)}
-        status, answer = await self._post("/outcomes", ask, body)
-        if status != 200 or not isinstance(answer, dict):
-            return Recorded(status)
-        told = cast(dict[str, Any], answer)
-        return Recorded(
-            status,
-            recorded=told.get("recorded") is True,
-            release=told.get("release") is True,
-            reason=str(told.get("reason", "")),
-        )
+        body = {"ticket": search.ticket, **versions.model_dump(), **_outcome_json(outcome)}
+        status, answer = await self._post("/outcomes", search, body)
+        if status != 200:
+            return OutcomeReceipt(status)
+        try:
+            given = _RecordAnswer.model_validate(answer, strict=True)
+        except ValueError:
+            return OutcomeReceipt(status)
+        return OutcomeReceipt(status, given.recorded, given.release, given.reason)
 
-    async def _post(self, path: str, ask: SealedAsk, body: Mapping[str, Any]) -> tuple[int | None, Any]:
-        """Return status and parsed answer; no status where none came, and None for what is no JSON or too long."""
+    async def _post(self, path: str, search: SealedSearch, body: Mapping[str, object]) -> tuple[int | None, object]:
+        """Return status and parsed body; no status where no answer came, and None for a body that cannot be read."""
         status: int | None = None
         try:
             async with self._session.post(
                 self._url + path,
                 data=orjson.dumps(body),
-                headers=self._headers | request_id_headers(ask.request_id),
+                headers=self._headers | request_id_headers(search.request_id),
                 timeout=aiohttp.ClientTimeout(total=None),
                 allow_redirects=False,
             ) as response:
@@ -109,49 +111,74 @@ class HttpSealedBackend:
             return status, None
 
 
-def _found(sealed: Mapping[str, Any]) -> Found:
-    """Read the sealed part of an answer.
+class _ChunkAnswer(BaseModel):
+    """A chunk as it is sent; the fields that hold text of documents are left out of its representation."""
 
-    Raises:
-        LookupError, TypeError, ValueError: it is not of the agreed form.
-    """
-    search_id, refusal, released = str(sealed["search_id"]), sealed["refusal"], sealed["released"]
-    if refusal is not None:
-        return Found(search_id, refusal=Failure(refusal))
-    if released is not None:
-        kept = Released.read_back(released)
-        if kept is None:
-            raise ValueError
-        return Found(search_id, released=kept)
-    chunks: Sequence[Mapping[str, Any]] = sealed["chunks"]
-    return Found(
-        search_id,
-        chunks=tuple(map(_chunk, chunks)),
-        siblings=tuple(map(_chunk, sealed.get("siblings", ()))),
-        canary_replies=int(sealed["canary_replies"]),
-    )
+    knowledge_base_id: str
+    chunk_id: str
+    ordinal: int
+    document: str = Field(repr=False)
+    heading_path: tuple[str, ...] = Field(repr=False)
+    text: str = Field(repr=False)
+    canary: str = Field(repr=False)
 
+    def wrapped(self) -> ProtectedChunk:
+        def protected(text: str) -> ProtectedText:
+            return ProtectedText(text, self.knowledge_base_id, self.chunk_id)
 
-def _chunk(given: Mapping[str, Any]) -> ProtectedChunk:
-    base_id, chunk_id = str(given["knowledge_base_id"]), str(given["chunk_id"])
-
-    def protected(text: object) -> ProtectedText:
-        if not isinstance(text, str):
-            raise TypeError
-        return ProtectedText(text, base_id, chunk_id)
-
-    return ProtectedChunk(
-        knowledge_base_id=base_id,
-        chunk_id=chunk_id,
-        ordinal=int(given["ordinal"]),
-        document=protected(given["document"]),
-        heading_path=tuple(map(protected, given["heading_path"])),
-        text=protected(given["text"]),
-        canary=protected(given["canary"]),
-    )
+        return ProtectedChunk(
+            knowledge_base_id=self.knowledge_base_id,
+            chunk_id=self.chunk_id,
+            ordinal=self.ordinal,
+            document=protected(self.document),
+            heading_path=tuple(map(protected, self.heading_path)),
+            text=protected(self.text),
+            canary=protected(self.canary),
+        )
 
 
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+class _SealedAnswer(BaseModel):
+    """The sealed part of a search's answer: a refusal, an earlier release, or else chunks."""
+
+    search_id: str
+    refusal: Failure | None
+    released: object
+    chunks: tuple[_ChunkAnswer, ...]
+    siblings: tuple[_ChunkAnswer, ...] = ()
+    canary_replies: int
+
+    def result(self) -> SealedSearchResult:
+        """Return the answer as a value.
+
+        Raises:
+            ValueError: the earlier release cannot be read.
+        """
+        if self.refusal is not None:
+            return SealedSearchResult(self.search_id, refusal=self.refusal)
+        if self.released is not None:
+            kept = Released.read_back(self.released)
+            if kept is None:
+                raise ValueError
+            return SealedSearchResult(self.search_id, released=kept)
+        return SealedSearchResult(
+            self.search_id,
+            chunks=tuple(chunk.wrapped() for chunk in self.chunks),
+            siblings=tuple(chunk.wrapped() for chunk in self.siblings),
+            canary_replies=self.canary_replies,
+        )
+
+
+class _SearchAnswer(BaseModel):
+    sealed: _SealedAnswer
+
+
+class _RecordAnswer(BaseModel):
+    recorded: bool = False
+    release: bool = False
+    reason: str = ""
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, object]:
     return {
         "search_id": outcome.search_id,
         "knowledge_base_ids": outcome.knowledge_base_ids,

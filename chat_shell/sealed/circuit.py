@@ -1,4 +1,4 @@
-"""The circuit of a secondary model that repeats canaries: open, it is asked nothing more for a while."""
+"""The circuit breaker for a secondary model that repeats canaries: while it is open, the model is not asked."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,7 +10,8 @@ WINDOW = timedelta(hours=1)
 class CanaryCircuit:
     """Opens at `limit` replies with canaries within an hour.
 
-    It remembers this process's own, also those that could not be recorded; of all processes the backend keeps count.
+    It counts the replies of this process, also those that could not be recorded; the backend counts those of all
+    processes.
     """
 
     def __init__(self, limit: int, now: Callable[[], datetime]):
@@ -23,7 +24,7 @@ class CanaryCircuit:
         self._hits.setdefault(model, deque(maxlen=self._limit)).append(self._now())
 
     def is_open(self, model: str, recorded: int = 0) -> bool:
-        """Whether the model is not to be asked now, where the backend has so many on record within an hour."""
+        """Whether the model must not be asked now; `recorded` is the backend's count of the last hour."""
         hits = self._hits.get(model, ())
         oldest_counted = self._now() - WINDOW
         return max(recorded, sum(hit > oldest_counted for hit in hits)) >= self._limit

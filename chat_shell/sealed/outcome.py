@@ -1,4 +1,4 @@
-"""A restricted search under way: what was asked, what came of it, and how it is told to the backend."""
+"""A restricted search: what is asked, what the backend answers, what is counted meanwhile, and how it ends."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,16 +11,16 @@ PREVIEW_CHARACTERS = 200
 MAX_CANARY_HITS = 10_000
 """The largest count that the backend takes."""
 
-Refusal = PolicyRefusal | Failure | GateBlock
-Ending = Released | Refusal
+SummaryResult = Released | PolicyRefusal | Failure | GateBlock
+"""What a restricted search ends in: a summary that may be shown, or the code of why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class SealedAsk:
+class SealedSearch:
     """A search of a restricted turn.
 
-    `query` was written by the main model; `last_message` is what the user said last, `user_words` all that he has
-    said in the conversation. `deadline` is the turn's.
+    The main model wrote `query`; `last_message` is the user's latest message, `user_words` the text of all his
+    messages in the conversation. `deadline` is the turn's.
     """
 
     ticket: str
@@ -33,11 +33,12 @@ class SealedAsk:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What the backend found, has released before, or refuses; the last two stand in its audit already.
+class SealedSearchResult:
+    """The backend's answer: chunks, an earlier release, or a refusal; the last two are in its audit already.
 
-    `siblings` are other chunks of the same documents, for the gate alone: what they define is not to be named either.
-    `canary_replies` counts the last hour's searches in which the secondary model repeated canaries, in any process.
+    `siblings` are other chunks of the same documents, for the gate alone: terms that they define must not be named
+    either. `canary_replies` counts the searches of the last hour, in any process, in which the secondary model
+    repeated canaries.
     """
 
     search_id: str
@@ -49,8 +50,8 @@ class Found:
 
 
 @dataclass(slots=True)
-class Tally:
-    """What is counted while a search runs; `is_audited`: the backend keeps a record of it already."""
+class SearchProgress:
+    """What is counted while a search runs; `is_audited` says that the backend keeps a record of it already."""
 
     started_at: datetime
     search_id: str | None = None
@@ -79,27 +80,27 @@ class Outcome:
 
     @property
     def decision(self) -> Decision:
-        """Whether something is to be released."""
+        """Whether a summary is to be released."""
         return Decision.REFUSE if self.released is None else Decision.ANSWER
 
     @property
     def preview(self) -> str:
-        """The beginning of what is to be released."""
+        """The first characters of the summary that is to be released; empty where there is none."""
         return "" if self.released is None else self.released.summary[:PREVIEW_CHARACTERS]
 
 
-def outcome_of(ask: SealedAsk, ending: Ending, tally: Tally, now: datetime) -> Outcome:
-    """Put an ending and its counts together."""
-    released = ending if isinstance(ending, Released) else None
+def outcome_of(search: SealedSearch, result: SummaryResult, progress: SearchProgress, now: datetime) -> Outcome:
+    """Combine a result with what was counted."""
+    released = result if isinstance(result, Released) else None
     return Outcome(
-        search_id=tally.search_id,
-        knowledge_base_ids=ask.knowledge_base_ids,
-        reason=ending.reason if isinstance(ending, Released) else ending,
-        gate_codes=tuple(dict.fromkeys(tally.gate_codes)),
-        rewrites=tally.rewrites,
-        latency_ms=max(0, round((now - tally.started_at).total_seconds() * 1000)),
-        chunks_found=tally.chunks_found,
-        chunks_sent=tally.chunks_sent,
-        canary_hits=min(tally.canary_hits, MAX_CANARY_HITS),
+        search_id=progress.search_id,
+        knowledge_base_ids=search.knowledge_base_ids,
+        reason=result.reason if isinstance(result, Released) else result,
+        gate_codes=tuple(dict.fromkeys(progress.gate_codes)),
+        rewrites=progress.rewrites,
+        latency_ms=max(0, round((now - progress.started_at).total_seconds() * 1000)),
+        chunks_found=progress.chunks_found,
+        chunks_sent=progress.chunks_sent,
+        canary_hits=min(progress.canary_hits, MAX_CANARY_HITS),
         released=released,
     )

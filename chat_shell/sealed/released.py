@@ -1,7 +1,7 @@
 """What may leave the room: a summary that the gate let through."""
 
 import json
-from typing import Any, Literal, Self, final
+from typing import Literal, Self, final
 
 from pydantic import ValidationError
 
@@ -11,7 +11,7 @@ from shared.models.values import Value
 
 @final
 class Released(Value):
-    """A summary that passed every check. The gate alone builds one; `read_back` is for its own record."""
+    """A summary that passed every check. Only the gate builds one; `read_back` reads one that the backend kept."""
 
     decision: Literal["answer"] = "answer"
     reason: AnswerReason
@@ -21,8 +21,8 @@ class Released(Value):
     recommended_actions: tuple[str, ...]
     confidence: Confidence
 
-    def as_object(self) -> dict[str, Any]:
-        """Return it as a JSON object, in the order of the secondary model's answer."""
+    def as_object(self) -> dict[str, object]:
+        """Return it as a JSON object, with its keys in the order of the secondary model's answer."""
         return self.model_dump(mode="json")
 
     def as_json(self) -> str:
@@ -31,7 +31,7 @@ class Released(Value):
 
     @classmethod
     def read_back(cls, stored: object) -> Self | None:
-        """Read what the backend has kept of an earlier release; anything else is None."""
+        """Read an earlier release that the backend has kept; return None for anything else."""
         try:
             return cls.model_validate(stored)
         except ValidationError:

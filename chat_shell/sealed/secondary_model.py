@@ -1,20 +1,20 @@
 """The secondary model, called through an OpenAI-compatible API; the operator chooses it and nobody else."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import aiohttp
 import orjson
 from pydantic import SecretStr
 
-from chat_shell.sealed.reading import read_at_most
+from chat_shell.sealed.bounded_body import read_at_most
 from chat_shell.sealed.summary_prompt import Messages
 from shared.models.safe_summary import Failure
 
 MAX_BODY_BYTES = 131_072
-"""Of the whole answer: a reply's Chinese may come as escapes of 6 bytes, and reasoning models send their thoughts.
+"""Of the whole answer: Chinese characters may come as escapes of 6 bytes, and reasoning models send their thoughts.
 
-How long the reply in it may be is the gate's to say, which looks for canaries in one that is too long.
+The gate limits the reply in it, because it looks for canaries in a reply that is too long, too.
 """
 
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -26,17 +26,17 @@ class SecondaryModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name that audit and cache know it by."""
+        """Return the name that stands in the audit and in the key of kept summaries."""
         ...
 
     async def reply(self, messages: Messages) -> bytes | Failure:
-        """Ask once; returns what it said, or why there is nothing. The caller sets the time."""
+        """Ask once; return the reply, or why there is none. The caller sets the timeout."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SecondaryEndpoint:
-    """Where the operator's secondary model is; `base_url` ends before `/chat/completions`."""
+    """The address of the operator's secondary model; `base_url` ends before `/chat/completions`."""
 
     model: str
     base_url: str
@@ -44,7 +44,7 @@ class SecondaryEndpoint:
 
 
 class ChatCompletionsSecondary:
-    """Asks without streaming; the session is the caller's to close. One retry when the connection fails."""
+    """Asks without streaming, with one retry when the connection fails. The caller closes the session."""
 
     def __init__(self, session: aiohttp.ClientSession, endpoint: SecondaryEndpoint):
         self._session = session
@@ -87,8 +87,11 @@ def _headers(api_key: SecretStr | None) -> dict[str, str]:
 
 def _reply_in(body: bytes) -> bytes | Failure:
     try:
-        answer: Any = orjson.loads(body)
-        said = answer["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError):
+        answer = orjson.loads(body)
+    except ValueError:
         return Failure.INVALID_OUTPUT
-    return said.encode() if isinstance(said, str) else Failure.INVALID_OUTPUT
+    match answer:
+        case {"choices": [{"message": {"content": str(reply)}}, *_]}:
+            return reply.encode()
+        case _:
+            return Failure.INVALID_OUTPUT

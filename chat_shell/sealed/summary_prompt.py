@@ -1,5 +1,6 @@
 """A request to the secondary model: once with its text, for the model, and once without, for operators."""
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from chat_shell.sealed.protected import ProtectedChunk
@@ -7,13 +8,24 @@ from shared.models.safe_summary import GateCode
 from shared.prompts.safe_summary import REWRITE_PROMPT, SAFE_SUMMARY_PROMPT, chunk_text, query_and_evidence
 
 _SHOWN_MARKER = "marker"
-"""In a log in place of the token that data must not know."""
+"""Stands in the log in place of the random token that separates evidence from instructions."""
+
+_TOKEN_ALPHABET = "bcdfghjklmpqrvwx"  # noqa: S105 - an alphabet
+"""Without vowels, so that no word of a language looks like a token."""
+
+_TOKEN_LETTERS = 20
+"""80 random bits."""
 
 Messages = tuple[Mapping[str, str], ...]
 
 
+def new_token() -> str:
+    """Make a word of lower-case letters that no text holds by chance."""
+    return "".join(secrets.choice(_TOKEN_ALPHABET) for _ in range(_TOKEN_LETTERS))
+
+
 class SummaryPrompt:
-    """The prompt of one search; `new_token` makes words that no text holds by chance."""
+    """The prompt of one search; `new_token` makes its marker and its canaries."""
 
     def __init__(self, query: str, chunks: Sequence[ProtectedChunk], new_token: Callable[[], str]):
         self._query = query
@@ -22,12 +34,12 @@ class SummaryPrompt:
         self._ends = tuple((new_token(), new_token()) for _ in self._chunks)
 
     def canaries(self) -> tuple[str, ...]:
-        """Return every token that no reply may hold: the two of each chunk, and those stored with the documents."""
+        """Return every token that no reply may hold: two for each chunk, and those stored with the documents."""
         stored = dict.fromkeys(chunk.canary.reveal() for chunk in self._chunks)
         return (*(token for pair in self._ends for token in pair), *filter(None, stored))
 
     def for_model(self, failed: Iterable[GateCode] = ()) -> Messages:
-        """Return the messages as they are sent; with the codes that a first reply failed, a rewrite's."""
+        """Return the messages as they are sent; `failed` are the codes of a first reply that is to be rewritten."""
         return self._messages(tuple(map(self._revealed, self._chunks, self._ends)), self._marker, failed)
 
     def for_operators(self, failed: Iterable[GateCode] = ()) -> Messages:

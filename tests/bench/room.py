@@ -14,16 +14,16 @@ from pathlib import Path
 
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
-from chat_shell.sealed.outcome import Found
+from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
-from chat_shell.sealed.summary_prompt import Messages
-from chat_shell.sealed.tokens import new_token
+from chat_shell.sealed.room import SealedRoom
+from chat_shell.sealed.room_parts import RoomParts, RoomTimes
+from chat_shell.sealed.summary_prompt import Messages, new_token
 from chat_shell.sealed.verdicts import Gate
 from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile, render_table, write_json
 from tests.bench.gate import CHUNK_CHARACTERS, CHUNKS, CORPORA, ROOT, chunks_of, protected, reply, rows
-from tests.fakes.sealed_room import FakeSealedBackend, RecordingRoomObserver, sealed_ask
+from tests.fakes.sealed_room import FakeSealedBackend, RecordingRoomObserver, sealed_search
 
 RESULTS: Path = ROOT / "var" / "bench" / "room.json"
 SEARCHES, SIBLINGS, MODEL_SECONDS = 40, 96, 0.3
@@ -44,13 +44,15 @@ class SlowModel:
 async def added_ms(chunks: Sequence[ProtectedChunk]) -> float:
     """Return the milliseconds of a search beside the model's own."""
     clock = SystemClock()
-    found = Found("search", chunks=tuple(chunks[:CHUNKS]), siblings=tuple(chunks[CHUNKS:]))
+    found = SealedSearchResult("search", chunks=tuple(chunks[:CHUNKS]), siblings=tuple(chunks[CHUNKS:]))
     circuit = CanaryCircuit(3, clock.now)
     gate = Gate(GATE_VERSION, prepare, judge)
-    parts = RoomParts(FakeSealedBackend(found), SlowModel(), gate, circuit, clock.now, new_token)
-    room = SealedRoom(parts, RoomTimes(20), RecordingRoomObserver())
+    parts = RoomParts(
+        FakeSealedBackend(found), SlowModel(), gate, circuit, RecordingRoomObserver(), clock.now, new_token
+    )
+    room = SealedRoom(parts, RoomTimes(20))
     started = time.perf_counter()
-    await room.summarise(sealed_ask(deadline=clock.now() + timedelta(seconds=60)))
+    await room.summarise(sealed_search(deadline=clock.now() + timedelta(seconds=60)))
     return 1000 * (time.perf_counter() - started - MODEL_SECONDS)
 
 

@@ -1,7 +1,7 @@
 """The sealed room as the search sees it: gives what it was told to, and remembers what it was asked."""
 
 from chat_shell.sealed.codes import AnswerReason, Confidence
-from chat_shell.sealed.outcome import SealedAsk
+from chat_shell.sealed.outcome import SealedSearch
 from chat_shell.sealed.released import Released
 
 
@@ -22,8 +22,8 @@ class ScriptedSummaries:
 
     def __init__(self, answer: Released | None = None):
         self.answer = answer
-        self.asked: list[SealedAsk] = []
+        self.asked: list[SealedSearch] = []
 
-    async def summarise(self, ask: SealedAsk) -> Released | None:
-        self.asked.append(ask)
+    async def summarise(self, search: SealedSearch) -> Released | None:
+        self.asked.append(search)
         return self.answer

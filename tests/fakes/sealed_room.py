@@ -7,29 +7,39 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from chat_shell.sealed.backend_wire import Recorded
+from chat_shell.sealed.backend_wire import OutcomeReceipt
 from chat_shell.sealed.circuit import CanaryCircuit
-from chat_shell.sealed.outcome import Found, Outcome, SealedAsk
+from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.room import RoomParts, RoomTimes, SealedRoom
+from chat_shell.sealed.room import SealedRoom
+from chat_shell.sealed.room_observer import OutcomeAnswered, SecondaryAnswered, SecondaryAsked, SummaryStarted
+from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages
 from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
-from chat_shell.sealed.watch import (
-    ModelAnswered,
-    ModelAsked,
-    OutcomeAnswered,
-    OutcomeSent,
-    SummaryCompleted,
-    SummaryStarted,
-)
 from shared.models.safe_summary import Failure, SummaryVersions
 from tests.fakes.clock import FakeClock
 from tests.fakes.safe_summaries import released
 
 SECRET = "The reserve holds 48,200 litres"
 CANARY = "storedcanarybdf"
-Seen = SummaryStarted | SummaryCompleted | OutcomeSent | OutcomeAnswered | ModelAsked | ModelAnswered
+
+
+@dataclass(frozen=True)
+class OutcomeSent:
+    """What an observer was told before recording."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class SummaryCompleted:
+    """What an observer was told at the end."""
+
+    outcome: Outcome
+
+
+Seen = SummaryStarted | SummaryCompleted | OutcomeSent | OutcomeAnswered | SecondaryAsked | SecondaryAnswered
 
 
 def protected_chunk(text: str = SECRET, chunk_id: str = "c_1", name: str = "reserve-plan.md") -> ProtectedChunk:
@@ -41,9 +51,9 @@ def protected_chunk(text: str = SECRET, chunk_id: str = "c_1", name: str = "rese
     return ProtectedChunk("kb_r", chunk_id, 0, wrapped(name), (wrapped("Reserves"),), wrapped(text), wrapped(CANARY))
 
 
-def sealed_ask(**changes: Any) -> SealedAsk:
+def sealed_search(**changes: Any) -> SealedSearch:
     """A useful question, ten minutes before the turn's deadline."""
-    asked = SealedAsk(
+    asked = SealedSearch(
         ticket="ticket_1",
         request_id="req_1",
         query="weaknesses of the reserve",
@@ -59,19 +69,25 @@ def sealed_ask(**changes: Any) -> SealedAsk:
 class FakeSealedBackend:
     """Finds one chunk and records everything; answers may be replaced, by errors too."""
 
-    found: Found | Failure | BaseException = field(default_factory=lambda: Found("s_1", chunks=(protected_chunk(),)))
-    recorded: Recorded | BaseException = field(default_factory=lambda: Recorded(200, recorded=True, release=True))
+    found: SealedSearchResult | Failure | BaseException = field(
+        default_factory=lambda: SealedSearchResult("s_1", chunks=(protected_chunk(),))
+    )
+    recorded: OutcomeReceipt | BaseException = field(
+        default_factory=lambda: OutcomeReceipt(200, recorded=True, release=True)
+    )
     hangs: bool = False
-    searches: list[tuple[SealedAsk, SummaryVersions]] = field(default_factory=list[tuple[SealedAsk, SummaryVersions]])
+    searches: list[tuple[SealedSearch, SummaryVersions]] = field(
+        default_factory=list[tuple[SealedSearch, SummaryVersions]]
+    )
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
-    async def search(self, ask: SealedAsk, versions: SummaryVersions) -> Found | Failure:
-        self.searches.append((ask, versions))
+    async def search(self, search: SealedSearch, versions: SummaryVersions) -> SealedSearchResult | Failure:
+        self.searches.append((search, versions))
         if isinstance(self.found, BaseException):
             raise self.found
         return self.found
 
-    async def record(self, ask: SealedAsk, versions: SummaryVersions, outcome: Outcome) -> Recorded:
+    async def record(self, search: SealedSearch, versions: SummaryVersions, outcome: Outcome) -> OutcomeReceipt:
         self.outcomes.append(outcome)
         if self.hangs:
             await asyncio.Event().wait()
@@ -139,25 +155,25 @@ class RecordingRoomObserver:
     def summary_started(self, started: SummaryStarted) -> None:
         self.seen.append(started)
 
-    def summary_completed(self, completed: SummaryCompleted) -> None:
-        self.seen.append(completed)
+    def summary_completed(self, outcome: Outcome) -> None:
+        self.seen.append(SummaryCompleted(outcome))
 
-    def outcome_sent(self, sent: OutcomeSent) -> None:
-        self.seen.append(sent)
+    def outcome_sent(self, outcome: Outcome) -> None:
+        self.seen.append(OutcomeSent(outcome))
 
     def outcome_answered(self, answered: OutcomeAnswered) -> None:
         self.seen.append(answered)
 
-    def model_asked(self, asked: ModelAsked) -> None:
+    def secondary_asked(self, asked: SecondaryAsked) -> None:
         self.seen.append(asked)
 
-    def model_answered(self, answered: ModelAnswered) -> None:
+    def secondary_answered(self, answered: SecondaryAnswered) -> None:
         self.seen.append(answered)
 
     @property
-    def completed(self) -> SummaryCompleted:
+    def completed(self) -> Outcome:
         """How the newest search ended."""
-        return next(one for one in reversed(self.seen) if isinstance(one, SummaryCompleted))
+        return next(one.outcome for one in reversed(self.seen) if isinstance(one, SummaryCompleted))
 
 
 @dataclass
@@ -165,7 +181,7 @@ class RoomStage:
     """A room and all that it stands on."""
 
     backend: FakeSealedBackend = field(default_factory=FakeSealedBackend)
-    model: FakeSecondary | None = field(default_factory=FakeSecondary)
+    model: FakeSecondary = field(default_factory=FakeSecondary)
     gate: FakeGate = field(default_factory=FakeGate)
     canary_limit: int = 3
     summary_seconds: float = 20
@@ -184,12 +200,13 @@ class RoomStage:
                 model=self.model,
                 gate=Gate("7", self.gate.prepare, self.gate.judge),
                 circuit=CanaryCircuit(self.canary_limit, self.clock.now),
+                observer=self.observer,
                 now=self.clock.now,
                 new_token=lambda: f"token{next(numbers)}",
             )
-            self._room = SealedRoom(parts, RoomTimes(self.summary_seconds, self.outcome_seconds), self.observer)
+            self._room = SealedRoom(parts, RoomTimes(self.summary_seconds, self.outcome_seconds))
         return self._room
 
     async def ask(self, **changes: Any) -> Released | None:
         """Ask the room."""
-        return await self.room.summarise(sealed_ask(**changes))
+        return await self.room.summarise(sealed_search(**changes))

@@ -14,8 +14,8 @@ _RIMS = (
     "chat_shell/turns/services/turns.py",  # what both doors of chat_shell share
     "chat_shell/turns/services/run_tools.py",
 )
-_SEALED_RIM = (
-    "chat_shell/sealed/rim.py",  # drops exceptions whole: what they say may be protected
+_SEALED_GUARD = (
+    "chat_shell/sealed/exception_guard.py",  # drops exceptions whole: what they say may be protected
 )
 _AMBIENT = frozenset(
     {
@@ -92,7 +92,7 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
 
 
 def _is_at_a_rim(file: Source, handler: ast.ExceptHandler) -> bool:
-    if file.name in _SEALED_RIM:
+    if file.name in _SEALED_GUARD:
         return not _logs_the_traceback(handler)
     return any(fnmatchcase(file.name, rim) for rim in _RIMS) and (_raises(handler) or _logs_the_traceback(handler))
 
@@ -139,8 +139,8 @@ def test_the_checks_bite():
         assert catch_alls(parse(rim, f"try: ...\nexcept{caught}: ..."))
         assert not catch_alls(parse(rim, f"try: ...\nexcept{caught}: log.exception('x')"))
     assert not catch_alls(parse(elsewhere, "try: ...\nexcept ValueError: ..."))
-    assert not catch_alls(parse("chat_shell/sealed/rim.py", "try: ...\nexcept Exception: ..."))
-    assert catch_alls(parse("chat_shell/sealed/rim.py", "try: ...\nexcept Exception: log.exception('x')"))
+    assert not catch_alls(parse("chat_shell/sealed/exception_guard.py", "try: ...\nexcept Exception: ..."))
+    assert catch_alls(parse("chat_shell/sealed/exception_guard.py", "try: ...\nexcept Exception: log.exception('x')"))
     assert catch_alls(parse("chat_shell/sealed/room.py", "try: ...\nexcept Exception: ..."))
     assert swallowed_cancellations(parse(rim, "try: ...\nexcept asyncio.CancelledError: ..."))
     assert not swallowed_cancellations(parse(rim, "try: ...\nexcept asyncio.CancelledError: raise"))

@@ -14,13 +14,13 @@ from pydantic import SecretStr
 
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
-from chat_shell.sealed.outcome import Found, Tally, outcome_of
+from chat_shell.sealed.outcome import SealedSearchResult, SearchProgress, outcome_of
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
 from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import FakeModelServer, Fault, Reply
 from tests.fakes.safe_summaries import released
-from tests.fakes.sealed_room import CANARY, SECRET, RoomStage, sealed_ask
+from tests.fakes.sealed_room import CANARY, SECRET, RoomStage, sealed_search
 
 MESSAGES = ({"role": "system", "content": "Write."}, {"role": "user", "content": SECRET})
 VERSIONS = SummaryVersions(policy_version="1", gate_version="2", prompt_version="3", model="second")
@@ -135,8 +135,8 @@ def answer(**changes: Any) -> dict[str, Any]:
 
 async def test_chunks_are_wrapped_as_they_are_read(session: aiohttp.ClientSession):
     async with backend(answer(siblings=[CHUNK | {"chunk_id": "c_2"}])) as (url, came):
-        found = await HttpSealedBackend(session, url, "service").search(sealed_ask(), VERSIONS)
-    assert isinstance(found, Found)
+        found = await HttpSealedBackend(session, url, "service").search(sealed_search(), VERSIONS)
+    assert isinstance(found, SealedSearchResult)
     (chunk,), (sibling,) = found.chunks, found.siblings
     assert repr(sibling.text) == "<protected kb_r c_2>"
     assert (found.search_id, chunk.chunk_id, chunk.ordinal, found.canary_replies) == ("s_1", "c_1", 3, 2)
@@ -158,11 +158,11 @@ async def test_chunks_are_wrapped_as_they_are_read(session: aiohttp.ClientSessio
 
 async def test_refusals_and_earlier_releases_are_read(session: aiohttp.ClientSession):
     async with backend(answer(refusal="budget_day", chunks=[])) as (url, _):
-        found = await HttpSealedBackend(session, url, "t").search(sealed_ask(), VERSIONS)
-    assert found == Found("s_1", refusal=Failure.BUDGET_DAY)
+        found = await HttpSealedBackend(session, url, "t").search(sealed_search(), VERSIONS)
+    assert found == SealedSearchResult("s_1", refusal=Failure.BUDGET_DAY)
     async with backend(answer(released=released().as_object(), chunks=[])) as (url, _):
-        found = await HttpSealedBackend(session, url, "t").search(sealed_ask(), VERSIONS)
-    assert found == Found("s_1", released=released())
+        found = await HttpSealedBackend(session, url, "t").search(sealed_search(), VERSIONS)
+    assert found == SealedSearchResult("s_1", released=released())
 
 
 @pytest.mark.parametrize(
@@ -185,14 +185,14 @@ async def test_refusals_and_earlier_releases_are_read(session: aiohttp.ClientSes
 )
 async def test_any_other_answer_is_a_code(session: aiohttp.ClientSession, given: Any, status: int, failure: Failure):
     async with backend(given, status) as (url, _):
-        assert await HttpSealedBackend(session, url, "t").search(sealed_ask(), VERSIONS) is failure
+        assert await HttpSealedBackend(session, url, "t").search(sealed_search(), VERSIONS) is failure
 
 
 async def test_an_outcome_is_told_whole(session: aiohttp.ClientSession):
-    tally = Tally(started_at=FakeClock().now(), search_id="s_1", chunks_found=2, chunks_sent=2)
-    outcome = outcome_of(sealed_ask(), released(), tally, FakeClock().now())
+    progress = SearchProgress(started_at=FakeClock().now(), search_id="s_1", chunks_found=2, chunks_sent=2)
+    outcome = outcome_of(sealed_search(), released(), progress, FakeClock().now())
     async with backend({"recorded": True, "release": False, "reason": "base_changed"}) as (url, came):
-        told = await HttpSealedBackend(session, url, "t").record(sealed_ask(), VERSIONS, outcome)
+        told = await HttpSealedBackend(session, url, "t").record(sealed_search(), VERSIONS, outcome)
     assert (told.status, told.recorded, told.release, told.reason) == (200, True, False, "base_changed")
     assert came[0]["path"] == "/internal/v1/knowledge/outcomes"
     assert came[0]["body"] == {
@@ -203,15 +203,15 @@ async def test_an_outcome_is_told_whole(session: aiohttp.ClientSession):
 
 
 async def test_an_outcome_without_a_readable_answer_is_not_recorded(session: aiohttp.ClientSession):
-    outcome = outcome_of(sealed_ask(), PolicyRefusal.VERBATIM, Tally(FakeClock().now()), FakeClock().now())
+    outcome = outcome_of(sealed_search(), PolicyRefusal.VERBATIM, SearchProgress(FakeClock().now()), FakeClock().now())
     unreadable: tuple[tuple[Any, int], ...] = ((b"{", 200), ({"recorded": True}, 500), ([], 200))
     for given, status in unreadable:
         async with backend(given, status) as (url, _):
-            told = await HttpSealedBackend(session, url, "t").record(sealed_ask(), VERSIONS, outcome)
+            told = await HttpSealedBackend(session, url, "t").record(sealed_search(), VERSIONS, outcome)
         assert not told.recorded
     async with backend([], 200) as (gone, _):
         """Nobody listens there once it is left."""
-    told = await HttpSealedBackend(session, gone, "t").record(sealed_ask(), VERSIONS, outcome)
+    told = await HttpSealedBackend(session, gone, "t").record(sealed_search(), VERSIONS, outcome)
     assert (told.status, told.recorded) == (None, False)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from chat_shell.knowledge.domain.user_words import last_user_message, user_words
 from chat_shell.knowledge.ports import Claim, Knowledge, KnowledgeChunk, KnowledgeDocument, KnowledgePage
-from chat_shell.sealed.outcome import SealedAsk
+from chat_shell.sealed.outcome import SealedSearch
 from chat_shell.sealed.released import Released
 from chat_shell.tools.domain.arguments import checked
 from chat_shell.tools.domain.documents import FoundDocument
@@ -54,7 +54,7 @@ class _ReadArguments(BaseModel):
 class SafeSummaries(Protocol):
     """The sealed room, as the search sees it."""
 
-    async def summarise(self, ask: SealedAsk) -> Released | None:
+    async def summarise(self, search: SealedSearch) -> Released | None:
         """Return a summary that may be shown, or None, whatever the cause."""
         ...
 
@@ -79,11 +79,11 @@ class KnowledgeBaseSearch:
         sealed_ids = tuple(base_id for base_id in base_ids if base_id in restricted)
         if sealed_ids:
             separate_ids = tuple(base_id for base_id in base_ids if base_id not in restricted)
-            return await self._summarise(_ask(wanted.query, sealed_ids, context), separate_ids)
+            return await self._summarise(_sealed_search(wanted.query, sealed_ids, context), separate_ids)
         return await self._search(wanted.query, base_ids, context)
 
-    async def _summarise(self, ask: SealedAsk, separate_ids: tuple[str, ...]) -> ToolAnswer:
-        released = await self._summaries.summarise(ask)
+    async def _summarise(self, search: SealedSearch, separate_ids: tuple[str, ...]) -> ToolAnswer:
+        released = await self._summaries.summarise(search)
         shown = [texts.CANNOT_ANSWER] if released is None else [released.as_json(), texts.RELEASED_NOTE]
         if separate_ids:
             shown.append(texts.SEARCH_SEPARATELY + ", ".join(separate_ids))
@@ -179,9 +179,9 @@ def _restricted_bases(context: ToolContext) -> frozenset[str]:
     return frozenset(base.id for base in knowledge.bases)
 
 
-def _ask(query: str, base_ids: tuple[str, ...], context: ToolContext) -> SealedAsk:
+def _sealed_search(query: str, base_ids: tuple[str, ...], context: ToolContext) -> SealedSearch:
     request = context.request
-    return SealedAsk(
+    return SealedSearch(
         ticket=request.knowledge.ticket,
         request_id=request.request_id,
         query=query,

@@ -1,18 +1,11 @@
 """What an operator sees of the sealed room: codes, counts, and the beginning of what was released."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
-from chat_shell.sealed.watch import (
-    ModelAnswered,
-    ModelAsked,
-    OutcomeAnswered,
-    OutcomeSent,
-    SummaryCompleted,
-    SummaryStarted,
-)
+from chat_shell.sealed.outcome import Outcome
+from chat_shell.sealed.room_observer import OutcomeAnswered, SecondaryAnswered, SecondaryAsked, SummaryStarted
 from shared.telemetry import LogEvent
 
 log = structlog.get_logger("chat_shell.sealed")
@@ -36,26 +29,26 @@ class LoggingRoomObserver:
             chunks_sent=started.chunks_sent,
         )
 
-    def summary_completed(self, completed: SummaryCompleted) -> None:
+    def summary_completed(self, outcome: Outcome) -> None:
         """Log how the search ended."""
-        log.info(LogEvent.SAFE_SUMMARY_COMPLETED, **_ending(completed))
+        log.info(LogEvent.SAFE_SUMMARY_COMPLETED, **_outcome_fields(outcome))
 
-    def outcome_sent(self, sent: OutcomeSent) -> None:
-        """Log what is to be recorded."""
-        log.info(LogEvent.PERSIST_HTTP_REQUEST, search_id=sent.search_id, **_ending(sent.completed))
+    def outcome_sent(self, outcome: Outcome) -> None:
+        """Log the outcome that is sent to be recorded."""
+        log.info(LogEvent.PERSIST_HTTP_REQUEST, search_id=outcome.search_id, **_outcome_fields(outcome))
 
     def outcome_answered(self, answered: OutcomeAnswered) -> None:
-        """Log whether it was."""
+        """Log whether it was recorded."""
         log.info(
             LogEvent.PERSIST_HTTP_RESPONSE,
             search_id=answered.search_id,
             status=answered.status,
             recorded=answered.recorded,
             release=answered.release,
-            reason=answered.moved.value if answered.moved else "",
+            reason=answered.changed.value if answered.changed else "",
         )
 
-    def model_asked(self, asked: ModelAsked) -> None:
+    def secondary_asked(self, asked: SecondaryAsked) -> None:
         """Log the request without the text of the chunks."""
         if self.log_requests:
             log.info(
@@ -67,7 +60,7 @@ class LoggingRoomObserver:
                 body={"messages": [dict(message) for message in asked.messages]},
             )
 
-    def model_answered(self, answered: ModelAnswered) -> None:
+    def secondary_answered(self, answered: SecondaryAnswered) -> None:
         """Log the reply's size and what became of it."""
         if self.log_requests:
             log.info(
@@ -79,14 +72,14 @@ class LoggingRoomObserver:
             )
 
 
-def _ending(completed: SummaryCompleted) -> dict[str, Any]:
+def _outcome_fields(outcome: Outcome) -> dict[str, object]:
     return {
-        "knowledge_bases": list(completed.knowledge_base_ids),
-        "decision": completed.decision.value,
-        "reason": completed.reason.value,
-        "gate_codes": [code.value for code in completed.gate_codes],
-        "rewrites": completed.rewrites,
-        "canary_hits": completed.canary_hits,
-        "latency_ms": completed.latency_ms,
-        "preview": completed.preview,
+        "knowledge_bases": list(outcome.knowledge_base_ids),
+        "decision": outcome.decision.value,
+        "reason": outcome.reason.value,
+        "gate_codes": [code.value for code in outcome.gate_codes],
+        "rewrites": outcome.rewrites,
+        "canary_hits": outcome.canary_hits,
+        "latency_ms": outcome.latency_ms,
+        "preview": outcome.preview,
     }

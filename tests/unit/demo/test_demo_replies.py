@@ -9,8 +9,7 @@ import pytest
 import deploy.demo
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.summary_prompt import SummaryPrompt
-from chat_shell.sealed.tokens import new_token
+from chat_shell.sealed.summary_prompt import SummaryPrompt, new_token
 from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_scope, is_small_talk, reply_to
 from deploy.demo.sentences import Passage, best_quotes, sentences
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT

@@ -11,8 +11,7 @@ from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.summary_prompt import SummaryPrompt
-from chat_shell.sealed.tokens import new_token
+from chat_shell.sealed.summary_prompt import SummaryPrompt, new_token
 from deploy.demo.replies import reply_to
 from deploy.demo.topics import ANYTHING, TOPICS, topics_of
 from tests.fakes.sealed_room import protected_chunk

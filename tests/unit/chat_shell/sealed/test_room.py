@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from chat_shell.sealed.backend_wire import Recorded
+from chat_shell.sealed.backend_wire import OutcomeReceipt
+from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.gate import judge
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
-from chat_shell.sealed.outcome import Found
-from chat_shell.sealed.rim import sealed
+from chat_shell.sealed.outcome import SealedSearchResult
+from chat_shell.sealed.room_observer import SecondaryAnswered, SecondaryAsked, SummaryStarted
 from chat_shell.sealed.verdicts import Blocked, Refused
-from chat_shell.sealed.watch import ModelAnswered, ModelAsked, OutcomeSent, SummaryStarted
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION, REWRITE_PROMPT
 from tests.fakes.clock import FakeClock
@@ -27,6 +27,7 @@ from tests.fakes.sealed_room import (
     FakeGate,
     FakeSealedBackend,
     FakeSecondary,
+    OutcomeSent,
     RoomStage,
     protected_chunk,
 )
@@ -44,7 +45,7 @@ async def test_a_summary_is_released_after_its_outcome_is_recorded():
     assert (outcome.chunks_found, outcome.chunks_sent, outcome.rewrites, outcome.released) == (1, 1, 0, released())
     kinds = [type(seen).__name__ for seen in stage.observer.seen]
     assert kinds == [
-        "SummaryStarted", "ModelAsked", "ModelAnswered", "OutcomeSent", "OutcomeAnswered", "SummaryCompleted",
+        "SummaryStarted", "SecondaryAsked", "SecondaryAnswered", "OutcomeSent", "OutcomeAnswered", "SummaryCompleted",
     ]  # fmt: skip
 
 
@@ -61,7 +62,6 @@ async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_m
     sibling = protected_chunk("A slow tide means a rise that nobody saw.", "c_2")
     stage = RoomStage(**found(chunks=(protected_chunk(),), siblings=(sibling,)))
     await stage.ask()
-    assert stage.model is not None
     assert "slow tide" not in str(stage.model.prompts)
     ((chunks, words, canaries, siblings),) = stage.gate.cases
     assert ([chunk.chunk_id for chunk in chunks], words) == (["c_1"], "Hello.\nWhere are we weak?")
@@ -72,7 +72,6 @@ async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_m
 async def test_what_failed_is_rewritten_once_and_told_by_codes_alone():
     stage = RoomStage(model=FakeSecondary((b"bad", b"good")), gate=FakeGate({b"bad": FIGURES}))
     assert await stage.ask() == released()
-    assert stage.model is not None
     first, second = stage.model.prompts
     assert second[: len(first)] == first
     assert [message["content"] for message in second[len(first) :]] == [REWRITE_PROMPT.format(codes="figures, overlap")]
@@ -83,16 +82,15 @@ async def test_what_failed_is_rewritten_once_and_told_by_codes_alone():
 
 async def test_no_more_chunks_are_sent_than_were_asked_for():
     many = tuple(protected_chunk(chunk_id=f"c_{number}") for number in range(30))
-    stage = RoomStage(backend=FakeSealedBackend(Found("s_1", chunks=many)))
+    stage = RoomStage(backend=FakeSealedBackend(SealedSearchResult("s_1", chunks=many)))
     await stage.ask()
     started = next(seen for seen in stage.observer.seen if isinstance(seen, SummaryStarted))
     assert (started.chunks_found, started.chunks_sent, len(stage.gate.cases[0][0])) == (30, 24, 24)
 
 
 async def test_what_was_released_before_is_released_again_without_model_or_outcome():
-    stage = RoomStage(backend=FakeSealedBackend(Found("s_1", released=released("Kept."))))
+    stage = RoomStage(backend=FakeSealedBackend(SealedSearchResult("s_1", released=released("Kept."))))
     assert await stage.ask() == released("Kept.")
-    assert stage.model is not None
     assert (stage.model.prompts, stage.backend.outcomes) == ([], [])
     assert stage.observer.completed.decision is Decision.ANSWER
 
@@ -111,7 +109,7 @@ class Row:
 
 
 def found(**changes: Any) -> dict[str, Any]:
-    return {"backend": FakeSealedBackend(Found("s_1", **changes))}
+    return {"backend": FakeSealedBackend(SealedSearchResult("s_1", **changes))}
 
 
 def replies(*said: bytes | Failure | BaseException | None, **verdicts: Any) -> dict[str, Any]:
@@ -119,13 +117,12 @@ def replies(*said: bytes | Failure | BaseException | None, **verdicts: Any) -> d
     return {"model": FakeSecondary(said), "gate": gate}
 
 
-def recorded(answer: Recorded | BaseException) -> dict[str, Any]:
+def recorded(answer: OutcomeReceipt | BaseException) -> dict[str, Any]:
     return {"backend": FakeSealedBackend(recorded=answer)}
 
 
 TOO_LONG = b" " * MAX_REPLY_BYTES + reply()
 ROWS = {
-    "no secondary model": Row(Failure.MODEL_UNAVAILABLE, {"model": None}),
     "the provider refuses": Row(Failure.MODEL_UNAVAILABLE, replies(Failure.MODEL_UNAVAILABLE)),
     "the model raises": Row(Failure.MODEL_UNAVAILABLE, replies(LOUD)),
     "the model raises at the rewrite": Row(Failure.MODEL_UNAVAILABLE, replies(b"bad", LOUD, bad=FIGURES)),
@@ -160,14 +157,14 @@ ROWS = {
         )
     },
     **{
-        f"{code} meanwhile": Row(code, recorded(Recorded(200, recorded=True, release=False, reason=code)))
+        f"{code} meanwhile": Row(code, recorded(OutcomeReceipt(200, recorded=True, release=False, reason=code)))
         for code in (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED)
     },
     "access lost before": Row(Failure.ACCESS_CHANGED, {"backend": FakeSealedBackend(Failure.ACCESS_CHANGED)}),
     "the search fails": Row(Failure.AUDIT_UNAVAILABLE, {"backend": FakeSealedBackend(LOUD)}),
-    "the outcome is refused": Row(Failure.AUDIT_UNAVAILABLE, recorded(Recorded(500))),
-    "the outcome is not recorded": Row(Failure.AUDIT_UNAVAILABLE, recorded(Recorded(200, release=True))),
-    "the outcome may not be released": Row(Failure.AUDIT_UNAVAILABLE, recorded(Recorded(200, recorded=True))),
+    "the outcome is refused": Row(Failure.AUDIT_UNAVAILABLE, recorded(OutcomeReceipt(500))),
+    "the outcome is not recorded": Row(Failure.AUDIT_UNAVAILABLE, recorded(OutcomeReceipt(200, release=True))),
+    "the outcome may not be released": Row(Failure.AUDIT_UNAVAILABLE, recorded(OutcomeReceipt(200, recorded=True))),
     "recording raises": Row(Failure.AUDIT_UNAVAILABLE, recorded(LOUD)),
     "recording hangs": Row(
         Failure.AUDIT_UNAVAILABLE, {"backend": FakeSealedBackend(hangs=True), "outcome_seconds": 0.01}
@@ -207,7 +204,6 @@ async def test_the_pre_screen_refuses_before_anything_is_searched(ask: dict[str,
 async def test_a_reply_that_failed_is_no_longer_asked_about_after_its_rewrite():
     stage = RoomStage(**replies(b"bad", bad=FIGURES))
     await stage.ask()
-    assert stage.model is not None
     assert len(stage.model.prompts) == 2
 
 
@@ -230,12 +226,11 @@ async def test_canaries_open_the_circuit_for_an_hour():
 async def test_canaries_of_other_processes_open_the_circuit_before_the_model_is_asked():
     stage = RoomStage(**found(chunks=(protected_chunk(),), canary_replies=3), canary_limit=3)
     assert await stage.ask() is None
-    assert stage.model is not None
     assert (stage.model.prompts, stage.gate.cases) == ([], [])
     (outcome,) = stage.backend.outcomes
     assert (outcome.search_id, outcome.reason) == ("s_1", Failure.CIRCUIT_OPEN)
     assert (outcome.chunks_found, outcome.chunks_sent) == (1, 0)
-    stage.backend.found = Found("s_2", chunks=(protected_chunk(),), canary_replies=2)
+    stage.backend.found = SealedSearchResult("s_2", chunks=(protected_chunk(),), canary_replies=2)
     assert await stage.ask() == released()
 
 
@@ -245,7 +240,7 @@ async def test_canaries_of_other_processes_open_the_circuit_before_the_model_is_
 async def test_operators_see_chunks_as_notes_and_replies_as_sizes():
     stage = RoomStage(model=FakeSecondary((b"bad", b"good")), gate=FakeGate({b"bad": FIGURES}))
     await stage.ask()
-    asked = [seen for seen in stage.observer.seen if isinstance(seen, ModelAsked)]
+    asked = [seen for seen in stage.observer.seen if isinstance(seen, SecondaryAsked)]
     note = f"[protected kb_r, {len(SECRET)} chars]"
     for request in asked:
         shown = str(request)
@@ -253,15 +248,15 @@ async def test_operators_see_chunks_as_notes_and_replies_as_sizes():
         assert "weaknesses of the reserve" in shown
         for hidden in (SECRET, CANARY, "reserve-plan", "Reserves", "token2", "token3"):
             assert hidden not in shown
-    answered = [seen for seen in stage.observer.seen if isinstance(seen, ModelAnswered)]
-    assert answered == [ModelAnswered("second", 3, "blocked"), ModelAnswered("second", 4, "answer")]
+    answered = [seen for seen in stage.observer.seen if isinstance(seen, SecondaryAnswered)]
+    assert answered == [SecondaryAnswered("second", 3, "blocked"), SecondaryAnswered("second", 4, "answer")]
 
 
 async def test_a_preview_is_of_what_is_released_only():
-    stage = RoomStage(**recorded(Recorded(500)))
+    stage = RoomStage(**recorded(OutcomeReceipt(500)))
     await stage.ask()
     sent = next(seen for seen in stage.observer.seen if isinstance(seen, OutcomeSent))
-    assert (sent.completed.preview, stage.observer.completed.preview) == (released().summary, "")
+    assert (sent.outcome.preview, stage.observer.completed.preview) == (released().summary, "")
 
 
 # Cancellation
@@ -272,7 +267,6 @@ async def test_a_cancelled_search_releases_nothing_and_leaves_no_failed_task_beh
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
     stage = RoomStage(model=FakeSecondary((None,)))
     asking = asyncio.create_task(stage.ask())
-    assert stage.model is not None
     await stage.model.asked.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -288,6 +282,6 @@ async def test_what_the_rim_gives_out_has_no_trace_of_the_error():
         raise RuntimeError(secret) from ValueError(secret)
 
     with warnings.catch_warnings(record=True) as warned:
-        assert await sealed(loud(), Failure.INVALID_OUTPUT) is Failure.INVALID_OUTPUT
+        assert await failure_for_exceptions(loud(), Failure.INVALID_OUTPUT) is Failure.INVALID_OUTPUT
     assert warned == []
     assert sys.exc_info() == (None, None, None)

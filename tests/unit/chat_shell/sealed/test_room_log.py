@@ -5,7 +5,7 @@ from typing import Any
 import structlog
 
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
-from chat_shell.sealed.outcome import Found
+from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.verdicts import Blocked
 from shared.models.safe_summary import GateCode
@@ -41,7 +41,7 @@ async def test_events_have_the_promised_names_in_their_order():
 
 
 async def test_a_kept_result_is_told_by_its_last_line_alone():
-    stage = RoomStage(backend=FakeSealedBackend(Found("s_1", released=released("Kept."))))
+    stage = RoomStage(backend=FakeSealedBackend(SealedSearchResult("s_1", released=released("Kept."))))
     stage.observer = LoggingRoomObserver(log_requests=True)  # type: ignore[assignment]
     with structlog.testing.capture_logs() as lines:
         await stage.ask()

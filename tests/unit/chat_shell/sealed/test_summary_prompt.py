@@ -5,8 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.sealed.summary_prompt import SummaryPrompt
-from chat_shell.sealed.tokens import new_token
+from chat_shell.sealed.summary_prompt import SummaryPrompt, new_token
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
 from tests.fakes.sealed_room import CANARY, SECRET, protected_chunk
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.models.safe_summary import Decision, Failure, GateCode, Reason
+from chat_shell.sealed.outcome import Outcome
+from shared.models.safe_summary import Failure
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryStarted:
-    """Evidence is there, and the secondary model is about to be asked."""
+    """There is evidence, and the secondary model is about to be asked."""
 
     knowledge_base_ids: tuple[str, ...]
     query_characters: int
@@ -18,41 +19,22 @@ class SummaryStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryCompleted:
-    """How a restricted search ended; `preview` is the beginning of what was released, or empty."""
-
-    knowledge_base_ids: tuple[str, ...]
-    decision: Decision
-    reason: Reason
-    gate_codes: tuple[GateCode, ...]
-    rewrites: int
-    canary_hits: int
-    latency_ms: int
-    preview: str
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeSent:
-    """The outcome is on its way to the backend."""
-
-    search_id: str | None
-    completed: SummaryCompleted
-
-
-@dataclass(frozen=True, slots=True)
 class OutcomeAnswered:
-    """The backend's answer; `status` is None where none came. `moved` says why it may not be released after all."""
+    """The backend's answer to an outcome; `status` is None where none came.
+
+    `changed` says which change of access or knowledge base forbids the release after all.
+    """
 
     search_id: str | None
     status: int | None
     recorded: bool
     release: bool
-    moved: Failure | None
+    changed: Failure | None
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAsked:
-    """A request to the secondary model, each chunk in it replaced by where it is from and how long it is."""
+class SecondaryAsked:
+    """A request to the secondary model, each chunk in it replaced by its knowledge base and its length."""
 
     model: str
     messages: tuple[Mapping[str, str], ...]
@@ -60,7 +42,7 @@ class ModelAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelAnswered:
+class SecondaryAnswered:
     """A reply's size, and what became of it: `answer`, `refuse`, `blocked`, or the code of a failure."""
 
     model: str
@@ -75,22 +57,22 @@ class RoomObserver(Protocol):
         """A safe summary begins."""
         ...
 
-    def summary_completed(self, completed: SummaryCompleted) -> None:
+    def summary_completed(self, outcome: Outcome) -> None:
         """A restricted search ended, in whichever way."""
         ...
 
-    def outcome_sent(self, sent: OutcomeSent) -> None:
-        """The outcome is sent to be recorded."""
+    def outcome_sent(self, outcome: Outcome) -> None:
+        """The outcome is sent to the backend, to be recorded."""
         ...
 
     def outcome_answered(self, answered: OutcomeAnswered) -> None:
-        """It was recorded, or not."""
+        """The backend has recorded the outcome, or failed to."""
         ...
 
-    def model_asked(self, asked: ModelAsked) -> None:
+    def secondary_asked(self, asked: SecondaryAsked) -> None:
         """The secondary model is asked."""
         ...
 
-    def model_answered(self, answered: ModelAnswered) -> None:
+    def secondary_answered(self, answered: SecondaryAnswered) -> None:
         """The secondary model has answered, or failed."""
         ...

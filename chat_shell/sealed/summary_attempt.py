@@ -1,0 +1,99 @@
+"""From evidence to a result: the secondary model writes, the gate judges, and one rewrite is allowed."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Generic
+
+import orjson
+
+from chat_shell.sealed.exception_guard import failure_for_exceptions
+from chat_shell.sealed.outcome import SealedSearch, SearchProgress, SummaryResult
+from chat_shell.sealed.protected import ProtectedChunk
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.room_observer import SecondaryAnswered, SecondaryAsked, SummaryStarted
+from chat_shell.sealed.room_parts import RoomParts
+from chat_shell.sealed.summary_prompt import SummaryPrompt
+from chat_shell.sealed.verdicts import Blocked, CaseT, Refused, Verdict
+from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode
+
+BLOCKED = "blocked"
+"""What the log calls a reply that the gate blocked."""
+
+
+class SummaryAttempt(Generic[CaseT]):
+    """One summary: its first reply and, where the gate blocks that, one rewrite."""
+
+    def __init__(self, parts: RoomParts[CaseT], prompt: SummaryPrompt, progress: SearchProgress):
+        self._parts = parts
+        self._prompt = prompt
+        self._progress = progress
+
+    async def run(
+        self, search: SealedSearch, chunks: Sequence[ProtectedChunk], siblings: Sequence[ProtectedChunk]
+    ) -> SummaryResult:
+        """Ask the model, judge its reply, and ask for a rewrite at most once."""
+        self._progress.chunks_sent = len(chunks)
+        self._parts.observer.summary_started(
+            SummaryStarted(search.knowledge_base_ids, len(search.query), self._progress.chunks_found, len(chunks))
+        )
+        canaries = self._prompt.canaries()
+        async with asyncio.TaskGroup() as group:
+            # In a thread, and while the model writes: the normal forms of so many chunks take their time.
+            preparing = group.create_task(
+                asyncio.to_thread(self._parts.gate.prepare, chunks, search.user_words, canaries, siblings)
+            )
+            reply = await self._reply(())
+        case = preparing.result()
+        verdict = await self._verdict(reply, case)
+        if isinstance(verdict, Blocked):
+            self._progress.rewrites += 1
+            verdict = await self._verdict(await self._reply(verdict.codes), case)
+        return _result_of(verdict)
+
+    async def _reply(self, failed: Sequence[GateCode]) -> bytes | Failure:
+        messages = self._prompt.for_model(failed)
+        body_bytes = len(orjson.dumps(messages))
+        model = self._parts.model
+        self._parts.observer.secondary_asked(SecondaryAsked(model.name, self._prompt.for_operators(failed), body_bytes))
+        return await failure_for_exceptions(model.reply(messages), Failure.MODEL_UNAVAILABLE)
+
+    async def _verdict(self, reply: bytes | Failure, case: CaseT) -> Verdict | Failure:
+        verdict = reply if isinstance(reply, Failure) else await self._judged(reply, case)
+        size = 0 if isinstance(reply, Failure) else len(reply)
+        self._parts.observer.secondary_answered(SecondaryAnswered(self._parts.model.name, size, _decision(verdict)))
+        if isinstance(verdict, Blocked):
+            self._count(verdict)
+        return verdict
+
+    async def _judged(self, reply: bytes, case: CaseT) -> Verdict | Failure:
+        judging = asyncio.to_thread(self._parts.gate.judge, reply, case)
+        return await failure_for_exceptions(judging, Failure.INVALID_OUTPUT)
+
+    def _count(self, blocked: Blocked) -> None:
+        self._progress.gate_codes += blocked.codes
+        self._progress.canary_hits += blocked.canary_hits
+        if blocked.canary_hits:
+            self._parts.circuit.record_hit(self._parts.model.name)
+
+
+def _decision(verdict: Verdict | Failure) -> str:
+    match verdict:
+        case Released():
+            return Decision.ANSWER.value
+        case Refused():
+            return Decision.REFUSE.value
+        case Blocked():
+            return BLOCKED
+        case _:
+            return verdict.value
+
+
+def _result_of(verdict: Verdict | Failure) -> SummaryResult:
+    match verdict:
+        case Refused(reason):
+            return reason
+        case Blocked(codes):
+            first = next((code for code in GateCode if code in codes), GateCode.SCHEMA)
+            return Failure.INVALID_OUTPUT if first is GateCode.SCHEMA else GateBlock[first.name]
+        case _:
+            return verdict
