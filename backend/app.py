@@ -25,7 +25,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.sql.database import Database, open_database
 from backend.foundation.sql.reachable import check_reachable
-from backend.identity.services.api_keys import ApiKeys
+from backend.identity.services.api_keys import KeyAdministration
 from backend.identity.services.authenticate import Authenticate
 from backend.identity.services.use_cases import IdentityServices
 from backend.identity.sql.api_keys import SqlApiKeyStore
@@ -175,7 +175,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
-        identity=IdentityServices(Authenticate(keys), ApiKeys(keys, clock)),
+        identity=IdentityServices(Authenticate(keys), KeyAdministration(keys, clock)),
         conversations=ConversationServices(
             conversations=Conversations(ports.conversations, clock, secret),
             prompts=ReadPrompts(ports.turns, ports.conversations, withheld),
@@ -238,7 +238,7 @@ async def _event_store(settings: Settings, stack: AsyncExitStack) -> EventStore:
         raise WrongSetting(f"BACKEND_REDIS_URL: {error}") from None
 
 
-async def _ensure_admin_key(settings: Settings, keys: ApiKeys) -> None:
+async def _ensure_admin_key(settings: Settings, keys: KeyAdministration) -> None:
     """Take the operator's admin key, or make one at the first run and print it, once."""
     if settings.admin_key is not None:
         await keys.ensure_admin_key(settings.admin_key.get_secret_value())

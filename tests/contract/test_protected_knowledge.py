@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from backend.foundation.sql.database import open_database
-from backend.knowledge.domain.shared_runs import DESCRIBED, SAID, RunLengths, stretches_of
+from backend.knowledge.domain.shared_runs import DESCRIBED, SAID, RunLengths, sequences_of
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.ports.protected import ProtectedKnowledge
 from backend.knowledge.sql.protected import RUNS_AT_ONCE, SqlProtectedKnowledge
@@ -67,7 +67,7 @@ async def _fill(store: KnowledgeStore) -> None:
 
 
 async def _holds(protected: Protected, text: str, lengths: RunLengths = SAID, base_id: str = "kb_a") -> bool:
-    return await protected.knowledge.holds_run([base_id], stretches_of(text, lengths))
+    return await protected.knowledge.holds_run([base_id], sequences_of(text, lengths))
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,11 @@ async def test_a_run_may_go_over_the_cut_between_chunks_but_not_between_document
 
 async def test_a_run_in_any_base_counts_and_what_was_deleted_does_not(protected: Protected) -> None:
     await put(protected.store, "c.md", ["alpha beta gamma delta epsilon zeta eta theta iota"], base_id="kb_b")
-    stretches = stretches_of("alpha beta gamma delta epsilon zeta eta theta iota", SAID)
-    assert await protected.knowledge.holds_run(["kb_gone", "kb_a", "kb_b"], stretches)
+    sequences = sequences_of("alpha beta gamma delta epsilon zeta eta theta iota", SAID)
+    assert await protected.knowledge.holds_run(["kb_gone", "kb_a", "kb_b"], sequences)
     await protected.store.delete_document("kb_b", "c.md")
-    assert not await protected.knowledge.holds_run(["kb_gone", "kb_b"], stretches)
-    assert not await protected.knowledge.holds_run([], stretches)
+    assert not await protected.knowledge.holds_run(["kb_gone", "kb_b"], sequences)
+    assert not await protected.knowledge.holds_run([], sequences)
 
 
 async def test_every_run_of_a_base_is_found(protected: Protected) -> None:

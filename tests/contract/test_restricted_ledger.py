@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.foundation.sql.database import open_database
-from backend.restricted.domain.restricted import Admission
+from backend.restricted.domain.restricted import SearchAdmission
 from shared.errors import NotFound, PermissionDenied
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
 from tests.contract.knowledge_cases import T0, make_base, put
@@ -46,7 +46,7 @@ async def fill(stores: Restricted) -> None:
 
 async def spend(
     stores: Restricted, count: int, days: float = 0, prefix: str = "", conversation_id: str = "conv_a"
-) -> list[Admission]:
+) -> list[SearchAdmission]:
     return [
         await stores.ledger.charge(
             make_search(f"s{prefix}{days}{number}", days=days, conversation_id=conversation_id), [], LIMITS
@@ -346,7 +346,7 @@ async def test_searches_are_counted_exactly_under_50_parallel_calls(replicas: li
 
 
 async def test_chunks_are_counted_exactly_under_50_parallel_calls(replicas: list[Restricted]) -> None:
-    async def charge(number: int) -> Admission:
+    async def charge(number: int) -> SearchAdmission:
         found = candidates("doc_kb_a_a", range(number, number + 7))
         return await replicas[number % 5].ledger.charge(make_search(f"s{number}"), found, WIDE)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.domain.knowledge import ChunkHit
 from tests.contract.knowledge_cases import Knowledge, fake_knowledge, make_base, put, sql_knowledge
 
 
@@ -216,6 +216,6 @@ async def test_order_and_scores_are_those_of_the_exact_retrieval(knowledge: Know
             _assert_same(await knowledge.retrieval.search(base_ids, query, 8), expected)
 
 
-def _assert_same(hits: Sequence[Hit], expected: Sequence[Hit]) -> None:
+def _assert_same(hits: Sequence[ChunkHit], expected: Sequence[ChunkHit]) -> None:
     assert [hit.chunk for hit in hits] == [hit.chunk for hit in expected]
     assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-6)

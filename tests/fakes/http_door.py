@@ -11,7 +11,7 @@ from backend.foundation.http.services import HttpOptions, provide
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
 from backend.identity.domain.identity import KeyRole
-from backend.identity.services.api_keys import ApiKeys
+from backend.identity.services.api_keys import KeyAdministration
 from backend.identity.services.authenticate import Authenticate
 from backend.identity.services.use_cases import IdentityServices
 from backend.knowledge.documents.reader import LibraryDocumentReader
@@ -65,7 +65,7 @@ class FakeHouse:
         keys = FakeApiKeyStore(self.state)
         knowledge = KnowledgePorts(self.knowledge, self.knowledge, LibraryDocumentReader(), self.clock)
         return (
-            IdentityServices(Authenticate(keys), ApiKeys(keys, self.clock)),
+            IdentityServices(Authenticate(keys), KeyAdministration(keys, self.clock)),
             Readiness(self.admission, self.probe),
             self.turns.conversation_services,
             self.turns.services,
@@ -93,7 +93,7 @@ class FakeHouse:
 
     async def key(self, user_id: str = "ada", role: KeyRole = KeyRole.USER, tenant: str = "default") -> str:
         """Issue a key."""
-        issued = await ApiKeys(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
+        issued = await KeyAdministration(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
         return issued.secret
 
 

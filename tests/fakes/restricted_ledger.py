@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from backend.restricted.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.restricted.domain.restricted import (
-    Admission,
     AuditRecord,
     Candidate,
     ChargedSearch,
-    Refusals,
+    RefusalHistory,
     Ruling,
     SealedSearch,
+    SearchAdmission,
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
@@ -50,12 +50,12 @@ class FakeRestrictedLedger:
         self._knowledge = knowledge
         self._searches: dict[str, ChargedSearch] = {}
         self._served: dict[str, list[Candidate]] = {}
-        self._refusals: dict[tuple[str, str], Refusals] = {}
+        self._refusals: dict[tuple[str, str], RefusalHistory] = {}
         self._kept: dict[str, _Kept] = {}
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
-    ) -> Admission:
+    ) -> SearchAdmission:
         self._require_writing()
         usages = [self._usage(search, base_id) for base_id in sorted(search.base_ids)]
         admission = admit(usages, candidates, limits, search.searched_at)
@@ -68,7 +68,7 @@ class FakeRestrictedLedger:
         return self._searches.get(search_id)
 
     async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
-        return any(self._refusals.get((base_id, user_id), Refusals()).is_paused(now) for base_id in base_ids)
+        return any(self._refusals.get((base_id, user_id), RefusalHistory()).is_paused(now) for base_id in base_ids)
 
     async def find_released(self, cache_key: str) -> ReleasedSummary | None:
         kept = self._kept.get(cache_key)
@@ -89,7 +89,7 @@ class FakeRestrictedLedger:
         if settlement.counts_towards_pause:
             for base_id in filter(self._is_there, base_ids):
                 key = (base_id, settlement.user_id)
-                self._refusals[key] = refused_again(self._refusals.get(key, Refusals()), record.recorded_at)
+                self._refusals[key] = refused_again(self._refusals.get(key, RefusalHistory()), record.recorded_at)
         return None
 
     async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class FakeRestrictedLedger:
     async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
         for base_id in filter(self._is_there, base_ids):
             key = (base_id, user_id)
-            self._refusals[key] = refused_again(self._refusals.get(key, Refusals()), now)
+            self._refusals[key] = refused_again(self._refusals.get(key, RefusalHistory()), now)
 
     async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
         return max((at for at, _ in self._served_for(user_id, base_ids)), default=None)
@@ -154,7 +154,7 @@ class FakeRestrictedLedger:
         return BaseUsage(
             knowledge_base_id=base_id,
             chunk_count=self._knowledge.chunk_count(base_id),
-            refusals=self._refusals.get((base_id, search.user_id), Refusals()),
+            refusals=self._refusals.get((base_id, search.user_id), RefusalHistory()),
             conversation=sum(one.conversation_id == search.conversation_id for one in recent),
             day=len(today),
             month=len(recent),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
 from backend.knowledge.domain.index_entries import IndexEntry, index_entry
-from backend.knowledge.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
-from backend.knowledge.domain.shared_runs import Stretch, holds_any, joined_runs
+from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
 
@@ -113,7 +113,7 @@ class FakeKnowledge:
         found = self._by_id(document_id)
         return found.chunks if found else ()
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
         chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
         entries = [index_entry(chunk) for _, chunk in chunks]
         terms = looked_up_terms(tokenize(query))
@@ -128,18 +128,18 @@ class FakeKnowledge:
         ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
         return tuple(ordered[:limit])
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         stored = self._documents_of(base_ids)
         if sum(chunk.tokens for one in stored for chunk in one.chunks) > token_limit:
             return None
         return tuple(_hit(one.document, chunk, 1.0) for one in stored for chunk in one.chunks)
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
         found = [one for document_id in document_ids if (one := self._by_id(document_id))]
         return tuple(_hit(one.document, chunk, 0.0) for one in found for chunk in one.chunks[:limit])[:most]
 
-    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
-        runs = joined_runs(stretches)
+    async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
+        runs = joined_runs(sequences)
         texts = [
             "\n".join((*chunk.heading_path, chunk.text, *(after.text for after in one.chunks[place + 1 : place + 2])))
             for one in self._documents_of(base_ids)
@@ -181,8 +181,8 @@ def _statistics(entries: Sequence[IndexEntry], terms: Sequence[str]) -> Statisti
     )
 
 
-def _hit(document: Document, chunk: Chunk, score: float) -> Hit:
-    return Hit(
+def _hit(document: Document, chunk: Chunk, score: float) -> ChunkHit:
+    return ChunkHit(
         knowledge_base_id=document.knowledge_base_id,
         document_id=document.id,
         document_name=document.name,

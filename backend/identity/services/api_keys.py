@@ -33,7 +33,7 @@ class IssuedKey:
     secret: str
 
 
-class ApiKeys:
+class KeyAdministration:
     """What an administrator does with keys; who is one, the caller has checked."""
 
     def __init__(self, store: ApiKeyStore, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.identity.services.api_keys import ApiKeys
+from backend.identity.services.api_keys import KeyAdministration
 from backend.identity.services.authenticate import Authenticate
 
 
@@ -11,4 +11,4 @@ class IdentityServices:
     """What routes ask of callers and their keys."""
 
     authenticate: Authenticate
-    api_keys: ApiKeys
+    api_keys: KeyAdministration

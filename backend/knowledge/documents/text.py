@@ -9,7 +9,7 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def read_text(body: bytes) -> list[Block]:
+def read_plain_text(body: bytes) -> list[Block]:
     """Return the paragraphs between blank lines."""
     return paragraphs_of(decode(body))
 

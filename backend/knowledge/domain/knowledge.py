@@ -72,7 +72,7 @@ class Chunk(Value):
     tokens: int
 
 
-class Hit(Value):
+class ChunkHit(Value):
     """A chunk that a search found; a higher score is a better hit."""
 
     knowledge_base_id: str

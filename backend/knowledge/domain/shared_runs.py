@@ -31,7 +31,7 @@ DESCRIBED = RunLengths(7, 10)
 """In what an owner writes about a base: as the gate."""
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A CJK character, or what stands between white space and CJK; `start` is its place in its text."""
 
     start: int
@@ -54,7 +54,7 @@ class Word(NamedTuple):
     tokens: tuple[str, ...]
 
 
-class Stretch(NamedTuple):
+class WordSequence(NamedTuple):
     """Words in a row, of spaced scripts or CJK; asked is whether a base holds any `run` of them in a row."""
 
     words: tuple[Word, ...]
@@ -68,23 +68,26 @@ class Needed(NamedTuple):
     least: int
 
 
-def pieces_of(text: str) -> Iterator[Piece]:
-    """Yield the pieces of a text in order."""
+def segments_of(text: str) -> Iterator[Segment]:
+    """Yield the segments of a text in order."""
     for unspaced in _UNSPACED.finditer(text):
         start, found = unspaced.start(), unspaced[0]
         if found.isascii():
-            yield Piece(start, found, is_cjk=False)
+            yield Segment(start, found, is_cjk=False)
             continue
         for is_of_cjk, group in groupby(found, is_cjk):
             characters = "".join(group)
-            for piece in characters if is_of_cjk else (characters,):
-                yield Piece(start, piece, is_of_cjk)
-                start += len(piece)
+            for segment in characters if is_of_cjk else (characters,):
+                yield Segment(start, segment, is_of_cjk)
+                start += len(segment)
 
 
-def words_of(piece: Piece) -> list[Word]:
-    """Return the words of a piece; where index and normal form part it otherwise, each gets all its tokens or none."""
-    normals, tokens = words(piece.text), tokenize(piece.text)
+def words_of(segment: Segment) -> list[Word]:
+    """Return the words of a segment.
+
+    Where index and normal form split it differently, a single word gets all the tokens and several words get none.
+    """
+    normals, tokens = words(segment.text), tokenize(segment.text)
     if len(normals) == len(tokens):
         return [Word(normal, (token,)) for normal, token in zip(normals, tokens, strict=True)]
     return [Word(normal, tuple(tokens) if len(normals) == 1 else ()) for normal in normals]
@@ -98,25 +101,27 @@ def parted(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
     return both
 
 
-def stretches_of(text: str, lengths: RunLengths) -> tuple[Stretch, ...]:
+def sequences_of(text: str, lengths: RunLengths) -> tuple[WordSequence, ...]:
     """Return what is to be asked of a text."""
-    both = zip(parted(word for piece in pieces_of(text) for word in words_of(piece)), lengths, strict=True)
-    return tuple(Stretch(tuple(found), run) for found, run in both if len(found) >= run)
+    both = zip(parted(word for segment in segments_of(text) for word in words_of(segment)), lengths, strict=True)
+    return tuple(WordSequence(tuple(found), run) for found, run in both if len(found) >= run)
 
 
-def foreign_stretches(found: Sequence[Word], run: int, own: RunIndex) -> list[Stretch]:
-    """Return the stretches of which no run is among the writer's own, which are of the same length."""
+def foreign_sequences(found: Sequence[Word], run: int, own: RunIndex) -> list[WordSequence]:
+    """Return the sequences of which no run is among the writer's own, which are of the same length."""
     normals = [word.normal for word in found]
     foreign = [start for start, words_of_run in enumerate(runs_of(normals, run)) if not own.holds(words_of_run)]
     # Of runs that follow each other, number and place grow together.
     groups = [list(group) for _, group in groupby(enumerate(foreign), lambda place: place[1] - place[0])]
-    return [Stretch(tuple(found[group[0][1] : group[-1][1] + run]), run) for group in groups]
+    return [WordSequence(tuple(found[group[0][1] : group[-1][1] + run]), run) for group in groups]
 
 
-def joined_runs(stretches: Iterable[Stretch]) -> frozenset[str]:
-    """Return all runs of these stretches in the form in which texts are asked for them."""
+def joined_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
+    """Return all runs of these sequences in the form in which texts are asked for them."""
     return frozenset(
-        _joined(run) for stretch in stretches for run in runs_of([word.normal for word in stretch.words], stretch.run)
+        _joined(run)
+        for sequence in sequences
+        for run in runs_of([word.normal for word in sequence.words], sequence.run)
     )
 
 
@@ -126,13 +131,13 @@ def holds_any(text: str, runs: Collection[str]) -> bool:
     return any(run in form for run in runs for form in forms)
 
 
-def tokens_of(stretch: Stretch) -> list[tuple[str, ...]]:
-    """Return under which tokens an index may have each word of a stretch, or each pair of neighbours in CJK."""
-    if not is_cjk(stretch.words[0].normal):
-        return [word.tokens for word in stretch.words]
+def tokens_of(sequence: WordSequence) -> list[tuple[str, ...]]:
+    """Return under which tokens an index may have each word of a sequence, or each pair of neighbours in CJK."""
+    if not is_cjk(sequence.words[0].normal):
+        return [word.tokens for word in sequence.words]
     return [
         (former.tokens[0] + latter.tokens[0],) if former.tokens and latter.tokens else ()
-        for former, latter in zip(stretch.words, stretch.words[1:], strict=False)
+        for former, latter in zip(sequence.words, sequence.words[1:], strict=False)
     ]
 
 
@@ -146,17 +151,17 @@ words of two characters has seven."""
 _TELLING_WORDS, _TELLING_PAIRS = 3, 2
 
 
-def needed_of(stretch: Stretch, chunk_counts: Mapping[str, int]) -> set[Needed]:
+def needed_of(sequence: WordSequence, chunk_counts: Mapping[str, int]) -> set[Needed]:
     """Return what a chunk must have of each run; `chunk_counts` says in how many chunks of a base a token stands.
 
     The rarest tokens tell most, and only they have to be looked up.
     """
-    tokens = tokens_of(stretch)
-    in_cjk = is_cjk(stretch.words[0].normal)
+    tokens = tokens_of(sequence)
+    in_cjk = is_cjk(sequence.words[0].normal)
     width, may_lack, telling = (
-        (stretch.run - 1, MAX_MARKS, MAX_MARKS + _TELLING_PAIRS)
+        (sequence.run - 1, MAX_MARKS, MAX_MARKS + _TELLING_PAIRS)
         if in_cjk
-        else (stretch.run, MAX_UNKNOWN_WORDS, _TELLING_WORDS)
+        else (sequence.run, MAX_UNKNOWN_WORDS, _TELLING_WORDS)
     )
     needed: set[Needed] = set()
     for run in (tokens[start : start + width] for start in range(len(tokens) - width + 1)):

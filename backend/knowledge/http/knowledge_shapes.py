@@ -11,7 +11,7 @@ from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_KEYWORD_CHARACTERS,
     MAX_ROUTING_KEYWORDS,
 )
-from backend.knowledge.domain.knowledge import Binding, Document, Hit, MemberRole
+from backend.knowledge.domain.knowledge import Binding, ChunkHit, Document, MemberRole
 from shared.models.execution import AccessMode
 
 MAX_RESULTS = 50
@@ -186,7 +186,7 @@ def shown_document(document: Document) -> ShownDocument:
     )
 
 
-def shown_hit(hit: Hit) -> ShownHit:
+def shown_hit(hit: ChunkHit) -> ShownHit:
     """Show a found chunk."""
     return ShownHit(
         document=hit.document_name,

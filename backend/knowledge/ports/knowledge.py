@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from backend.knowledge.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 
 
 class KnowledgeStore(Protocol):
@@ -101,21 +101,21 @@ class KnowledgeStore(Protocol):
 class Retrieval(Protocol):
     """Ranked search. Scores depend on nothing but the named bases."""
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by content, never by arrival.
 
         Any text is a query; one without a word of a chunk finds nothing.
         """
         ...
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit` tokens, else None.
 
         They are ordered by base id, document name, place in the document; their score is 1.0.
         """
         ...
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
         """Return the first `limit` chunks of each of these documents, in their order, and `most` at most.
 
         Their score is 0.0.

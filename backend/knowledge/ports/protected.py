@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from backend.knowledge.domain.shared_runs import Stretch
+from backend.knowledge.domain.shared_runs import WordSequence
 
 
 class ProtectedKnowledge(Protocol):
@@ -13,8 +13,8 @@ class ProtectedKnowledge(Protocol):
     Every method raises Unavailable while the database is away. Retryable.
     """
 
-    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
-        """Tell whether a chunk of these bases, or the headings above it, holds a run of one of the stretches."""
+    async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
+        """Tell whether a chunk of these bases, or the headings above it, holds a run of one of the sequences."""
         ...
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:

@@ -22,7 +22,7 @@ class Description(Value):
     routing_keywords: tuple[str, ...]
 
 
-class KnowledgeBases:
+class KnowledgeCatalogue:
     """The bases of a caller."""
 
     def __init__(self, store: KnowledgeStore, descriptions: SafeDescriptions, clock: Clock) -> None:

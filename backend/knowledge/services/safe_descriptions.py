@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
 from backend.knowledge.domain.safe_description import places_of, routing_texts, tells_or_orders, without_texts
-from backend.knowledge.domain.shared_runs import DESCRIBED, stretches_of
+from backend.knowledge.domain.shared_runs import DESCRIBED, sequences_of
 from backend.knowledge.ports.observer import DescriptionObserver
 from backend.knowledge.ports.protected import ProtectedKnowledge
 from shared.models.execution import AccessMode
@@ -61,8 +61,8 @@ class SafeDescriptions:
     async def _is_telling(self, base_id: str, text: str) -> bool:
         if tells_or_orders(text):
             return True
-        stretches = stretches_of(text, DESCRIBED)
-        return bool(stretches) and await self._protected.holds_run([base_id], stretches)
+        sequences = sequences_of(text, DESCRIBED)
+        return bool(sequences) and await self._protected.holds_run([base_id], sequences)
 
     def _keep(self, described: _Described, verdict: frozenset[str]) -> None:
         if len(self._verdicts) >= MAX_KEPT_VERDICTS:

@@ -3,7 +3,7 @@
 from backend.identity.domain.identity import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.bm25 import shown_score
-from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.knowledge_access import find_binding
 
@@ -15,7 +15,7 @@ class SearchKnowledge:
         self._store = store
         self._retrieval = retrieval
 
-    async def search(self, caller: Caller, base_id: str, query: str, limit: int) -> tuple[Hit, ...]:
+    async def search(self, caller: Caller, base_id: str, query: str, limit: int) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first.
 
         Raises:
@@ -26,6 +26,6 @@ class SearchKnowledge:
         return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit)))
 
 
-def as_shown(hit: Hit) -> Hit:
+def as_shown(hit: ChunkHit) -> ChunkHit:
     """Return a hit with the score that results show."""
     return hit.model_copy(update={"score": shown_score(hit.score)})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from backend.knowledge.ports.documents import DocumentReader
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.ingest_document import IngestDocument
-from backend.knowledge.services.knowledge_bases import KnowledgeBases
+from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
 from backend.knowledge.services.knowledge_members import KnowledgeMembers
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
@@ -27,7 +27,7 @@ class KnowledgePorts:
 class KnowledgeServices:
     """All that members do with knowledge."""
 
-    bases: KnowledgeBases
+    bases: KnowledgeCatalogue
     members: KnowledgeMembers
     documents: KnowledgeDocuments
     ingest: IngestDocument
@@ -37,7 +37,7 @@ class KnowledgeServices:
 def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions) -> KnowledgeServices:
     """Build the use cases."""
     return KnowledgeServices(
-        bases=KnowledgeBases(ports.store, descriptions, ports.clock),
+        bases=KnowledgeCatalogue(ports.store, descriptions, ports.clock),
         members=KnowledgeMembers(ports.store),
         documents=KnowledgeDocuments(ports.store),
         ingest=IngestDocument(ports.store, ports.reader, ports.clock),

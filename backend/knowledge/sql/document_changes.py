@@ -17,7 +17,7 @@ from backend.knowledge.sql.editions import (
     EVERY_WORD,
     Content,
     Edition,
-    Editions,
+    EditionWriter,
     Overtaken,
     find_chunks,
     find_unseen,
@@ -68,7 +68,7 @@ class DocumentChanges:
         self._index = index
         self._clock = clock
         self._slice_seconds = slice_seconds
-        self._editions = Editions(index, clock)
+        self._editions = EditionWriter(index, clock)
 
     async def put(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
         """Store a document, in the place of its namesake where there is one; see the port."""

@@ -70,7 +70,7 @@ class Content(NamedTuple):
         return sum(len(entry.tokens) for entry in self.entries)
 
 
-class Editions:
+class EditionWriter:
     """Steps of editions on their way."""
 
     def __init__(self, index: SearchIndex, clock: Clock) -> None:

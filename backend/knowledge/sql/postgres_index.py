@@ -159,11 +159,11 @@ class PostgresIndex:
 
 
 def _unseen_places(sizes: Sequence[BaseSize], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the unseen stretches of all bases, numbers counted through from base to base."""
+    """Return the ranges of unseen chunks of all bases, numbers counted through from base to base."""
     return [
-        (start + stretch.first_number, start + stretch.end_number)
+        (start + unseen.first_number, start + unseen.end_number)
         for size, start in zip(sizes, starts, strict=False)
-        for stretch in size.unseen
+        for unseen in size.unseen
     ]
 
 

@@ -88,7 +88,7 @@ def unpacked(found: Iterable[tuple[str, int, bytes]]) -> Postings:
 
 
 def without_unseen(postings: Postings, unseen: Sequence[tuple[int, int]]) -> Postings:
-    """Leave out the postings of chunks in these stretches, each from its first number to before its end."""
+    """Leave out the postings of chunks in these ranges, each from its first number to before its end."""
     if not unseen:
         return postings
     is_seen = np.ones(len(postings.numbers), bool)

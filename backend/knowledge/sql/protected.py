@@ -11,7 +11,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.lists import is_among, list_parameter
 from backend.foundation.sql.off_event_loop import compute_aside
 from backend.foundation.sql.prepared import Prepared
-from backend.knowledge.domain.shared_runs import Needed, Stretch, holds_any, joined_runs, needed_of, tokens_of
+from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.indexes import IndexOf
 from backend.knowledge.sql.search_index import SearchIndex
@@ -42,12 +42,12 @@ class SqlProtectedKnowledge:
             .order_by(_chunk.c.number)
         )
 
-    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
+    async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
         """Look up some runs after the other, in one base after the other."""
         index = await self._index()
-        for some in _some_at_once(stretches):
+        for some in _some_at_once(sequences):
 
-            def work(connection: Connection, some: Sequence[Stretch] = some) -> bool:
+            def work(connection: Connection, some: Sequence[WordSequence] = some) -> bool:
                 return any(self._holds(connection, index, base_id, some) for base_id in base_ids)
 
             if await self._database.read(work):
@@ -59,10 +59,12 @@ class SqlProtectedKnowledge:
         query = select(_document.c.knowledge_base_id).where(_document.c.id.in_(document_ids)).distinct()
         return await self._database.read(lambda connection: frozenset(connection.execute(query).scalars()))
 
-    def _holds(self, connection: Connection, index: SearchIndex, base_id: str, stretches: Sequence[Stretch]) -> bool:
-        tokens = {token for stretch in stretches for found in tokens_of(stretch) for token in found}
+    def _holds(
+        self, connection: Connection, index: SearchIndex, base_id: str, sequences: Sequence[WordSequence]
+    ) -> bool:
+        tokens = {token for sequence in sequences for found in tokens_of(sequence) for token in found}
         counts = index.chunk_counts(connection, base_id, sorted(tokens))
-        needed = {one for stretch in stretches for one in needed_of(stretch, counts)}
+        needed = {one for sequence in sequences for one in needed_of(sequence, counts)}
         if not needed:
             return False
         wanted = sorted({token for one in needed for token in one.tokens})
@@ -71,7 +73,7 @@ class SqlProtectedKnowledge:
         if not seams:
             return False
         texts = self._texts(connection, base_id, chunks, seams)
-        runs = joined_runs(stretches)
+        runs = joined_runs(sequences)
         return compute_aside(connection, lambda: any(holds_any(text, runs) for text in texts))
 
     def _texts(
@@ -91,13 +93,13 @@ class SqlProtectedKnowledge:
         )
 
 
-def _some_at_once(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
-    """Part stretches so that each part has not too many runs; no run is lost between two parts."""
-    some: list[Stretch] = []
+def _some_at_once(sequences: Iterable[WordSequence]) -> Iterator[list[WordSequence]]:
+    """Part sequences so that each part has not too many runs; no run is lost between two parts."""
+    some: list[WordSequence] = []
     count = 0
-    for words, run in stretches:
+    for words, run in sequences:
         for start in range(0, len(words) - run + 1, RUNS_AT_ONCE):
-            part = Stretch(words[start : start + RUNS_AT_ONCE + run - 1], run)
+            part = WordSequence(words[start : start + RUNS_AT_ONCE + run - 1], run)
             part_count = len(part.words) - run + 1
             if some and count + part_count > RUNS_AT_ONCE:
                 yield some

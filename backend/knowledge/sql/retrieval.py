@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, selec
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.lists import is_among, list_parameter
 from backend.foundation.sql.prepared import Prepared
-from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.indexes import IndexOf
@@ -37,24 +37,24 @@ class SqlRetrieval:
         is_of_these = is_among(_document.c.id, "ids", database.dialect)
         self._find_beginnings = Prepared(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""
         tokens = tokenize(query[:MAX_QUERY_CHARACTERS])
         index = await self._index()
 
-        def work(connection: Connection) -> list[Hit]:
+        def work(connection: Connection) -> list[ChunkHit]:
             found = index.search(connection, base_ids, tokens, limit) if base_ids and tokens and limit > 0 else []
             return self._read_hits(connection, _without_hopeless(found, limit))
 
         return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""
         in_bases = _chunk.c.knowledge_base_id.in_(base_ids)
         is_seen = _chunk.c.edition_id.not_in(select(tables.unseen_edition.c.edition_id))
         measure = select(func.coalesce(func.sum(_chunk.c.tokens), 0)).where(in_bases, is_seen)
 
-        def work(connection: Connection) -> list[Hit] | None:
+        def work(connection: Connection) -> list[ChunkHit] | None:
             tokens = connection.execute(measure).scalar()
             if tokens is None or tokens > token_limit:
                 return None
@@ -63,12 +63,12 @@ class SqlRetrieval:
         hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
         """Return the first chunks of each document; no more documents are read than are needed."""
         places = {document_id: place for place, document_id in enumerate(document_ids)}
 
-        def work(connection: Connection) -> list[Hit]:
-            hits: list[Hit] = []
+        def work(connection: Connection) -> list[ChunkHit]:
+            hits: list[ChunkHit] = []
             for start in range(0, len(document_ids), _DOCUMENTS_AT_ONCE):
                 some = document_ids[start : start + _DOCUMENTS_AT_ONCE]
                 asked = {"ids": list_parameter(some, self._database.dialect), "behind": limit}
@@ -80,7 +80,7 @@ class SqlRetrieval:
 
         return tuple(await self._database.snapshot(work)) if document_ids else ()
 
-    def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[Hit]:
+    def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[ChunkHit]:
         scores = {(one.base_id, one.number): one.score for one in found}
         numbers: dict[str, list[int]] = {}
         for one in found:
@@ -106,9 +106,9 @@ def _without_hopeless(found: Sequence[Found], limit: int) -> list[Found]:
     return [one for one in found if one.score >= lowest]
 
 
-def _rank(hit: Hit) -> tuple[object, ...]:
+def _rank(hit: ChunkHit) -> tuple[object, ...]:
     return (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal)
 
 
-def _place(hit: Hit) -> tuple[object, ...]:
+def _place(hit: ChunkHit) -> tuple[object, ...]:
     return (hit.knowledge_base_id, hit.document_name, hit.chunk.ordinal)

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from backend.foundation.sql.json_columns import to_json
-from backend.knowledge.domain.knowledge import Binding, Chunk, Document, Hit, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
 
 Parameters = dict[str, Any]
@@ -75,9 +75,9 @@ def to_chunk(row: Row, document_id: str) -> Chunk:
     )
 
 
-def to_hit(row: Row, score: float) -> Hit:
+def to_hit(row: Row, score: float) -> ChunkHit:
     """Read a chunk with the names around it."""
-    return Hit(
+    return ChunkHit(
         knowledge_base_id=row["knowledge_base_id"],
         document_id=row["document_id"],
         document_name=row["document_name"],

@@ -17,7 +17,7 @@ class NumberedEntry(NamedTuple):
     entry: IndexEntry
 
 
-class Stretch(NamedTuple):
+class UnseenRange(NamedTuple):
     """Numbers of chunks that no reader sees, though the index has them or some of them.
 
     Of their words those up to `counted_to`, by code point, are in the index's counts.
@@ -35,7 +35,7 @@ class BaseSize(NamedTuple):
     chunk_count: int
     index_token_count: int
     next_chunk_number: int
-    unseen: tuple[Stretch, ...]
+    unseen: tuple[UnseenRange, ...]
 
 
 WordCounts = Sequence[tuple[str, int]]
@@ -103,10 +103,10 @@ class SearchIndex(Protocol):
 
 
 def base_size(row: Sequence[Any]) -> BaseSize:
-    """Read a base's size from a row that ends with its unseen stretches as JSON, or None."""
+    """Read a base's size from a row that ends with its ranges of unseen chunks as JSON, or None."""
     base_id, chunk_count, index_token_count, next_chunk_number, unseen = row
-    stretches = tuple(Stretch(*stretch) for stretch in orjson.loads(unseen or "[]"))
-    return BaseSize(base_id, chunk_count, index_token_count, next_chunk_number, stretches)
+    ranges = tuple(UnseenRange(*found) for found in orjson.loads(unseen or "[]"))
+    return BaseSize(base_id, chunk_count, index_token_count, next_chunk_number, ranges)
 
 
 def statistics_of(sizes: Sequence[BaseSize], chunk_counts: Mapping[str, int]) -> Statistics:

@@ -19,7 +19,7 @@ from backend.knowledge.sql.search_index import (
     BaseSize,
     Found,
     NumberedEntry,
-    Stretch,
+    UnseenRange,
     WordCounts,
     base_size,
     statistics_of,
@@ -154,19 +154,19 @@ def _count_terms(
     counts: dict[str, dict[str, int]] = {}
     parameters = (_json_list(list(unseen)), _json_list(terms))
     for term, base_id, count in driver_of(connection).execute(_COUNT_TERMS, parameters):
-        seen = count - sum(_count_in(connection, base_id, term, stretch) for stretch in unseen[base_id])
+        seen = count - sum(_count_in(connection, base_id, term, hidden) for hidden in unseen[base_id])
         if seen:
             counts.setdefault(term, {})[base_id] = seen
     return counts
 
 
-def _count_in(connection: Connection, base_id: str, term: str, stretch: Stretch) -> int:
-    """Return in how many chunks of a stretch a word was counted."""
-    if term > stretch.counted_to:
+def _count_in(connection: Connection, base_id: str, term: str, unseen: UnseenRange) -> int:
+    """Return in how many chunks of a range a word was counted."""
+    if term > unseen.counted_to:
         return 0
     table = _table(base_id)
     counting = f"SELECT COUNT(*) FROM {table} WHERE {table} MATCH ? AND rowid >= ? AND rowid < ?"  # noqa: S608
-    parameters = (f'"{term}"', stretch.first_number, stretch.end_number)
+    parameters = (f'"{term}"', unseen.first_number, unseen.end_number)
     return driver_of(connection).execute(counting, parameters).fetchone()[0]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client import Histogram
 
-from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
 from shared.telemetry import LogEvent
 
@@ -24,14 +24,14 @@ class TimedRetrieval:
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[Hit, ...]:
+    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
         """Search and measure."""
         with RETRIEVAL_SECONDS.time():
             hits = await self._retrieval.search(base_ids, query, limit)
         log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
         return hits
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[Hit, ...] | None:
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Read whole and measure."""
         with RETRIEVAL_SECONDS.time():
             hits = await self._retrieval.everything(base_ids, token_limit)
@@ -39,6 +39,6 @@ class TimedRetrieval:
             log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))
         return hits
 
-    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[Hit, ...]:
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
         """Read without measuring: it is no search."""
         return await self._retrieval.beginnings(document_ids, limit, most)

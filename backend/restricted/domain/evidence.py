@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from backend.knowledge.domain.index_entries import index_entry
-from backend.knowledge.domain.knowledge import Hit
+from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 
 LEAST_WORDS_SHARE, LEAST_PAIRS_SHARE = 0.2, 0.08
@@ -57,7 +57,7 @@ def topical_words(query: str) -> frozenset[str]:
     return frozenset(word for word in tokens if word not in _FUNCTION_WORDS and _FUNCTION_CHARACTERS.isdisjoint(word))
 
 
-def is_weak(query: str, hits: Sequence[Hit]) -> bool:
+def is_weak(query: str, hits: Sequence[ChunkHit]) -> bool:
     """Say whether hits are no ground for an answer; to a query without topical words everything is one."""
     topical = topical_words(query)
     if not topical:

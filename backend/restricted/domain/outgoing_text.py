@@ -7,7 +7,15 @@ enough for the longest thing that is looked for.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.knowledge.domain.shared_runs import SAID, Piece, Stretch, Word, foreign_stretches, pieces_of, words_of
+from backend.knowledge.domain.shared_runs import (
+    SAID,
+    Segment,
+    Word,
+    WordSequence,
+    foreign_sequences,
+    segments_of,
+    words_of,
+)
 from shared.plain_text.figures import MAX_PIECES, Figure, FigureSet, figures, telling_figures
 from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, words
 from shared.plain_text.runs import RunIndex
@@ -39,13 +47,13 @@ class OwnWords:
 class Doubt(NamedTuple):
     """What is to be looked up before a text may go; `text` is for what needs no looking up."""
 
-    stretches: tuple[Stretch, ...]
+    sequences: tuple[WordSequence, ...]
     figures: frozenset[Figure]
     text: str
 
 
 class _Placed(NamedTuple):
-    """A word and where its piece begins; -1 once it has gone."""
+    """A word and where its segment begins; -1 once it has gone."""
 
     word: Word
     start: int
@@ -63,7 +71,7 @@ class HeldText:
         self._fragment = ""
         self._recent = ""
         self._open: tuple[list[_Placed], ...] = ([], [])
-        self._pieces: list[Piece] = []
+        self._segments: list[Segment] = []
         self._whole_count = 0
 
     def __bool__(self) -> bool:
@@ -90,19 +98,19 @@ class HeldText:
         """
         end = len(self._text) if at_end or self._is_too_much else self._next_end()
         fragment = "" if at_end and is_word_over else self._fragment_before(end)
-        settled = len(self._text) if not fragment else self._pieces[-1].start
+        settled = len(self._text) if not fragment else self._segments[-1].start
         self._open = tuple(
             _not_asked([word for word in found if word.start < settled], run, end)
             for found, run in zip(self._open, SAID, strict=True)
         )
         count = end - len(self._fragment)
         self._recent = (self._recent + self._held[:count])[-_RECENT_CHARACTERS:]
-        self._held, self._fragment, self._pieces = self._held[count:], fragment, []
+        self._held, self._fragment, self._segments = self._held[count:], fragment, []
         return count
 
     def _fragment_before(self, end: int) -> str:
         """Return the beginning of a word that goes on behind this place; "" where none does."""
-        last = self._pieces[-1] if self._pieces else None
+        last = self._segments[-1] if self._segments else None
         if last is None or last.is_cjk or not last.start < end <= last.end:
             return ""
         return last.text[-_MAX_FRAGMENT_CHARACTERS:]
@@ -118,10 +126,12 @@ class HeldText:
     def _read(self, *, at_end: bool) -> None:
         """Find the words; one that may go on is left for later."""
         text = self._text
-        pieces = self._pieces = list(pieces_of(text))
-        goes_on = not at_end and bool(pieces) and not pieces[-1].is_cjk and pieces[-1].end == len(text)
-        self._whole_count = len(pieces) - goes_on
-        placed = [_Placed(word, piece.start) for piece in pieces[: self._whole_count] for word in words_of(piece)]
+        segments = self._segments = list(segments_of(text))
+        goes_on = not at_end and bool(segments) and not segments[-1].is_cjk and segments[-1].end == len(text)
+        self._whole_count = len(segments) - goes_on
+        placed = [
+            _Placed(word, segment.start) for segment in segments[: self._whole_count] for word in words_of(segment)
+        ]
         before = [[word for word in found if word.start == _GONE] for found in self._open]
         self._open = (
             before[0] + [one for one in placed if not is_cjk(one.word.normal)],
@@ -132,15 +142,15 @@ class HeldText:
         return sum(word.start != _GONE for word in self._open[kind]) >= _HELD_COUNTS[kind]
 
     def _doubt(self, *, at_end: bool) -> Doubt:
-        stretches = [
-            stretch
+        sequences = [
+            sequence
             for found, run, own in zip(self._open, SAID, self._own.runs, strict=True)
-            for stretch in foreign_stretches([one.word for one in found], run, own)
+            for sequence in foreign_sequences([one.word for one in found], run, own)
         ]
         readable = self._text if at_end else self._text[: self._figures_end()]
         told = telling_figures(readable)
         unknown = frozenset(figure for figure in told if not self._own.figures.holds(figure))
-        return Doubt(tuple(stretches), unknown, self._recent + self._held)
+        return Doubt(tuple(sequences), unknown, self._recent + self._held)
 
     def _next_end(self) -> int:
         """Return where what begins after it has yet to be judged, in the middle of no figure."""
@@ -149,13 +159,13 @@ class HeldText:
             for kind, (found, run) in enumerate(zip(self._open, SAID, strict=True))
             if self._is_full(kind)
         ]
-        last = sum(piece.start <= min(ends) for piece in self._pieces) - 1
-        return max(len(self._fragment), self._pieces[self._parting_place(last)].start)
+        last = sum(segment.start <= min(ends) for segment in self._segments) - 1
+        return max(len(self._fragment), self._segments[self._parting_place(last)].start)
 
     def _figures_end(self) -> int:
         """Return the last place behind which no figure goes on."""
         place = self._parting_place(self._whole_count - 1)
-        return self._pieces[place].start if place > 0 else 0
+        return self._segments[place].start if place > 0 else 0
 
     def _parting_place(self, last: int) -> int:
         """Return the last place, no further than `last`, in no figure; where none is near, the row is none."""
@@ -163,8 +173,8 @@ class HeldText:
         return next((place for place in range(last, first, -1) if self._parts_figures(place)), first)
 
     def _parts_figures(self, place: int) -> bool:
-        """Whether no figure goes from the piece before this place into the one at it."""
-        before, behind = self._pieces[place - 1], self._pieces[place]
+        """Whether no figure goes from the segment before this place into the one at it."""
+        before, behind = self._segments[place - 1], self._segments[place]
         together = self._text[before.start : behind.end]
         return figures(together) == [*figures(before.text), *figures(behind.text)]
 

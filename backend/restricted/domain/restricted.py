@@ -65,7 +65,7 @@ class BudgetLeft(Value):
     chunks: int | None
 
 
-class Admission(Value):
+class SearchAdmission(Value):
     """The answer to a search that is to be charged: a refusal, or the chunks that may be sent, best first.
 
     `chunks_new` counts those of them that were not sent to this user within the day.
@@ -91,7 +91,7 @@ class ChargedSearch(Value):
     """A search that was charged, and what became of it as soon as that is known."""
 
     search: SealedSearch
-    admission: Admission
+    admission: SearchAdmission
     ruling: Ruling | None
 
 
@@ -169,7 +169,7 @@ def is_moved(search: SealedSearch, today: tuple[SearchedBase, ...]) -> Failure |
     return None
 
 
-class Refusals(Value):
+class RefusalHistory(Value):
     """A member's newest refusals in one base, oldest first, and until when he is paused."""
 
     refused_at: tuple[Instant, ...] = ()

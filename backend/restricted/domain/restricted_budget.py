@@ -7,7 +7,7 @@ documents changed buys no searches with that.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from backend.restricted.domain.restricted import Admission, BudgetLeft, Candidate, Refusals
+from backend.restricted.domain.restricted import BudgetLeft, Candidate, RefusalHistory, SearchAdmission
 from shared.models.safe_summary import Failure
 from shared.models.values import Value
 
@@ -39,7 +39,7 @@ class BaseUsage(Value):
 
     knowledge_base_id: str
     chunk_count: int
-    refusals: Refusals
+    refusals: RefusalHistory
     conversation: int
     day: int
     month: int
@@ -55,17 +55,17 @@ class BaseUsage(Value):
 
 def admit(
     usages: Sequence[BaseUsage], candidates: Sequence[Candidate], limits: RestrictedLimits, now: datetime
-) -> Admission:
+) -> SearchAdmission:
     """Charge one search to each base and choose what of it may be sent, or refuse it whole."""
     before = tuple(_left(usage, limits) for usage in usages)
     kept, new = _cut(usages, candidates)
     refusal = _refusal(usages, before, now) or (Failure.BUDGET_CHUNKS if candidates and not kept else None)
     found = len(candidates)
     if refusal is not None:
-        return Admission(
+        return SearchAdmission(
             refusal=refusal, chunk_ids=(), chunks_found=found, chunks_new=0, budget_before=before, budget_after=before
         )
-    return Admission(
+    return SearchAdmission(
         refusal=None,
         chunk_ids=tuple(chunk.chunk_id for chunk in kept),
         chunks_found=found,
@@ -75,12 +75,12 @@ def admit(
     )
 
 
-def refused_again(refusals: Refusals, now: datetime) -> Refusals:
+def refused_again(refusals: RefusalHistory, now: datetime) -> RefusalHistory:
     """Count a refusal; the one too many begins a pause, and counting anew."""
     recent = (*(at for at in refusals.refused_at if at > now - REFUSAL_WINDOW), now)
     if len(recent) < REFUSALS_PER_PAUSE:
-        return Refusals(refused_at=recent, paused_until=refusals.paused_until)
-    return Refusals(refused_at=(), paused_until=now + PAUSE)
+        return RefusalHistory(refused_at=recent, paused_until=refusals.paused_until)
+    return RefusalHistory(refused_at=(), paused_until=now + PAUSE)
 
 
 def _refusal(usages: Sequence[BaseUsage], left: Sequence[BudgetLeft], now: datetime) -> Failure | None:

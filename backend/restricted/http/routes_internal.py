@@ -10,10 +10,10 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import OptionsDep, provided
 from backend.foundation.http.shapes import RequestBody
 from backend.identity.http.caller import BearerDep
-from backend.knowledge.domain.knowledge import Document, Hit
+from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.restricted.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
 from backend.restricted.services.sealed_search import SealedAsk
-from backend.restricted.services.ticketed_knowledge import Wanted
+from backend.restricted.services.ticketed_knowledge import SearchRequest
 from backend.restricted.services.use_cases import RestrictedServices
 from shared.errors import Unauthenticated
 from shared.models.execution import AccessMode
@@ -55,7 +55,7 @@ class DocumentsByTicket(RequestBody):
 
 
 class ReadByTicket(RequestBody):
-    """A stretch of a document's text, in characters."""
+    """A range of a document's text, in characters."""
 
     ticket: str
     file_id: str
@@ -124,7 +124,7 @@ async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> Seale
         return SealedSearchAnswer(
             access_mode=AccessMode.RESTRICTED, whole=answer.whole, data=[], sealed=sealed_part(answer)
         )
-    wanted = Wanted(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
+    wanted = SearchRequest(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
     brought = await services.ticketed.search(body.ticket, wanted)
     return SearchAnswer(
         access_mode=brought.access_mode, whole=brought.whole, data=[_found(hit) for hit in brought.hits]
@@ -159,7 +159,7 @@ async def read_by_ticket(body: ReadByTicket, services: ServicesDep) -> PageAnswe
     )
 
 
-def _found(hit: Hit) -> FoundChunk:
+def _found(hit: ChunkHit) -> FoundChunk:
     return FoundChunk(
         knowledge_base_id=hit.knowledge_base_id,
         file_id=hit.document_id,

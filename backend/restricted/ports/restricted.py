@@ -6,12 +6,12 @@ from typing import Protocol
 
 from backend.restricted.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.restricted.domain.restricted import (
-    Admission,
     AuditRecord,
     Candidate,
     ChargedSearch,
     Ruling,
     SealedSearch,
+    SearchAdmission,
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -23,7 +23,7 @@ class RestrictedLedger(Protocol):
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
-    ) -> Admission:
+    ) -> SearchAdmission:
         """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing.
 
         Exact however many ask at once. What it found counts as sent, as far as it is admitted.

@@ -27,7 +27,7 @@ class OutgoingCheck:
         """
         if canaries_in(self._secret, doubt.text):
             return CutCause.CANARY
-        if doubt.stretches and await self._protected.holds_run(base_ids, doubt.stretches):
+        if doubt.sequences and await self._protected.holds_run(base_ids, doubt.sequences):
             return CutCause.PASSAGE
         return None
 

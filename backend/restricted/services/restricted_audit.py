@@ -5,12 +5,12 @@ from datetime import timedelta
 from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.released_results import user_hash
 from backend.restricted.domain.restricted import (
-    Admission,
     AuditedBase,
     AuditRecord,
     ChargedSearch,
     Ruling,
     SealedSearch,
+    SearchAdmission,
     Settlement,
     preview_of,
 )
@@ -48,7 +48,7 @@ class RestrictedAudit:
             await self._record_bad_ticket()
             raise
 
-    async def refuse(self, search: SealedSearch, reason: Failure, admission: Admission | None = None) -> None:
+    async def refuse(self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None) -> None:
         """Write down a search that was refused before anything was sent."""
         record = self.record_of(search, admission).model_copy(update={"decision": Decision.REFUSE, "reason": reason})
         await self.settle(_unreported(record, search))
@@ -76,7 +76,7 @@ class RestrictedAudit:
             self._observer.decided(settlement.record)
         return earlier
 
-    def record_of(self, search: SealedSearch, admission: Admission | None) -> AuditRecord:
+    def record_of(self, search: SealedSearch, admission: SearchAdmission | None) -> AuditRecord:
         """Begin the record of a search, as one that nobody has decided."""
         return AuditRecord(
             id=new_id(IdPrefix.AUDIT_RECORD),

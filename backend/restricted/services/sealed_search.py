@@ -3,13 +3,13 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from backend.knowledge.domain.knowledge import Binding, Hit
+from backend.knowledge.domain.knowledge import Binding, ChunkHit
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.restricted.domain.canaries import document_canary
 from backend.restricted.domain.evidence import is_weak
 from backend.restricted.domain.released_results import result_key
-from backend.restricted.domain.restricted import Admission, Candidate, SealedSearch, SearchedBase
+from backend.restricted.domain.restricted import Candidate, SealedSearch, SearchAdmission, SearchedBase
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
@@ -41,7 +41,7 @@ class SealedAsk(NamedTuple):
 class SealedChunk(NamedTuple):
     """A chunk for the secondary model, and the canary of its document."""
 
-    hit: Hit
+    hit: ChunkHit
     canary: str
 
 
@@ -122,7 +122,7 @@ class SealedSearches:
         known = {chunk.hit.chunk.id for chunk in chunks}
         return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
-    async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[Hit, ...], bool]:
+    async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[ChunkHit, ...], bool]:
         """Return chunks and whether these are all; what has little to do with the query counts as nothing.
 
         A query that names no topic is about all of a base: of one that is not small, about what its words bring.
@@ -137,7 +137,9 @@ class SealedSearches:
             return everything, True
         return found, False
 
-    async def _refused(self, search: SealedSearch, reason: Failure, admission: Admission | None = None) -> SealedAnswer:
+    async def _refused(
+        self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None
+    ) -> SealedAnswer:
         await self._use.audit.refuse(search, reason, admission)
         return SealedAnswer(search.id, refusal=reason)
 
@@ -156,7 +158,7 @@ class SealedSearches:
             cache_key=result_key(self._use.secret, user, bases, ask.versions, ask.query),
         )
 
-    def _sealed(self, hit: Hit) -> SealedChunk:
+    def _sealed(self, hit: ChunkHit) -> SealedChunk:
         return SealedChunk(hit, document_canary(self._use.secret, hit.document_id))
 
 
@@ -167,7 +169,7 @@ def searched_bases(bindings: tuple[Binding, ...]) -> tuple[SearchedBase, ...]:
     )
 
 
-def _candidate(hit: Hit) -> Candidate:
+def _candidate(hit: ChunkHit) -> Candidate:
     return Candidate(
         knowledge_base_id=hit.knowledge_base_id,
         document_id=hit.document_id,

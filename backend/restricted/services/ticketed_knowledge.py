@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from backend.knowledge.domain.access import require_read, strictest_mode
 from backend.knowledge.domain.document_text import readable_text
-from backend.knowledge.domain.knowledge import Document, Hit
+from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.search_knowledge import as_shown
@@ -18,7 +18,7 @@ from shared.errors import NotFound
 from shared.models.execution import AccessMode
 
 
-class Wanted(NamedTuple):
+class SearchRequest(NamedTuple):
     """A search: in all bases of the ticket where none is named, whole where they are small enough."""
 
     query: str
@@ -27,16 +27,16 @@ class Wanted(NamedTuple):
     whole_below_tokens: int
 
 
-class Brought(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search brought; `whole` says that these are all chunks, in document order."""
 
     access_mode: AccessMode
     whole: bool
-    hits: tuple[Hit, ...]
+    hits: tuple[ChunkHit, ...]
 
 
 class TextPage(NamedTuple):
-    """A stretch of a document's text; offsets count characters."""
+    """A range of a document's text; offsets count characters."""
 
     document: Document
     text: str
@@ -65,7 +65,7 @@ class TicketedKnowledge:
         self._access = access
         self._audit = audit
 
-    async def search(self, ticket_text: str, wanted: Wanted) -> Brought:
+    async def search(self, ticket_text: str, wanted: SearchRequest) -> SearchResult:
         """Search; one restricted base among the searched restricts the answer, which then holds nothing.
 
         A ticket that bounds the results gets the best ones, never a whole base.
@@ -73,15 +73,15 @@ class TicketedKnowledge:
         ticket = await self._audit.verified(self._access, ticket_text)
         bindings = await self._access.bindings(ticket, wanted.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
-            return Brought(AccessMode.RESTRICTED, whole=False, hits=())
+            return SearchResult(AccessMode.RESTRICTED, whole=False, hits=())
         base_ids = [binding.base.id for binding in bindings]
         if wanted.whole_below_tokens > 0 and not ticket.search.is_bounded:
             everything = await self._retrieval.everything(base_ids, wanted.whole_below_tokens)
             if everything is not None:
-                return Brought(AccessMode.FULL, whole=True, hits=everything)
+                return SearchResult(AccessMode.FULL, whole=True, hits=everything)
         found = await self._retrieval.search(base_ids, wanted.query, ticket.search.max_results or wanted.limit)
         hits = tuple(hit for hit in map(as_shown, found) if hit.score >= (ticket.search.min_score or 0))
-        return Brought(AccessMode.FULL, whole=False, hits=hits)
+        return SearchResult(AccessMode.FULL, whole=False, hits=hits)
 
     async def documents(self, ticket_text: str, base_ids: Sequence[str]) -> tuple[Document, ...]:
         """List documents by base and name.

@@ -10,11 +10,11 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.prepared import Prepared, Row
 from backend.knowledge.sql.tables import chunk, document
 from backend.restricted.domain.restricted import (
-    Admission,
     Candidate,
     ChargedSearch,
     Ruling,
     SealedSearch,
+    SearchAdmission,
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import RestrictedLimits, admit
@@ -93,10 +93,10 @@ class SqlRestrictedLedger:
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
-    ) -> Admission:
+    ) -> SearchAdmission:
         """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing."""
 
-        def work(connection: Connection) -> Admission:
+        def work(connection: Connection) -> SearchAdmission:
             # Everybody takes bases in one order, so that nobody waits in a circle.
             usages = [hold_usage(connection, search, base_id) for base_id in sorted(search.base_ids)]
             admission = admit(usages, candidates, limits, search.searched_at)
@@ -216,7 +216,7 @@ class SqlRestrictedLedger:
 
 
 def _write_charge(
-    connection: Connection, search: SealedSearch, candidates: Sequence[Candidate], admission: Admission
+    connection: Connection, search: SealedSearch, candidates: Sequence[Candidate], admission: SearchAdmission
 ) -> None:
     _ADD_SEARCH.change(connection, rows.search_parameters(search, admission))
     owner = {"search_id": search.id, "user_id": search.user_id, "conversation_id": search.conversation_id}

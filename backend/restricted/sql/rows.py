@@ -6,14 +6,14 @@ from pydantic import TypeAdapter
 
 from backend.foundation.sql.prepared import Row
 from backend.restricted.domain.restricted import (
-    Admission,
     AuditedBase,
     AuditRecord,
     BudgetLeft,
     ChargedSearch,
-    Refusals,
+    RefusalHistory,
     Ruling,
     SealedSearch,
+    SearchAdmission,
     SearchedBase,
 )
 from shared.models.safe_summary import GateCode, SummaryVersions
@@ -33,7 +33,7 @@ _RECORD_ADAPTERS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-def search_parameters(search: SealedSearch, admission: Admission) -> Parameters:
+def search_parameters(search: SealedSearch, admission: SearchAdmission) -> Parameters:
     """Make the row of a search that was charged."""
     columns = search.model_dump()
     columns["bases"] = _BASES.dump_json(search.bases).decode()
@@ -49,12 +49,12 @@ def to_search(row: Row) -> ChargedSearch:
     ruling = row["ruling"]
     return ChargedSearch(
         search=SealedSearch.model_validate(plain),
-        admission=Admission.model_validate_json(row["admission"]),
+        admission=SearchAdmission.model_validate_json(row["admission"]),
         ruling=Ruling.model_validate_json(ruling) if ruling is not None else None,
     )
 
 
-def refusal_parameters(refusals: Refusals) -> Parameters:
+def refusal_parameters(refusals: RefusalHistory) -> Parameters:
     """Make the columns of a member's refusals."""
     return {
         "refused_at": _INSTANTS.dump_json(refusals.refused_at).decode(),
@@ -62,9 +62,9 @@ def refusal_parameters(refusals: Refusals) -> Parameters:
     }
 
 
-def to_refusals(row: Row) -> Refusals:
+def to_refusals(row: Row) -> RefusalHistory:
     """Read a member's refusals."""
-    return Refusals(refused_at=_INSTANTS.validate_json(row["refused_at"]), paused_until=row["paused_until"])
+    return RefusalHistory(refused_at=_INSTANTS.validate_json(row["refused_at"]), paused_until=row["paused_until"])
 
 
 def record_parameters(record: AuditRecord) -> Parameters:

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, func, select, text, update
 
 from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.sql.tables import knowledge_base
-from backend.restricted.domain.restricted import Refusals, SealedSearch
+from backend.restricted.domain.restricted import RefusalHistory, SealedSearch
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, refused_again
 from backend.restricted.sql import tables
 from backend.restricted.sql.rows import refusal_parameters, to_refusals
@@ -89,7 +89,7 @@ def count_refusal(connection: Connection, base_id: str, user_id: str, now: datet
     _SET_MEMBER.change(connection, {**key, **refusal_parameters(refused_again(refusals, now))})
 
 
-def _hold(connection: Connection, base_id: str, user_id: str) -> tuple[int, Refusals]:
+def _hold(connection: Connection, base_id: str, user_id: str) -> tuple[int, RefusalHistory]:
     key = {"where_base_id": base_id, "where_user_id": user_id}
     base = _HOLD_BASE.first(connection, {"where_base_id": base_id})
     if base is None:

@@ -5,7 +5,7 @@ import pytest
 from fastapi import FastAPI
 
 from backend.identity.domain.identity import KeyRole
-from backend.identity.services.api_keys import ApiKeys, hash_of
+from backend.identity.services.api_keys import KeyAdministration, hash_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
@@ -137,7 +137,7 @@ async def test_a_wrong_key_request_names_its_field(admin: httpx2.AsyncClient, bo
 
 async def test_the_first_admin_key_is_made_once() -> None:
     state = StoreState()
-    keys = ApiKeys(FakeApiKeyStore(state), FakeClock())
+    keys = KeyAdministration(FakeApiKeyStore(state), FakeClock())
     for _ in range(2):
         await keys.ensure_admin_key("chosen by the operator")
     (only,) = state.api_keys.values()

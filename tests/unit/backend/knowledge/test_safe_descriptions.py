@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.knowledge.domain.shared_runs import Stretch
+from backend.knowledge.domain.shared_runs import WordSequence
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.openai_house import ADA, RecordingObserver, open_house
@@ -23,9 +23,9 @@ class CountingKnowledge(FakeKnowledge):
         super().__init__()
         self.looked_up = 0
 
-    async def holds_run(self, base_ids: Sequence[str], stretches: Sequence[Stretch]) -> bool:
+    async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
         self.looked_up += 1
-        return await super().holds_run(base_ids, stretches)
+        return await super().holds_run(base_ids, sequences)
 
 
 async def filled(texts: Sequence[str] = (PASSAGE, CHINESE)) -> CountingKnowledge:

@@ -36,7 +36,7 @@ def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[Doubt], lis
 
 
 def is_asked(doubts: list[Doubt], passage: str) -> bool:
-    return any(holds_any(passage, joined_runs(doubt.stretches)) for doubt in doubts)
+    return any(holds_any(passage, joined_runs(doubt.sequences)) for doubt in doubts)
 
 
 @pytest.mark.parametrize("size", [1, 3, 17, 10_000])
@@ -157,8 +157,8 @@ def test_a_run_goes_on_behind_an_end() -> None:
 def test_each_run_is_asked_about_once() -> None:
     words = [f"word{number}" for number in range(100)]
     doubts, _ = said(" ".join(words), 1)
-    stretches = [stretch.words for doubt in doubts for stretch in doubt.stretches]
-    runs = [found[start : start + 9] for found in stretches for start in range(len(found) - 8)]
+    sequences = [sequence.words for doubt in doubts for sequence in doubt.sequences]
+    runs = [found[start : start + 9] for found in sequences for start in range(len(found) - 8)]
     assert len(runs) == len(set(runs)) == 92
 
 

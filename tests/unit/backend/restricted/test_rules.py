@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from backend.knowledge.domain.knowledge import Chunk, Hit, MemberRole
+from backend.knowledge.domain.knowledge import Chunk, ChunkHit, MemberRole
 from backend.restricted.domain.evidence import is_weak, topical_words
 from backend.restricted.domain.released_results import normalised_query, result_key, user_hash
-from backend.restricted.domain.restricted import Candidate, Refusals, SearchedBase, is_moved
+from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, is_moved
 from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
@@ -27,7 +27,7 @@ def usage(base_id: str = "kb_a", chunk_count: int = 100, served: frozenset[str] 
     return BaseUsage(
         knowledge_base_id=base_id,
         chunk_count=chunk_count,
-        refusals=Refusals(),
+        refusals=RefusalHistory(),
         conversation=0,
         day=0,
         month=0,
@@ -62,7 +62,7 @@ def test_each_base_has_its_own_share() -> None:
 
 
 def test_a_pause_does_not_grow_with_what_came_before_it() -> None:
-    refusals = Refusals()
+    refusals = RefusalHistory()
     for number in range(9):
         refusals = refused_again(refusals, T0 + timedelta(minutes=number))
     assert refusals.paused_until == T0 + timedelta(minutes=4 + 15)
@@ -100,9 +100,9 @@ def test_a_user_has_one_name_in_the_audit_and_nobody_can_tell_whose() -> None:
     assert len(hashes) == 3
 
 
-def hit(text: str, *headings: str) -> Hit:
+def hit(text: str, *headings: str) -> ChunkHit:
     found = Chunk(id="c", document_id="d", ordinal=0, heading_path=headings, text=text, tokens=1)
-    return Hit(knowledge_base_id="kb_a", document_id="d", document_name="n", chunk=found, score=0.01)
+    return ChunkHit(knowledge_base_id="kb_a", document_id="d", document_name="n", chunk=found, score=0.01)
 
 
 @pytest.mark.parametrize(
