@@ -35,8 +35,7 @@ from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServic
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.telemetry.descriptions import LoggingDescriptionObserver
-from backend.knowledge.telemetry.retrieval import TimedRetrieval
+from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
 from backend.migrations.migrate import migrate
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.forget_searches import ForgetSearches

@@ -32,7 +32,7 @@ from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServic
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.telemetry.descriptions import LoggingDescriptionObserver
+from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.migrations.migrate import migrate
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer

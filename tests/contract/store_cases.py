@@ -23,7 +23,7 @@ from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database, open_database
 from backend.identity.ports.identity import ApiKeyStore
 from backend.identity.sql.api_keys import SqlApiKeyStore
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from backend.migrations.migrate import migrate
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage

@@ -13,8 +13,7 @@ from backend.foundation.sql.database import Database
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.knowledge.domain.search_options import SearchOptions
-from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore

@@ -8,8 +8,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from backend.knowledge.domain.search_options import SearchOptions
-from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
 from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, KnowledgeBaseRef, TurnLimits, User
 from shared.models.json_text import encode_json
 from shared.models.messages import TextPart

@@ -7,7 +7,7 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.knowledge.domain.labels import Labels
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import JsonObject, Value
 

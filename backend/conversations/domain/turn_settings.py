@@ -2,7 +2,7 @@
 
 from backend.conversations.domain.conversation_log import EpochReason
 from backend.conversations.domain.responses import Conversation
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.canonical import canonical_parts
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value

@@ -11,7 +11,7 @@ from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
 from backend.foundation.sql.json_columns import json_text, to_json
 from backend.knowledge.domain.labels import decode_labels, encode_labels
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import CorruptRecord
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from backend.knowledge.documents.docx import read_docx
 from backend.knowledge.documents.pdf import read_pdf
 from backend.knowledge.documents.separate import ANSWER, READ_TIMEOUT_SECONDS, ReadBlocks, RefusedFile
-from backend.knowledge.domain.blocks import Block
+from backend.knowledge.domain.knowledge import Block
 from backend.knowledge.domain.media_types import DOCX, PDF
 from shared.errors import InvalidRequest, PayloadTooLarge
 

@@ -12,7 +12,7 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph as DocxParagraph
 
 from backend.knowledge.documents.text import storable
-from backend.knowledge.domain.blocks import Block, Heading, Paragraph
+from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_UNPACKED_BYTES = 200_000_000

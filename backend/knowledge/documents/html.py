@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from backend.knowledge.documents.text import decode, storable
-from backend.knowledge.domain.blocks import Block, Heading, Paragraph
+from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 from shared.errors import InvalidRequest
 
 _UNSEEN = ("script", "style", "template", "noscript", "svg", "iframe", "object")

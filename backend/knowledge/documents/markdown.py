@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from backend.knowledge.documents.text import decode
-from backend.knowledge.domain.blocks import Block, Heading, Paragraph
+from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 

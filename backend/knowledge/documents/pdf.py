@@ -9,7 +9,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from backend.knowledge.documents.text import paragraphs_of, storable
-from backend.knowledge.domain.blocks import Block
+from backend.knowledge.domain.knowledge import Block
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PAGES = 5000

@@ -1,24 +1,19 @@
-"""The `DocumentReader`: one function a format; formats that take a heavy library are read by a child process."""
+"""The `DocumentReader`: each format has a function; formats that need a heavy library are read by a child process."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
+from backend.knowledge.documents.chosen import read_blocks
 from backend.knowledge.documents.separate import SeparateReader
-from backend.knowledge.domain.blocks import Block
+from backend.knowledge.domain.knowledge import Block
 from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
 from shared.errors import InvalidRequest, PayloadTooLarge, UnsupportedValue
-from shared.loading import load
 
 MAX_TEXT_CHARACTERS = 20_000_000
-"""More than the longest books; it would be cut into some 12,000 chunks."""
+"""More than the longest books have; a document of this length is cut into some 12,000 chunks."""
 
-_READERS: Mapping[str, str] = {
-    TEXT: "backend.knowledge.documents.text:read_text",
-    MARKDOWN: "backend.knowledge.documents.markdown:read_markdown",
-    HTML: "backend.knowledge.documents.html:read_html",
-}
-"""Loaded when the first document of their format comes."""
-_READ_APART = (PDF, DOCX)
+_READ_HERE = (TEXT, MARKDOWN, HTML)
+_READ_IN_CHILD = (PDF, DOCX)
 
 
 class LibraryDocumentReader:
@@ -32,16 +27,11 @@ class LibraryDocumentReader:
 
         A call that is cancelled leaves its thread to finish; a child process is killed.
         """
-        if media_type in _READ_APART:
+        if media_type in _READ_IN_CHILD:
             return _checked(await self._separate.read(body, media_type))
-        if media_type not in _READERS:
+        if media_type not in _READ_HERE:
             raise UnsupportedValue(f"Documents of type {media_type} are not read.", param="Content-Type")
-        return _checked(await asyncio.to_thread(_read, body, media_type))
-
-
-def _read(body: bytes, media_type: str) -> Sequence[Block]:
-    read: Callable[[bytes], Sequence[Block]] = load(_READERS[media_type])
-    return read(body)
+        return _checked(await asyncio.to_thread(read_blocks, body, media_type))
 
 
 def _checked(read: Sequence[Block]) -> tuple[Block, ...]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.knowledge.domain.blocks import Block
+from backend.knowledge.domain.knowledge import Block
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.models.values import Value
 

@@ -2,7 +2,7 @@
 
 import re
 
-from backend.knowledge.domain.blocks import Block, Paragraph
+from backend.knowledge.domain.knowledge import Block, Paragraph
 from shared.errors import InvalidRequest
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")

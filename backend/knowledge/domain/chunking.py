@@ -1,13 +1,17 @@
-"""Cuts a document into the pieces that are searched: along headings, paragraphs, then sentences."""
+"""Cuts a document into the pieces that are searched, and joins them again into a text that is read page by page.
+
+A document is cut at headings first, then between paragraphs, then between sentences.
+"""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from math import ceil
 from typing import NamedTuple
 
-from backend.knowledge.domain.blocks import Block, Heading, Paragraph
+from backend.knowledge.domain.knowledge import Block, Chunk, Document, Heading, Paragraph
+from backend.knowledge.domain.media_types import MARKDOWN, TEXT
 from shared.models.values import Value
 from shared.tokens import ASCII_CHARACTERS_PER_TOKEN, OTHER_CHARACTERS_PER_TOKEN
 
@@ -63,6 +67,25 @@ def cut_into_pieces(blocks: Sequence[Block]) -> tuple[Piece, ...]:
         for path, paragraphs in _sections([block for block in blocks if block.text.strip()])
         for text in _cut([atom for paragraph in paragraphs for atom in _atoms(paragraph)])
     )
+
+
+def readable_text(document: Document, body: bytes, chunks: Sequence[Chunk]) -> str:
+    """Return text and Markdown as stored, and other formats from their chunks, with headings written as in Markdown."""
+    if document.media_type in (TEXT, MARKDOWN):
+        return body.decode("utf-8-sig")
+    paths = [(), *(chunk.heading_path for chunk in chunks)]
+    return _PARAGRAPH_END.join(
+        part
+        for (before, path), chunk in zip(pairwise(paths), chunks, strict=True)
+        for part in (*_new_headings(before, path), chunk.text)
+    )
+
+
+def _new_headings(before: Sequence[str], path: Sequence[str]) -> list[str]:
+    same = 0
+    while same < min(len(before), len(path)) and before[same] == path[same]:
+        same += 1
+    return [f"{'#' * (depth + 1)} {path[depth]}" for depth in range(same, len(path))]
 
 
 def _sections(blocks: Sequence[Block]) -> Iterator[tuple[tuple[str, ...], list[str]]]:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from backend.knowledge.domain.context_texts import BaseText, full_set, in_order
+from backend.knowledge.domain.context_texts import BaseText, in_order
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
 from shared.models.execution import AccessMode
 
@@ -22,11 +22,6 @@ _RESTRICTED_NOTE = "note: hint and keywords serve for drafting search queries; t
 _MARKUP = str.maketrans({"`": "'", "[": "(", "]": ")", "|": "/"})
 _TAG = re.compile(r"<(?![\s=\d]|$)([^<>]*)(>?)")
 """What could open a tag; `<` and `>` that compare amounts stay, as `>=` and `>` are different rules."""
-
-
-def kb_meta_prompt(bindings: Sequence[Binding]) -> str:
-    """Render the bound bases, all of them; "" when there are none."""
-    return full_set(rendered_bases(bindings))
 
 
 def rendered_bases(bindings: Sequence[Binding]) -> tuple[BaseText, ...]:

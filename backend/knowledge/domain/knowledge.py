@@ -1,4 +1,4 @@
-"""Knowledge bases, who may use them and how, their documents and chunks."""
+"""Knowledge bases, the roles of their members, their documents, and what a document consists of."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -59,6 +59,23 @@ class Document(Value):
     size_bytes: int
     chunk_count: int
     created_at: datetime
+
+
+class Heading(Value):
+    """A heading of a document; level 1 is the outermost."""
+
+    level: int
+    text: str
+
+
+class Paragraph(Value):
+    """Running text, a list, a table or code, as one block of a document."""
+
+    text: str
+
+
+Block = Heading | Paragraph
+"""A part of a document without its format; a document is read as blocks in reading order."""
 
 
 class Chunk(Value):

@@ -8,12 +8,26 @@ from hashlib import sha256
 
 from pydantic import AwareDatetime, ValidationError
 
-from backend.knowledge.domain.search_options import SearchOptions
 from shared.errors import Unauthenticated
 from shared.models.values import Value
 
 _PURPOSE = b"ballast knowledge ticket 1\0"
 """Keeps these signatures apart from all others made with the same secret."""
+
+
+class SearchOptions(Value):
+    """Bounds that a caller sets on the results of one search; None leaves the bound to the service.
+
+    `min_score` is compared with the score that results show, between 0 and 1.
+    """
+
+    max_results: int | None = None
+    min_score: float | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a search must rank its results; a base that is returned whole has no ranks."""
+        return self.max_results is not None or bool(self.min_score)
 
 
 class Ticket(Value):

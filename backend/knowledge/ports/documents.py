@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from backend.knowledge.domain.blocks import Block
+from backend.knowledge.domain.knowledge import Block
 
 
 class DocumentReader(Protocol):

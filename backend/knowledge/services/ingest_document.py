@@ -8,9 +8,8 @@ from weakref import WeakValueDictionary
 
 from backend.identity.domain.identity import Caller
 from backend.knowledge.domain.access import require_write
-from backend.knowledge.domain.blocks import Block
 from backend.knowledge.domain.chunking import cut_into_pieces
-from backend.knowledge.domain.knowledge import Chunk, Document
+from backend.knowledge.domain.knowledge import Block, Chunk, Document
 from backend.knowledge.domain.media_types import media_type_of
 from backend.knowledge.ports.documents import DocumentReader
 from backend.knowledge.ports.knowledge import KnowledgeStore

@@ -9,8 +9,8 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
 from backend.knowledge.domain.knowledge import Chunk, Document
 from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.chosen import ChosenIndex
 from backend.knowledge.sql.document_changes import DocumentChanges
-from backend.knowledge.sql.indexes import IndexOf
 from shared.clock import Clock
 from shared.errors import NotFound
 
@@ -35,7 +35,7 @@ class SqlDocumentStore:
         goes_with_base: Sequence[Callable[[Connection, str], None]] = (),
     ) -> None:
         self._database = database
-        self._index = IndexOf(database)
+        self._index = ChosenIndex(database)
         self._clock = clock
         self._slice_seconds = slice_seconds
         self._goes_with_base = goes_with_base

@@ -13,7 +13,7 @@ from backend.foundation.sql.off_event_loop import compute_aside
 from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.indexes import IndexOf
+from backend.knowledge.sql.chosen import ChosenIndex
 from backend.knowledge.sql.search_index import SearchIndex
 
 _document = tables.document
@@ -31,7 +31,7 @@ class SqlProtectedKnowledge:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._index = IndexOf(database)
+        self._index = ChosenIndex(database)
         is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
             _chunk.c.number, "numbers", database.dialect
         )

@@ -11,7 +11,7 @@ from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.indexes import IndexOf
+from backend.knowledge.sql.chosen import ChosenIndex
 from backend.knowledge.sql.search_index import Found
 
 _document = tables.document
@@ -29,7 +29,7 @@ class SqlRetrieval:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._index = IndexOf(database)
+        self._index = ChosenIndex(database)
         is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
             _chunk.c.number, "numbers", database.dialect
         )

@@ -1,4 +1,4 @@
-"""How long searches take and how much they bring."""
+"""What an operator sees of knowledge: the time and size of searches, and descriptions that are withheld."""
 
 from collections.abc import Sequence
 
@@ -42,3 +42,11 @@ class TimedRetrieval:
     async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
         """Read without measuring: it is no search."""
         return await self._retrieval.beginnings(document_ids, limit, most)
+
+
+class LoggingDescriptionObserver:
+    """The `DescriptionObserver` that logs; owners find here why a hint is not shown."""
+
+    def texts_left_out(self, base_id: str, count: int) -> None:
+        """Log how many texts were left out, and none of the texts."""
+        log.warning("Description left out", knowledge_base=base_id, texts=count)

@@ -55,10 +55,6 @@ class WaitingEvents:
             self._events[0] = partial.model_copy(update={"text": partial.text[count:]})
         return taken
 
-    def drop(self) -> None:
-        """Forget them all."""
-        self._events.clear()
-
 
 def texts_of(event: ExecutionEvent) -> Iterator[str]:
     """Yield what an event that is no delta says to a client or to the log; results of tools have been judged."""

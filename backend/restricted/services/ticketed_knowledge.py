@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.knowledge.domain.access import require_read, strictest_mode
-from backend.knowledge.domain.document_text import readable_text
+from backend.knowledge.domain.chunking import readable_text
 from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from backend.conversations.domain.item_bodies import without_results
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
     FunctionChoice,

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.foundation.domain.json_objects import decode_object
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.invalid_fields import refusal_of
 

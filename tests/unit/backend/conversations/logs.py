@@ -8,7 +8,7 @@ from backend.conversations.domain.context_policy import ContextState
 from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
 from backend.conversations.domain.responses import Conversation
 from backend.conversations.domain.turn_settings import TurnSettings
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.events import ModelCard
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolCall, ToolMessage, UserMessage
 

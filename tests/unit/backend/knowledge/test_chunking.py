@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.blocks import Block, Heading, Paragraph
 from backend.knowledge.domain.chunking import MAX_CHUNK_TOKENS, MIN_CHUNK_TOKENS, Piece, cut_into_pieces
+from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 from shared.tokens import estimate_tokens
 
 SENTENCE = "The river rises in spring and falls in autumn, as it has done for ages. "

@@ -11,7 +11,7 @@ from reportlab.pdfgen.canvas import Canvas
 from backend.knowledge.documents.docx import MAX_UNPACKED_BYTES, read_docx
 from backend.knowledge.documents.pdf import read_pdf
 from backend.knowledge.documents.reader import MAX_TEXT_CHARACTERS, LibraryDocumentReader
-from backend.knowledge.domain.blocks import Block, Heading, Paragraph
+from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, READABLE, TEXT
 from shared.errors import InvalidRequest, PayloadTooLarge, UnsupportedValue
 

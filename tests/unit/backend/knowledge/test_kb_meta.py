@@ -1,12 +1,14 @@
 """What a model is told about the bases in scope."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.kb_meta import kb_meta_prompt
+from backend.knowledge.domain.context_texts import full_set
+from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
@@ -47,12 +49,17 @@ bindings = st.lists(
 )
 
 
+def described(bound: Sequence[Binding]) -> str:
+    """Describe the bases as the first turn of an epoch does."""
+    return full_set(rendered_bases(bound))
+
+
 def test_no_base_no_text() -> None:
-    assert kb_meta_prompt([]) == ""
+    assert described([]) == ""
 
 
 def test_the_full_form() -> None:
-    assert kb_meta_prompt([binding()]) == (
+    assert described([binding()]) == (
         "Knowledge bases in scope are now:\n\n"
         "- id: kb_1\n"
         "  name: Travel\n"
@@ -65,7 +72,7 @@ def test_the_full_form() -> None:
 
 
 def test_the_restricted_form_holds_no_summary_and_no_topics() -> None:
-    assert kb_meta_prompt([binding(MemberRole.RESTRICTED_ANALYST)]) == (
+    assert described([binding(MemberRole.RESTRICTED_ANALYST)]) == (
         "Knowledge bases in scope are now:\n\n"
         "- id: kb_1\n"
         "  name: Travel\n"
@@ -78,7 +85,7 @@ def test_the_restricted_form_holds_no_summary_and_no_topics() -> None:
 
 def test_each_base_has_its_own_form_and_empty_fields_none() -> None:
     open_base = binding(id="kb_2", name="Open", topics=(), summary=" \n ", routing_hint="", routing_keywords=())
-    text = kb_meta_prompt([binding(MemberRole.RESTRICTED_ANALYST), open_base])
+    text = described([binding(MemberRole.RESTRICTED_ANALYST), open_base])
     assert text.index("name: Open\n  access: full\n\n- id: kb_1") < text.index("access is restricted")
     assert "summary" not in text
 
@@ -89,7 +96,7 @@ def test_hint_and_keywords_of_a_restricted_base_are_bounded() -> None:
         routing_hint="h" * 500,
         routing_keywords=tuple(f"{letter}{'k' * 100}" for letter in "gfedcba"),
     )
-    text = kb_meta_prompt([long])
+    text = described([long])
     assert f"hint: {'h' * 200}\n" in text
     keywords = text.split("keywords: ")[1].split("\n")[0].split("; ")
     assert keywords == [f"{letter}{'k' * 47}" for letter in "abcde"]
@@ -97,19 +104,19 @@ def test_hint_and_keywords_of_a_restricted_base_are_bounded() -> None:
 
 def test_what_is_not_rendered_changes_nothing() -> None:
     other = binding(version=7, created_at=T0 + timedelta(days=9), tenant="else")
-    assert kb_meta_prompt([other]) == kb_meta_prompt([binding()])
+    assert described([other]) == described([binding()])
 
 
 def test_cosmetic_white_space_changes_nothing() -> None:
     other = binding(
         name=" Travel\t", summary="How  trips\nare booked\u00a0and paid for. ", topics=("trains ", "flights")
     )
-    assert kb_meta_prompt([other]) == kb_meta_prompt([binding()])
+    assert described([other]) == described([binding()])
 
 
 def test_a_base_that_is_bound_twice_shows_once_in_its_strictest_form() -> None:
     both = [binding(MemberRole.RESTRICTED_ANALYST), binding(MemberRole.OWNER)]
-    assert kb_meta_prompt(both) == kb_meta_prompt(both[::-1]) == kb_meta_prompt(both[:1])
+    assert described(both) == described(both[::-1]) == described(both[:1])
 
 
 @given(bindings, st.randoms(use_true_random=False))
@@ -127,12 +134,12 @@ def test_order_of_bases_topics_and_keywords_changes_nothing(given: list[Binding]
         )
         for found in reversed(given)
     ]
-    assert kb_meta_prompt(shuffled) == kb_meta_prompt(given)
+    assert described(shuffled) == described(given)
 
 
 @given(bindings)
 def test_no_text_breaks_the_structure(given: list[Binding]) -> None:
-    lines = kb_meta_prompt(given).split("\n")
+    lines = described(given).split("\n")
     assert sum(line.startswith("- id: ") for line in lines) == len(given)
     for line in lines[2:]:
         assert line == "" or line.startswith(STARTS)

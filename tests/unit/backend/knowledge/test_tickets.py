@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.search_options import SearchOptions
-from backend.knowledge.domain.tickets import Ticket, sign_ticket, verify_ticket
+from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket, verify_ticket
 from shared.errors import Unauthenticated
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)

@@ -5,8 +5,7 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from backend.knowledge.domain.search_options import SearchOptions
-from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
 from tests.fakes.http_door import SECRET
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 

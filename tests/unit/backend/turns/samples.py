@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from backend.conversations.domain.item_bodies import NewId
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_object import ResponseFacts, new_body
 from backend.turns.domain.response_projection import ResponseProjection

@@ -9,8 +9,7 @@ import pytest
 from backend.conversations.domain.conversation_log import EntryKind, messages_of
 from backend.foundation.services.admission import Admission
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.knowledge.domain.search_options import SearchOptions
-from backend.knowledge.domain.tickets import verify_ticket
+from backend.knowledge.domain.tickets import SearchOptions, verify_ticket
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.errors import Draining, InvalidRequest, NotFound, TurnRunning, Unavailable, UnknownModel
 from shared.models.execution import AccessMode, DynamicBlock, NamedToolChoice, ReasoningEffort

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.search_options import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_object import ResponseFacts, new_body
 from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
