@@ -19,7 +19,7 @@ PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --my
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
 
-.PHONY: help run test check bench bench-cache eval-retrieval leak-test setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -30,6 +30,9 @@ run: setup-run ## start backend, chat_shell and, with no model configured, the d
 
 test: setup ## run every test, with servers of its own
 	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --inline-snapshot=disable
+
+test-thorough: setup ## run every test, and try each property on many more examples, as a nightly run should
+	@TESTS_THOROUGH=1 $(MAKE) --no-print-directory test
 
 check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
 	@$(MAKE) --no-print-directory test

@@ -20,6 +20,7 @@ from backend.identity.domain.identity import KeyRole
 from backend.knowledge.domain.media_types import DOCX, PDF
 from tests.fakes.http_door import FakeHouse
 
+pytest_plugins = ["schemathesis.pytest.plugin"]  # switched off for all other files, where it costs seconds
 EXAMPLES_PER_OPERATION = 10
 ANSWER_TIMEOUT_SECONDS = 60
 """Only an answer that never comes is a failure: reading a PDF starts a process, on a busy machine too."""

@@ -7,8 +7,9 @@ from tests.bench.cache.layouts import BASELINES, DURABLE
 from tests.bench.cache.measuring import BASELINE_NAMES, Measured, Share, measured, missed_bars, totals
 from tests.bench.cache.rendering import render_bars, render_table
 from tests.bench.cache.simulators import SIMULATORS
+from tests.examples import of_many
 
-CONVERSATIONS = 200
+CONVERSATIONS = of_many(200, few=20)
 MIDDLE = Scale(
     turns=8, steps=2, side_by_side=3, instructions=6_000, words=800, result=1_500, summary=400, file=6_000, bases=5,
     small_window_tokens=14_000,

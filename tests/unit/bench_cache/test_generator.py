@@ -55,12 +55,15 @@ def test_knowledge_is_added_edited_removed_and_reordered(many: list[Conversation
 
 
 def test_epochs_start_for_each_reason_that_a_turn_can_give(many: list[Conversation]):
-    reasons = {reason for one in many for reason in play(one, DURABLE).resets}
-
-    assert reasons >= {
+    missing = {
         EpochReason.MODEL_CHANGED,
         EpochReason.TOOLS_CHANGED,
         EpochReason.INSTRUCTIONS_CHANGED,
         EpochReason.COMPACTION,
         EpochReason.ACCESS_CHANGED,
     }
+    for one in many:
+        if missing:
+            missing -= set(play(one, DURABLE).resets)
+
+    assert not missing

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.invalid_fields import Complaint, place_of, refusal_among, refusal_of
+from tests.examples import examples
 
 
 class Text(BaseModel):
@@ -86,7 +87,7 @@ ODD_VALUES = st.recursive(
 
 
 @given(ODD_VALUES)
-@settings(max_examples=50)
+@examples(50)
 def test_no_body_is_too_odd_to_complain_about(body: object) -> None:
     try:
         BODY.validate_python(body)

@@ -6,13 +6,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from shared.errors import InvalidRequest
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.json_text import encode_json
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from shared.models.openai_converter import OpenAIRequestConverter
+from tests.examples import examples
 from tests.fakes.chat_shell_requests import full_request
 from tests.strategies import execution_requests
 
@@ -27,7 +28,7 @@ def request_of(body: Body) -> ExecutionRequest:
     return OpenAIRequestConverter.to_execution_request(body)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(execution_requests())
 def test_nothing_is_lost_on_the_way_there_and_back(request: ExecutionRequest):
     body = body_of(request)

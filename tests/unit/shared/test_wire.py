@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from protos.execution.v1 import chat_shell_pb2, events_pb2, request_pb2
 from shared.errors import InvalidRequest
@@ -27,20 +27,21 @@ from shared.wire import (
     request_from_proto,
     request_to_proto,
 )
+from tests.examples import examples
 from tests.fakes.chat_shell_requests import full_request
 from tests.strategies import error_reports, execution_events, execution_requests, model_cards
 
 RequestMessage = request_pb2.ExecutionRequest
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(execution_requests())
 def test_a_request_survives_the_wire(request: ExecutionRequest):
     sent = request_to_proto(request).SerializeToString()
     assert request_from_proto(RequestMessage.FromString(sent)) == request
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(execution_events())
 def test_an_event_survives_the_wire(event: ExecutionEvent):
     sent = event_to_proto(event).SerializeToString()

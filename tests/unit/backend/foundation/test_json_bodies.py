@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.fakes.http_door import FakeHouse, client_of
 
 JSON = {"content-type": "application/json"}
@@ -96,7 +97,7 @@ APP = HOUSE.app()
 
 
 @given(body=st.fixed_dictionaries({"items": st.lists(ITEMS, max_size=3) | JSON_VALUES}) | JSON_VALUES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(examples(60), suppress_health_check=[HealthCheck.too_slow])
 async def test_any_json_is_taken_or_refused(body: object) -> None:
     async with client_of(APP, await HOUSE.key()) as client:
         answer = await client.post("/v1/conversations", content=orjson.dumps(body), headers=JSON)

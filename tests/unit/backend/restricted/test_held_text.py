@@ -3,12 +3,13 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.shared_runs import holds_any, joined_runs
 from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, Doubt, HeldText, OwnWords
 from shared.plain_text.figures import Figure
+from tests.examples import examples
 
 NOBODY = OwnWords([])
 PASSAGE = "The escalation ladder begins with the duty engineer and ends with the vault keeper at the northern site."
@@ -165,7 +166,7 @@ def test_each_run_is_asked_about_once() -> None:
 TEXT = st.text(st.sampled_from(list("ab 1，字句%\n")) | st.characters(codec="utf-8"), max_size=120)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(pieces=st.lists(TEXT, max_size=12), ends=st.integers(0, 2**12))
 def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends: int) -> None:
     held, gone, waiting = HeldText(NOBODY), "", ""
@@ -181,7 +182,7 @@ def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends
     assert gone == "".join(pieces)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cuts=st.lists(st.integers(0, 80), max_size=20), ends=st.integers(0, 2**21))
 def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) -> None:
     text = f"Well then, {PASSAGE[10:80]}; {CHINESE[2:19]} done"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
@@ -27,6 +27,7 @@ from shared.models.events import (
     TextDelta,
 )
 from shared.models.messages import AssistantMessage
+from tests.examples import examples
 from tests.fakes.openai_types import check_event, check_response
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
 
@@ -65,7 +66,7 @@ def play(script: Sequence[ExecutionEvent], ending: Ending) -> tuple[list[dict[st
     return decoded([*events, *last]), body
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(steps, max_size=25), endings)
 def test_any_script_makes_a_valid_stream(script: list[ExecutionEvent], ending: Ending) -> None:
     made = projection()
@@ -83,7 +84,7 @@ def test_any_script_makes_a_valid_stream(script: list[ExecutionEvent], ending: E
     assert [event.type for event in events if event.type in terminal] == [events[-1].type]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(steps, max_size=25), endings)
 def test_items_are_announced_once_filled_in_order_and_end_as_they_are_stored(
     script: list[ExecutionEvent], ending: Ending
@@ -92,7 +93,7 @@ def test_items_are_announced_once_filled_in_order_and_end_as_they_are_stored(
     assert rebuilt(events) == body["output"]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(steps, max_size=15), st.data())
 def test_how_text_is_split_changes_nothing(script: list[ExecutionEvent], data: st.DataObject) -> None:
     split: list[ExecutionEvent] = []
@@ -107,7 +108,7 @@ def test_how_text_is_split_changes_nothing(script: list[ExecutionEvent], data: s
     assert play(split, ending)[1] == play(script, ending)[1]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(steps, max_size=25))
 def test_joining_deltas_changes_nothing(script: list[ExecutionEvent]) -> None:
     ending = finished(FinishReason.STOP, USAGE)

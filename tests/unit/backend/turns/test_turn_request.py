@@ -4,13 +4,14 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_object import ResponseFacts, new_body
 from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
+from tests.examples import examples
 from tests.fakes.openai_types import check_response
 from tests.unit.backend.turns.samples import facts, request
 
@@ -207,7 +208,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.dictionaries(st.sampled_from(field_names), json_values, max_size=5))
 def test_any_json_is_a_request_or_a_refusal(body: dict[str, Any]) -> None:
     try:

@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.sealed.gate import judge, prepare
@@ -12,6 +12,7 @@ from chat_shell.sealed.gate.decoders import decodings
 from chat_shell.sealed.gate.folding import fold
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked
+from tests.examples import examples
 from tests.unit.chat_shell.sealed.gate.planting import PASSAGE, case, chunk, codes, reply
 
 _WORDS = PASSAGE.split()
@@ -23,7 +24,7 @@ def test_bytes_are_judged_and_never_released(raw: bytes):
     assert isinstance(judge(raw, case()), Blocked)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.text(min_size=1, max_size=400), st.text(min_size=1, max_size=140))
 def test_any_text_is_judged(summary: str, item: str):
     judged = judge(json.dumps(json.loads(reply()) | {"summary": summary, "risks": [item]}).encode(), case())
@@ -31,13 +32,13 @@ def test_any_text_is_judged(summary: str, item: str):
         assert (judged.summary, judged.risks) == (summary, (item,))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, len(_WORDS) - 8), st.integers(8, 12), st.sampled_from(["Clearly", "In short", "Note that"]))
 def test_every_run_of_eight_words_is_blocked(start: int, length: int, lead: str):
     assert "overlap" in codes(f"{lead} {' '.join(_WORDS[start : start + length])}")
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, len(_WORDS) - 8), st.integers(1, 7))
 def test_a_run_cut_over_two_fields_is_blocked(start: int, cut: int):
     run = _WORDS[start : start + 8]

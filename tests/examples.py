@@ -1,0 +1,22 @@
+"""How much is tried of what has no end: a little in `make test`, all of it in `make test-thorough`.
+
+Fewer examples of the same strategies, never narrower strategies.
+"""
+
+import os
+
+from hypothesis import settings
+
+IS_THOROUGH = os.environ.get("TESTS_THOROUGH") == "1"
+FEWER = 5
+"""So many times fewer examples are tried in `make test` than a property's budget says."""
+
+
+def of_many(many: int, *, few: int | None = None) -> int:
+    """Return the number to try: `many` in a thorough run, else `few`, by default a fifth of `many`."""
+    return many if IS_THOROUGH else few or many // FEWER
+
+
+def examples(many: int, *, few: int | None = None) -> settings:
+    """Return the budget of a property: `many` examples in a thorough run, else `few`, by default a fifth."""
+    return settings(max_examples=of_many(many, few=few))
