@@ -1,24 +1,15 @@
 """chat_shell's settings; docs/settings.md explains each."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shared.environment import HeaderSecret, web_address
+from chat_shell.models.configured.entries import ModelApi
+from shared.environment import HeaderSecret, WebAddress
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
-
-
-WebAddress = Annotated[str, AfterValidator(web_address)]
-
-
-class ModelApi(StrEnum):
-    """Provider APIs that an adapter exists for."""
-
-    CHAT_COMPLETIONS = "chat_completions"
 
 
 class Settings(BaseModel):

@@ -73,6 +73,7 @@ def _header_value(secret: SecretStr) -> SecretStr:
 
 
 HeaderSecret = Annotated[SecretStr, AfterValidator(_header_value)]
+WebAddress = Annotated[str, AfterValidator(web_address)]
 
 
 def _read_file(name: str, path: str) -> str:

@@ -1,1 +1,1 @@
-"""Providers of models, one module a step: encode the request, decode frames, assemble fragments, tell errors apart."""
+"""The adapter for OpenAI-compatible chat completions: it encodes requests and assembles the frames of answers."""

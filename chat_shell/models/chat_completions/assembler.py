@@ -1,17 +1,15 @@
-"""Jsons of chat completions into neutral fragments."""
+"""Assemble the frames of a chat completion into the fragments of the port."""
 
 from collections.abc import Iterator
-from typing import Any
-
-import orjson
 
 from chat_shell.models.chat_completions.tool_calls import ToolCallAssembler
 from chat_shell.models.chat_completions.usage import read_usage
 from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.transport.frames import expect_array, expect_object, parse_frame
 from chat_shell.models.transport.provider_errors import error_of_frame
-from chat_shell.models.transport.shapes import Json, as_list, as_object
 from shared.errors import ModelError, ModelProtocolViolated, ModelStreamCut, ModelUnavailable
 from shared.models.events import FinishReason
+from shared.models.values import JsonObject, JsonValue
 
 _TextKind = type[TextFragment] | type[ReasoningFragment] | type[RefusalFragment]
 
@@ -33,14 +31,14 @@ FINISH_REASONS = {
     "tool_calls": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS,
 }
-"""OpenAI's words and those of servers that speak its protocol; any other word is a plain stop."""
+"""The finish reasons of OpenAI and of servers that speak its protocol; any other one counts as `stop`."""
 
 
 class AnswerAssembler:
-    """Take frames; give back joined text, and at the end the whole of what is no text.
+    """Takes frames; returns text as it comes, and tool calls, finish reason and usage at the end.
 
-    `ended` says that the finish reason has come, `done` that the stream's end mark has; `frame_count` counts what
-    came, so that a caller can tell a frame from a comment.
+    `ended` says that the finish reason has come, `done` that the stream's end mark has. `frame_count` counts the
+    frames, so that a caller can tell a frame from a comment.
     """
 
     def __init__(self) -> None:
@@ -49,7 +47,7 @@ class AnswerAssembler:
         self.frame_count = 0
         self._calls = ToolCallAssembler()
         self._reason = ""
-        self._usage: Json = {}
+        self._usage: JsonObject = {}
         self._said_something = False
         self._kind: _TextKind = TextFragment
         self._run: list[str] = []
@@ -68,7 +66,7 @@ class AnswerAssembler:
             raise
         yield from self._take()
 
-    def feed_frame(self, frame: Json) -> list[ModelFragment]:
+    def feed_frame(self, frame: JsonObject) -> list[ModelFragment]:
         """Take one parsed frame, or a whole answer, which is a frame with `message` in place of `delta`."""
         self._feed_frame(frame)
         return self._take()
@@ -99,25 +97,26 @@ class AnswerAssembler:
             if payload.startswith(b"[DONE]"):
                 self.done = True
             elif payload:
-                self._feed_frame(_parse(payload))
+                self._feed_frame(parse_frame(payload))
 
-    def _feed_frame(self, frame: Json) -> None:
+    def _feed_frame(self, frame: JsonObject) -> None:
         self.frame_count += 1
         choices = frame.get("choices")
         if frame.get("error") or (not choices and frame.get("object") == "error"):
             raise error_of_frame(frame)
         usage = frame.get("usage")
         if usage:
-            self._usage = as_object(usage)
+            self._usage = expect_object(usage)
         if choices:
-            self._feed_choice(as_object(as_list(choices)[0]))
+            self._feed_choice(expect_object(expect_array(choices)[0]))
 
-    def _feed_choice(self, choice: Json) -> None:
-        delta = choice.get("delta") or choice.get("message")
-        if delta:
-            for name, value in as_object(delta).items():
+    def _feed_choice(self, choice: JsonObject) -> None:
+        given = choice.get("delta") or choice.get("message")
+        if given:
+            delta = expect_object(given)
+            for name, value in delta.items():
                 if name == "content" and self._kind is TextFragment and isinstance(value, str):
-                    self._run.append(value)  # the token path, kept short
+                    self._run.append(value)  # the common case of a token, kept short
                 elif value:
                     self._feed_field(name, value, delta)
         reason = choice.get("finish_reason")
@@ -125,19 +124,19 @@ class AnswerAssembler:
             self._reason = str(reason).lower()
             self.ended = True
 
-    def _feed_field(self, name: str, value: Any, delta: Json) -> None:
+    def _feed_field(self, name: str, value: JsonValue, delta: JsonObject) -> None:
         kind = _TEXT_FIELDS.get(name)
         if kind is not None:
             # Some servers send the thinking under both names.
             if name != "reasoning" or not delta.get("reasoning_content"):
                 self._say(kind, value)
         elif name == "tool_calls":
-            for call in as_list(value):
-                self._calls.feed(as_object(call))
+            for call in expect_array(value):
+                self._calls.feed(expect_object(call))
         elif name == "function_call":
-            self._calls.feed_function(as_object(value), index=-1)
+            self._calls.feed_function(expect_object(value), index=-1)
 
-    def _say(self, kind: _TextKind, text: Any) -> None:
+    def _say(self, kind: _TextKind, text: JsonValue) -> None:
         if not isinstance(text, str):
             self._say_parts(text)
             return
@@ -146,12 +145,13 @@ class AnswerAssembler:
             self._kind = kind
         self._run.append(text)
 
-    def _say_parts(self, parts: Any) -> None:
+    def _say_parts(self, parts: JsonValue) -> None:
         """Take content in parts, as Mistral's reasoning models send it."""
-        for part in map(as_object, as_list(parts)):
+        for part in map(expect_object, expect_array(parts)):
             if part.get("type") == "thinking":
                 inner = part.get("thinking")
-                texts = [inner] if isinstance(inner, str) else [as_object(item).get("text") for item in as_list(inner)]
+                pieces = [{"text": inner}] if isinstance(inner, str) else map(expect_object, expect_array(inner))
+                texts = [piece.get("text") for piece in pieces]
                 self._say(ReasoningFragment, "".join(text for text in texts if isinstance(text, str)))
             elif isinstance(part.get("text"), str):
                 self._say(TextFragment, part["text"])
@@ -176,10 +176,3 @@ class AnswerAssembler:
         if not self._calls and reason is FinishReason.TOOL_CALLS:
             return FinishReason.STOP
         return reason
-
-
-def _parse(payload: bytes) -> Json:
-    try:
-        return as_object(orjson.loads(payload))
-    except orjson.JSONDecodeError as error:
-        raise ModelProtocolViolated("the model's provider sent a frame that is not JSON") from error

@@ -10,21 +10,21 @@ from typing import Literal
 import orjson
 
 from chat_shell.models.ports import ModelCall
-from chat_shell.models.transport.shapes import Json
 from shared.errors import InvalidRequest
 from shared.models.canonical import message_json, sorted_keys, tools_json
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice
+from shared.models.values import JsonObject
 
 TokenLimitName = Literal["max_tokens", "max_completion_tokens"]
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a server takes of the fields that servers disagree about.
+    """Which of the optional fields a server accepts.
 
-    Every server knows `max_tokens`, save OpenAI's reasoning models, which refuse it aloud and want
-    `max_completion_tokens`; some servers ignore the newer name without a word (ollama/ollama#7125), so the older
-    one is where to begin.
+    Every server knows `max_tokens` except OpenAI's reasoning models, which answer it with an error and want
+    `max_completion_tokens`. Some servers silently ignore the newer name (ollama/ollama#7125), so the older one is
+    tried first.
     """
 
     token_limit: TokenLimitName = "max_tokens"  # noqa: S105 - a field's name
@@ -33,9 +33,9 @@ class Dialect:
     parallel_tool_calls: bool = True
 
     def without(self, field: str) -> "Dialect | None":
-        """Return the dialect that does without a refused field; None when there is none.
+        """Return the dialect that avoids a refused field, or None where the field cannot be avoided.
 
-        Only fields that this adapter adds by itself can go, or get another name. What the caller asked for stays.
+        Only a field that this adapter adds by itself can be left out or renamed, never what the caller asked for.
         """
         if field == self.token_limit:
             other: TokenLimitName = "max_completion_tokens" if field == "max_tokens" else "max_tokens"
@@ -50,7 +50,7 @@ _FLAGS = {
     "parallel_tool_calls": "parallel_tool_calls",
 }
 OPTIONAL_FIELDS = ("max_completion_tokens", "max_tokens", *_FLAGS)
-"""Fields a server may refuse without the call being wrong."""
+"""Fields that a server may refuse although the call is right."""
 
 STANDARD_DIALECT = Dialect()
 
@@ -67,8 +67,8 @@ def encode_call(call: ModelCall, dialect: Dialect = STANDARD_DIALECT) -> bytes:
         raise InvalidRequest("a tool's schema or the text format cannot be sent as JSON", param="tools") from error
 
 
-def _head(call: ModelCall, dialect: Dialect) -> Json:
-    body: Json = {"model": call.model}
+def _head(call: ModelCall, dialect: Dialect) -> JsonObject:
+    body: JsonObject = {"model": call.model}
     if dialect.cache_key and call.cache_key:
         body["prompt_cache_key"] = call.cache_key
     body["stream"] = True
@@ -82,9 +82,9 @@ def _head(call: ModelCall, dialect: Dialect) -> Json:
     return body
 
 
-def _tail(call: ModelCall, dialect: Dialect) -> Json:
+def _tail(call: ModelCall, dialect: Dialect) -> JsonObject:
     asked = call.parameters
-    body: Json = {"tool_choice": _tool_choice(asked.tool_choice) if call.tools else None}
+    body: JsonObject = {"tool_choice": _tool_choice(asked.tool_choice) if call.tools else None}
     body["temperature"] = asked.temperature
     body["top_p"] = asked.top_p
     body["presence_penalty"] = asked.presence_penalty
@@ -96,13 +96,13 @@ def _tail(call: ModelCall, dialect: Dialect) -> Json:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _tool_choice(choice: ToolChoice) -> str | Json:
+def _tool_choice(choice: ToolChoice) -> str | JsonObject:
     if isinstance(choice, NamedToolChoice):
         return {"type": "function", "function": {"name": choice.name}}
     return choice
 
 
-def _response_format(asked: ModelParameters) -> Json | None:
+def _response_format(asked: ModelParameters) -> JsonObject | None:
     text_format = asked.text_format
     if text_format is None or text_format.get("type") == "text":
         return None

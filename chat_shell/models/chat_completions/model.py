@@ -11,26 +11,26 @@ import aiohttp
 from chat_shell.models.chat_completions.encoder import OPTIONAL_FIELDS, STANDARD_DIALECT, Dialect, encode_call
 from chat_shell.models.chat_completions.reader import AnswerReader
 from chat_shell.models.ports import ModelCall, ModelFragment
-from chat_shell.models.transport.patience import Patience
 from chat_shell.models.transport.provider_errors import error_of_response, refused_field, retry_after_seconds
 from chat_shell.models.transport.session import ProviderSession
+from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.clock import Clock
 from shared.errors import ModelProtocolViolated, ModelStalled, ModelStreamCut, ModelUnavailable
 from shared.models.execution import remaining_seconds
 
-MAX_CONCESSIONS = 4
-"""A server may refuse so many of our own fields, one a request, before the call fails."""
+MAX_REFUSED_FIELDS = 4
+"""How many of our own fields a server may refuse, one with each request, before the call fails."""
 END_MARK_GRACE_SECONDS = 5.0
-"""After the finish reason: how long usage and end mark may take, for servers that never send them."""
+"""How long usage and end mark may take after the finish reason, since some servers never send them."""
 CLOSE_GRACE_SECONDS = 0.05
-"""After the end mark: how long the end of the body may take for the connection to be used again."""
+"""How long the end of the body may take after the end mark, so that the connection can be used again."""
 ERROR_BODY_BYTES = 65_536
 ERROR_BODY_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is reached; `model` is its name there, None when it is the name it is offered under."""
+    """The address of a model; `model` is its name there, None where it is the name under which we offer it."""
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
@@ -42,8 +42,8 @@ class Endpoint:
 class ChatCompletionsModel:
     """The port `Model` over HTTP.
 
-    `on_request` is told every request as it is sent, byte for byte. What a server refuses of the fields that this
-    adapter adds by itself is learned and left out from then on.
+    `on_request` is called with each request, byte for byte as it is sent. A field that this adapter adds by itself
+    and that the server refuses is left out of all later requests.
     """
 
     def __init__(
@@ -64,64 +64,64 @@ class ChatCompletionsModel:
 
     async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
         """Run one model call; see the port."""
-        patience = Patience(self._endpoint.idle_timeout_seconds, remaining_seconds(deadline, self._clock.now()))
+        timeouts = ProviderTimeouts(self._endpoint.idle_timeout_seconds, remaining_seconds(deadline, self._clock.now()))
         reader = AnswerReader()
-        response = await self._open(call, patience)
-        # Closing a response whose body has been read to its end gives the connection back; any other is cut off.
+        response = await self._open(call, timeouts)
+        # Closing a response that was read to its end returns the connection to the pool; any other close cuts it.
         try:
             while not reader.done:
-                patience.check()
+                timeouts.check()
                 frame_count = reader.frame_count
-                received = await _receive(response, reader, patience)
+                received = await _receive(response, reader, timeouts)
                 if not received:
                     break
                 for fragment in reader.feed(received):
                     yield fragment
                 if reader.frame_count > frame_count:
-                    patience.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
+                    timeouts.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
             await _let_end(response)
             for fragment in reader.end():
                 yield fragment
         finally:
             response.close()
 
-    async def _open(self, call: ModelCall, patience: Patience) -> aiohttp.ClientResponse:
-        concessions_left = MAX_CONCESSIONS
+    async def _open(self, call: ModelCall, timeouts: ProviderTimeouts) -> aiohttp.ClientResponse:
+        refusals_left = MAX_REFUSED_FIELDS
         dialect = self._dialect
         while True:
-            response = await self._post(call, dialect, patience)
+            response = await self._post(call, dialect, timeouts)
             if 200 <= response.status < 300:
                 return response
             body = await _error_body(response)
-            conceded = _concede(dialect, response.status, body) if concessions_left else None
-            if conceded is None:
+            changed = _without_refused_field(dialect, response.status, body) if refusals_left else None
+            if changed is None:
                 raise self._failure(response, body)
-            concessions_left -= 1
-            self._dialect = dialect = conceded
+            refusals_left -= 1
+            self._dialect = dialect = changed
 
     def _failure(self, response: aiohttp.ClientResponse, body: bytes) -> Exception:
         headers = {name.lower(): value for name, value in response.headers.items()}
         return error_of_response(response.status, body, retry_after_seconds(headers, self._clock.now()))
 
-    async def _post(self, call: ModelCall, dialect: Dialect, patience: Patience) -> aiohttp.ClientResponse:
+    async def _post(self, call: ModelCall, dialect: Dialect, timeouts: ProviderTimeouts) -> aiohttp.ClientResponse:
         upstream = self._endpoint.model
         body = encode_call(call if upstream is None else call.model_copy(update={"model": upstream}), dialect)
-        patience.check()
+        timeouts.check()
         if self._on_request is not None:
             self._on_request(call, body)
         request = self._session.get().post(self._url, data=body, headers=self._headers, allow_redirects=False)
         with _connection_errors():
-            return await patience.wait(request)
+            return await timeouts.wait(request)
 
 
-def _concede(dialect: Dialect, status: int, body: bytes) -> Dialect | None:
+def _without_refused_field(dialect: Dialect, status: int, body: bytes) -> Dialect | None:
     refused = refused_field(status, body, OPTIONAL_FIELDS)
     return None if refused is None else dialect.without(refused)
 
 
-async def _receive(response: aiohttp.ClientResponse, reader: AnswerReader, patience: Patience) -> bytes:
+async def _receive(response: aiohttp.ClientResponse, reader: AnswerReader, timeouts: ProviderTimeouts) -> bytes:
     try:
-        return await patience.wait(response.content.readany())
+        return await timeouts.wait(response.content.readany())
     except ModelStalled:
         if reader.ended:
             return b""
@@ -138,7 +138,7 @@ async def _let_end(response: aiohttp.ClientResponse) -> None:
 
 
 async def _error_body(response: aiohttp.ClientResponse) -> bytes:
-    """Read what of an error's body serves to classify it; a body that does not come is no further error."""
+    """Read as much of an error's body as classifying needs; a failure to read it is ignored."""
     body = b""
     try:
         with suppress(TimeoutError, aiohttp.ClientError, OSError):
@@ -162,7 +162,7 @@ def _headers(api_key: str | None) -> dict[str, str]:
 
 @contextmanager
 def _connection_errors() -> Generator[None]:
-    """Translate what happens before an answer begins; addresses stay out of the message."""
+    """Translate errors that happen before an answer begins; messages hold no address."""
     try:
         yield
     except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:

@@ -1,4 +1,4 @@
-"""The body of an answer, streamed or whole, into fragments."""
+"""Read the body of an answer, streamed or whole, as fragments."""
 
 from collections.abc import Iterable
 
@@ -6,9 +6,9 @@ import orjson
 
 from chat_shell.models.chat_completions.assembler import AnswerAssembler
 from chat_shell.models.ports import ModelFragment
-from chat_shell.models.transport.shapes import is_object
 from chat_shell.models.transport.sse import MAX_EVENT_BYTES, EventDecoder
 from shared.errors import ModelProtocolViolated, ModelStreamCut
+from shared.models.values import JsonValue
 
 
 class AnswerReader:
@@ -83,10 +83,10 @@ class AnswerReader:
 
     def _end_of_whole(self, body: bytes) -> list[ModelFragment]:
         try:
-            answer = orjson.loads(body)
+            answer: JsonValue = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise ModelProtocolViolated("the model's provider sent an answer that is not JSON") from error
-        if not is_object(answer) or not (answer.get("choices") or answer.get("error")):
+        if not isinstance(answer, dict) or not (answer.get("choices") or answer.get("error")):
             raise ModelProtocolViolated("the model's provider sent an answer of an unknown shape")
         fragments = self._assembler.feed_frame(answer)
         self._assembler.done = True

@@ -1,27 +1,29 @@
-"""Tool calls out of their deltas, as servers really send them."""
+"""Assemble tool calls from their deltas, in all the forms in which servers send them."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
-from chat_shell.models.transport.shapes import Json, as_object
+from chat_shell.models.transport.frames import expect_object
 from shared.errors import ModelProtocolViolated
 from shared.models.messages import ToolCall
+from shared.models.values import JsonObject, JsonValue
 
 MAX_CHARACTERS = 2_000_000
-"""Of all arguments of an answer, and one for each piece: no model says so much in one (128,000 tokens at most)."""
+"""Of all arguments of an answer, plus one for each delta. No model writes so much in one answer (128,000 tokens)."""
 
 
 @dataclass
-class _Open:
+class _PartialCall:
+    """A tool call as far as its deltas have come."""
+
     call_id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
 
     @property
     def whole(self) -> bool:
-        """The arguments are JSON already: whatever comes belongs to another call."""
+        """Whether the arguments are complete JSON, so that what follows belongs to another call."""
         try:
             orjson.loads("".join(self.arguments))
         except orjson.JSONDecodeError:
@@ -30,30 +32,30 @@ class _Open:
 
 
 class ToolCallAssembler:
-    """Collect deltas into calls, in the order in which each call began.
+    """Collects deltas into calls, in the order in which each call began.
 
-    OpenAI's deltas carry an index, and id and name the first time only. Others leave the index out, give every
-    call index 0, resend the name, or send a new id with each delta; hence the rules of `_find`.
+    OpenAI's deltas carry an index in each delta, and id and name in the first one only. Other servers leave the index
+    out, give every call the index 0, send the name again, or send a new id with each delta; `_find` follows them all.
     """
 
     def __init__(self) -> None:
-        self._calls: list[_Open] = []
-        self._by_index: dict[int, _Open] = {}
+        self._calls: list[_PartialCall] = []
+        self._by_index: dict[int, _PartialCall] = {}
         self._characters = 0
 
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def feed(self, delta: Json) -> None:
+    def feed(self, delta: JsonObject) -> None:
         """Take one item of a frame's `tool_calls`."""
-        function = as_object(delta.get("function") or {})
+        function = expect_object(delta.get("function") or {})
         self.feed_function(function, call_id=_text(delta.get("id")), index=delta.get("index"))
 
-    def feed_function(self, function: Json, call_id: str = "", index: Any = None) -> None:
-        """Take a name and a piece of arguments; a piece may be an object where a server parsed it already.
+    def feed_function(self, function: JsonObject, call_id: str = "", index: JsonValue = None) -> None:
+        """Take a name and a piece of arguments, which is an object where the server has parsed it already.
 
         Raises:
-            ModelProtocolViolated: the calls have no end.
+            ModelProtocolViolated: the arguments are too long.
         """
         name = _text(function.get("name"))
         call = self._find(index, call_id, name)
@@ -78,34 +80,34 @@ class ToolCallAssembler:
         """
         return tuple(_call(call) for call in self._calls)
 
-    def _find(self, index: Any, call_id: str, name: str) -> _Open:
+    def _find(self, index: JsonValue, call_id: str, name: str) -> _PartialCall:
         if isinstance(index, int):
             known = self._by_index.get(index)
-            if known is None or _another(known, call_id, name):
+            if known is None or _is_another(known, call_id, name):
                 known = self._by_index[index] = self._open()
             return known
         known = next((call for call in self._calls if call_id and call.call_id == call_id), None)
         if known is not None:
             return known
         last = self._calls[-1] if self._calls else None
-        if last is None or _another(last, call_id, name) or (name and last.whole):
+        if last is None or _is_another(last, call_id, name) or (name and last.whole):
             return self._open()
         return last
 
-    def _open(self) -> _Open:
-        self._calls.append(_Open())
+    def _open(self) -> _PartialCall:
+        self._calls.append(_PartialCall())
         return self._calls[-1]
 
 
-def _call(call: _Open) -> ToolCall:
+def _call(call: _PartialCall) -> ToolCall:
     if not call.name:
         raise ModelProtocolViolated("the model's provider sent a tool call without a name")
     return ToolCall(call_id=call.call_id, name=call.name, arguments="".join(call.arguments) or "{}")
 
 
-def _another(known: _Open, call_id: str, name: str) -> bool:
+def _is_another(known: _PartialCall, call_id: str, name: str) -> bool:
     return bool(name and call_id and known.call_id and call_id != known.call_id)
 
 
-def _text(value: Any) -> str:
+def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else ""

@@ -1,9 +1,7 @@
-"""Usage as providers write it, into one record; what a provider does not say stays unknown."""
+"""Read token usage in the forms in which providers report it; what a provider does not report stays unknown."""
 
-from typing import Any
-
-from chat_shell.models.transport.shapes import Json, is_object
 from shared.models.events import Usage
+from shared.models.values import JsonObject, JsonValue
 
 # The first path that holds a count wins. OpenAI's names come first; then DeepSeek's, Moonshot's, OpenRouter's and
 # those of proxies in front of Anthropic.
@@ -27,7 +25,7 @@ MAX_COUNT = 10**12
 """No call has more tokens; a larger number is no count."""
 
 
-def read_usage(reported: Json) -> Usage:
+def read_usage(reported: JsonObject) -> Usage:
     """Read a `usage` object."""
     return Usage(
         input_tokens=_first(reported, _INPUT),
@@ -38,14 +36,14 @@ def read_usage(reported: Json) -> Usage:
     )
 
 
-def _first(reported: Json, paths: tuple[tuple[str, ...], ...]) -> int | None:
+def _first(reported: JsonObject, paths: tuple[tuple[str, ...], ...]) -> int | None:
     return next((count for path in paths if (count := _count(reported, path)) is not None), None)
 
 
-def _count(reported: Json, path: tuple[str, ...]) -> int | None:
-    value: Any = reported
+def _count(reported: JsonObject, path: tuple[str, ...]) -> int | None:
+    value: JsonValue = reported
     for name in path:
-        value = value.get(name) if is_object(value) else None
+        value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
         return None
     return int(value) if value == int(value) else None

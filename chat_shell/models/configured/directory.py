@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from chat_shell.models.chat_completions.encoder import Dialect
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
-from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry
+from chat_shell.models.configured.entries import ModelApi, ModelConfigurationError, ModelEntry
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model
 from chat_shell.models.transport.session import ProviderSession
@@ -16,7 +16,7 @@ from shared.models.events import ModelCard
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What holds for all models; `log_requests` logs requests and answers whole, users' words too."""
+    """Options of all models; `log_requests` logs whole requests and answers, with the text of users in them."""
 
     idle_timeout_seconds: float = 60.0
     log_requests: bool = False
@@ -70,7 +70,7 @@ def configured_models(
     models: dict[str, tuple[ModelCard, Model]] = {}
     for entry in entries:
         if entry.name not in models:
-            models[entry.name] = (_card(entry), _MODEL_OF_API[entry.api](entry, chosen, shared_session, clock))
+            models[entry.name] = (_card(entry), _ADAPTER_OF_API[entry.api](entry, chosen, shared_session, clock))
     return ConfiguredModels(models, shared_session)
 
 
@@ -95,6 +95,6 @@ def _chat_completions(entry: ModelEntry, options: ModelOptions, session: Provide
     return LoggedModel(ChatCompletionsModel(endpoint, session, clock, on_request=log_request), clock)
 
 
-_MODEL_OF_API: dict[str, Callable[[ModelEntry, ModelOptions, ProviderSession, Clock], Model]] = {
-    "chat_completions": _chat_completions,
+_ADAPTER_OF_API: dict[str, Callable[[ModelEntry, ModelOptions, ProviderSession, Clock], Model]] = {
+    ModelApi.CHAT_COMPLETIONS: _chat_completions,
 }

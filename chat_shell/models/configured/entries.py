@@ -2,20 +2,26 @@
 
 import os
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
 from chat_shell.models.chat_completions.encoder import TokenLimitName
-from chat_shell.models.transport.shapes import is_object
-from shared.environment import web_address
+from shared.environment import HeaderSecret, WebAddress
+from shared.models.invalid_fields import place_of
+from shared.models.values import JsonValue
 
 DEFAULT_CONTEXT_WINDOW_TOKENS = 128_000
 """What most current models have, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
 DEFAULT_MAX_OUTPUT_TOKENS = 8_192
-APIS = ("chat_completions",)
+
+
+class ModelApi(StrEnum):
+    """The provider APIs that an adapter exists for."""
+
+    CHAT_COMPLETIONS = "chat_completions"
 
 
 class ModelConfigurationError(ValueError):
@@ -29,7 +35,7 @@ class _Fields(BaseModel):
 
     name: str = Field(min_length=1)
     api: str = "chat_completions"
-    base_url: str
+    base_url: WebAddress
     model: str | None = Field(default=None, min_length=1)
     context_window_tokens: int = Field(default=DEFAULT_CONTEXT_WINDOW_TOKENS, gt=0)
     max_output_tokens: int = Field(default=DEFAULT_MAX_OUTPUT_TOKENS, gt=0)
@@ -39,14 +45,9 @@ class _Fields(BaseModel):
     @field_validator("api")
     @classmethod
     def _known_api(cls, value: str) -> str:
-        if value not in APIS:
-            raise ValueError(f"there is no API {value!r}; there is: {', '.join(APIS)}")
+        if value not in tuple(ModelApi):
+            raise ValueError(f"there is no API {value!r}; there is: {', '.join(ModelApi)}")
         return value
-
-    @field_validator("base_url")
-    @classmethod
-    def _web_address(cls, value: str) -> str:
-        return web_address(value)
 
 
 class ModelEntry(_Fields):
@@ -55,14 +56,7 @@ class ModelEntry(_Fields):
     Prices are in the operator's currency for a million tokens, by kind (`input`, `cached_input`, `output`).
     """
 
-    api_key: SecretStr | None = None
-
-    @field_validator("api_key")
-    @classmethod
-    def _fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not (value.get_secret_value().isascii() and value.get_secret_value().isprintable()):
-            raise ValueError("holds characters that no header can carry")
-        return value
+    api_key: HeaderSecret | None = None
 
 
 class _FileEntry(_Fields):
@@ -87,29 +81,24 @@ def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelE
     return tuple(_with_key(path, index, entry, environment) for index, entry in enumerate(entries))
 
 
-def _parsed(path: Path) -> Any:
+def _parsed(path: Path) -> JsonValue:
     try:
-        parsed: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        parsed: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelConfigurationError(f"{path}: cannot be read ({os.strerror(error.errno or 0)})") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = "" if line is None else f", line {line + 1}"
         raise ModelConfigurationError(f"{path}{where}: is not YAML") from error
-    return parsed["models"] if is_object(parsed) and set(parsed) == {"models"} else parsed
+    return parsed["models"] if isinstance(parsed, dict) and set(parsed) == {"models"} else parsed
 
 
-def _validated(path: Path, parsed: Any) -> list[_FileEntry]:
+def _validated(path: Path, parsed: JsonValue) -> list[_FileEntry]:
     try:
         return _FILE_ENTRIES.validate_python(parsed)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ModelConfigurationError(f"{path}: {_place(first['loc'])}: {first['msg']}") from error
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return "models" + "".join(steps)
+        raise ModelConfigurationError(f"{path}: {place_of('models', first['loc'])}: {first['msg']}") from error
 
 
 def _with_key(path: Path, index: int, entry: _FileEntry, environment: Mapping[str, str]) -> ModelEntry:
@@ -122,6 +111,6 @@ def _with_key(path: Path, index: int, entry: _FileEntry, environment: Mapping[st
     try:
         return ModelEntry(**fields, api_key=SecretStr(key))
     except ValidationError:
-        # The validation error would repeat the key.
+        # The validation error would repeat the key, so it is neither quoted nor chained.
         problem = f"{entry.api_key_env} holds characters that no header can carry"
         raise ModelConfigurationError(f"{path}: models[{index}].api_key_env: {problem}") from None

@@ -1,10 +1,10 @@
-"""What goes to a model and what comes back, whole, for an operator who asked for it. Nothing sent changes."""
+"""Log whole requests and answers of models, for an operator who asked for it; what is sent stays the same."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 import orjson
 import structlog
@@ -49,10 +49,12 @@ class _Answer:
         else:
             self.text.append(fragment.text)
 
-    def fields(self) -> dict[str, Any]:
-        """Return what to log of it."""
-        said = {"text": "".join(self.text), "reasoning": "".join(self.reasoning), "refusal": "".join(self.refusal)}
-        found: dict[str, Any] = {"text": said.pop("text")} | {name: text for name, text in said.items() if text}
+    def fields(self) -> dict[str, object]:
+        """Return the fields of the log line; reasoning and refusal only where the model gave any."""
+        found: dict[str, object] = {"text": "".join(self.text)}
+        for name, pieces in (("reasoning", self.reasoning), ("refusal", self.refusal)):
+            if text := "".join(pieces):
+                found[name] = text
         if self.end is not None:
             found["tool_calls"] = [call.model_dump() for call in self.end.tool_calls]
             found["finish_reason"] = self.end.finish_reason.value
@@ -71,7 +73,7 @@ class LoggedModel:
         """Run one model call; see the port."""
         started_at = self._clock.now()
         answer = _Answer()
-        failure: dict[str, Any] = {"error": "closed by the caller"}
+        failure: dict[str, str] = {"error": "closed by the caller"}
         try:
             stream = cast(AsyncGenerator[ModelFragment], self._model.stream(call, deadline))
             async with aclosing(stream) as fragments:

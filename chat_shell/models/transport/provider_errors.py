@@ -1,6 +1,6 @@
-"""What a provider's failure is, by status and words.
+"""Classify a provider's failure by its status and its words.
 
-No word of the provider's own gets into our message: it might echo a credential or the prompt.
+Our messages repeat no text of the provider's, which might echo a credential or the prompt.
 """
 
 import re
@@ -9,7 +9,6 @@ from email.utils import parsedate_to_datetime
 
 import orjson
 
-from chat_shell.models.transport.shapes import Json, is_list, is_object
 from shared.errors import (
     ModelAuthenticationFailed,
     ModelContextOverflow,
@@ -21,6 +20,7 @@ from shared.errors import (
     ModelUnavailable,
     ModelUnknownToProvider,
 )
+from shared.models.values import JsonObject, JsonValue
 
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
@@ -68,12 +68,12 @@ _REFUSED_FIELD = re.compile(
 
 
 def error_of_response(status: int, body: bytes, retry_after_seconds: float | None = None) -> ModelError:
-    """Tell what an answer with another status than 200 means."""
+    """Classify an answer with another status than 200."""
     return _classify(status, *_read_error(body), retry_after_seconds)
 
 
-def error_of_frame(frame: Json) -> ModelError:
-    """Tell what an error object inside a stream, or inside an answer with status 200, means."""
+def error_of_frame(frame: JsonObject) -> ModelError:
+    """Classify an error object in a stream, or in an answer with status 200."""
     codes, message = _read_error_object(frame)
     status = next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), None)
     known = next((_STATUS_OF_TYPE[code] for code in codes if code in _STATUS_OF_TYPE), None)
@@ -81,7 +81,7 @@ def error_of_frame(frame: Json) -> ModelError:
 
 
 def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | None:
-    """Return which of these fields a 400 or 422 refuses as such; None when it is about something else."""
+    """Return which of these fields a 400 or 422 refuses as unknown; None where it refuses something else."""
     if status not in (400, 422):
         return None
     text = body.decode("utf-8", errors="replace")
@@ -94,7 +94,7 @@ def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | No
 def retry_after_seconds(headers: dict[str, str], now: datetime) -> float | None:
     """Read how long to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
 
-    Header names in lower case; None when absent or senseless.
+    Header names are in lower case; None where both are absent or cannot be read.
     """
     seconds = _number(headers.get("retry-after-ms"))
     if seconds is not None:
@@ -120,7 +120,7 @@ def _seconds_until(value: str, now: datetime) -> float | None:
 
 def _classify(status: int, codes: set[str], message: str, wait: float | None) -> ModelError:
     if _names_unknown_model(status, codes, message):
-        # A wrong base URL looks the same, and is mended in the same place.
+        # A wrong base URL looks the same, and the operator corrects it in the same place.
         return ModelUnknownToProvider(f"the model's provider does not know the configured model (status {status})")
     if status in (401, 403):
         return ModelAuthenticationFailed(f"the model's provider refuses the configured credential (status {status})")
@@ -144,7 +144,7 @@ def _names_unknown_model(status: int, codes: set[str], message: str) -> bool:
 
 
 def _too_many(message: str, wait: float | None) -> ModelError:
-    # Some providers speak of quota where waiting helps, too; then they say how long.
+    # Some providers write of a quota also where waiting helps; then they say how long to wait.
     if wait is None and _QUOTA_WORDS.search(message):
         return ModelQuotaExhausted("the quota at the model's provider is used up (status 429)")
     return ModelRateLimited("the model's provider asks to slow down (status 429)", retry_after_seconds=wait)
@@ -152,17 +152,17 @@ def _too_many(message: str, wait: float | None) -> ModelError:
 
 def _read_error(body: bytes) -> tuple[set[str], str]:
     try:
-        parsed = orjson.loads(body)
+        parsed: JsonValue = orjson.loads(body)
     except orjson.JSONDecodeError:
         return set(), body.decode("utf-8", errors="replace")
-    if is_list(parsed) and parsed:  # Gemini wraps the error in a list
+    if isinstance(parsed, list) and parsed:  # Gemini wraps the error in a list
         parsed = parsed[0]
-    return _read_error_object(parsed) if is_object(parsed) else (set(), str(parsed))
+    return _read_error_object(parsed) if isinstance(parsed, dict) else (set(), str(parsed))
 
 
-def _read_error_object(parsed: Json) -> tuple[set[str], str]:
+def _read_error_object(parsed: JsonObject) -> tuple[set[str], str]:
     error = parsed.get("error") or parsed
-    if not is_object(error):
+    if not isinstance(error, dict):
         return set(), str(error)
     codes = {str(error[name]).lower() for name in ("code", "type", "status") if error.get(name) is not None}
     message = error.get("message") or error.get("detail") or ""

@@ -1,4 +1,4 @@
-"""How long to wait for a provider: for the next frame, and until the turn's deadline."""
+"""The time limits of one model call: the idle timeout between frames, and the turn's deadline."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -9,10 +9,10 @@ from shared.errors import DeadlineExceeded, ModelStalled
 T = TypeVar("T")
 
 
-class Patience:
-    """Bound every wait by an idle timeout, which `renew` starts anew, and by one deadline.
+class ProviderTimeouts:
+    """Limits each wait for a provider by an idle timeout, which `renew` restarts, and by one deadline.
 
-    The time a consumer takes between two waits is not the provider's: renew after it.
+    The time that a consumer takes between two waits must not count against the provider: renew after it.
     """
 
     def __init__(self, idle_seconds: float, remaining_seconds: float) -> None:
@@ -22,7 +22,7 @@ class Patience:
         self._deadline = self._now() + remaining_seconds
 
     def renew(self, at_most_seconds: float | None = None) -> None:
-        """Start the idle timeout anew, shortened to `at_most_seconds` where given."""
+        """Restart the idle timeout, shortened to `at_most_seconds` where given."""
         idle_seconds = self._idle_seconds if at_most_seconds is None else min(at_most_seconds, self._idle_seconds)
         self._idle_until = self._now() + idle_seconds
 
@@ -32,11 +32,11 @@ class Patience:
             raise DeadlineExceeded("the turn's time is over")
 
     async def wait(self, awaitable: Awaitable[T]) -> T:
-        """Await something of the provider's.
+        """Await something that the provider has to do.
 
         Raises:
             DeadlineExceeded: the deadline passed.
-            ModelStalled: the idle timeout did.
+            ModelStalled: the idle timeout passed.
         """
         scope = asyncio.timeout_at(min(self._deadline, self._idle_until))
         try:
@@ -45,7 +45,7 @@ class Patience:
         except TimeoutError:
             if not scope.expired():
                 raise
-            # Told by which bound was the nearer, not by the clock: uvloop's timers may fire a little early.
+            # Decided by which limit was the nearer one, not by the clock: uvloop's timers may fire a little early.
             if self._deadline <= self._idle_until:
                 raise DeadlineExceeded("the turn's time is over") from None
             raise ModelStalled(f"the model's provider sent nothing for {self._idle_seconds:g} seconds") from None

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import uvloop
 
-from chat_shell.models.transport.patience import Patience
+from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.errors import DeadlineExceeded, ModelStalled
 
 WAITS = 30
@@ -13,7 +13,7 @@ WAITS = 30
 
 
 async def _wait_in_vain(idle_seconds: float, remaining_seconds: float) -> None:
-    await Patience(idle_seconds, remaining_seconds).wait(asyncio.Event().wait())
+    await ProviderTimeouts(idle_seconds, remaining_seconds).wait(asyncio.Event().wait())
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_nearer_bound_is_the_one_that_is_told(
 
 def test_a_deadline_that_has_passed_is_told_at_once() -> None:
     async def check() -> None:
-        Patience(60, 0).check()
+        ProviderTimeouts(60, 0).check()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, pytest.raises(DeadlineExceeded):
         runner.run(check())
