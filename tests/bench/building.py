@@ -23,12 +23,12 @@ from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRol
 from backend.knowledge.domain.labels import Label
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
-from chat_shell.turns.domain.prompt import prompt_of
 from protos.execution.v1 import request_pb2
 from shared.models.events import ExecutionEvent, ModelCallStarted, ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolCall, ToolMessage, UserMessage
 from shared.prompts.knowledge_tools import offered_tools
+from shared.prompts.message_order import messages_of_request
 from shared.tokens import estimate_tokens, message_tokens
 from shared.wire import request_from_proto, request_to_proto
 from tests.bench.figures import Figure, percentile
@@ -155,7 +155,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
     start = _turn_prompt(request, rows)
     call = ModelCall(
         model=request.model,
-        messages=prompt_of(request),
+        messages=messages_of_request(request),
         tools=offered_tools(request.tools, request.knowledge.access_mode),
         parameters=request.parameters,
         cache_key=request.cache_key,
@@ -167,7 +167,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
         ),
         "request to bytes": lambda: request_to_proto(request).SerializeToString(),
         "chat_shell: bytes to request": lambda: request_from_proto(request_pb2.ExecutionRequest.FromString(sent_bytes)),
-        "chat_shell: messages and body of a model call": lambda: (prompt_of(request), encode_call(call)),
+        "chat_shell: messages and body of a model call": lambda: (messages_of_request(request), encode_call(call)),
         "beside the model: comparing with the call before": lambda: TurnCalls(start).feed(ModelCallStarted(call=1)),
     }
 

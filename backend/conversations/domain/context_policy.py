@@ -24,7 +24,7 @@ from backend.knowledge.domain.kb_meta import one_line
 from shared.errors import InternalError
 from shared.models.execution import DynamicBlock
 from shared.models.values import Value
-from shared.prompts.blocks import join_blocks
+from shared.prompts.message_order import context_text
 
 
 class ContextState(Value):
@@ -47,7 +47,7 @@ class ContextPlan(Value):
     @property
     def text(self) -> str:
         """The content of the message that carries it; "" where nothing is said."""
-        return join_blocks((self.kb_meta_prompt, *(block.text for block in self.dynamic_blocks)))
+        return context_text(self.kb_meta_prompt, self.dynamic_blocks)
 
 
 def full_context(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> ContextPlan:

@@ -13,6 +13,7 @@ from shared.models.canonical import message_json
 from shared.models.events import Usage
 from shared.models.messages import Message, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
+from shared.prompts.message_order import system_messages
 from shared.tokens import message_tokens
 
 SYSTEM = "system"
@@ -75,8 +76,7 @@ class PromptPart:
 def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...]:
     """Make the messages of a call again; `log` is the conversation's from position 0."""
     held = log[: call.log_end]
-    system = call.header.system_prompt
-    parts = [PromptPart(SYSTEM, SystemMessage(content=system), None, None)] if system else []
+    parts = [PromptPart(SYSTEM, message, None, None) for message in system_messages(call.header.system_prompt)]
     parts += [
         PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id)
         for entry in sent_entries(held, newest_reset(held))

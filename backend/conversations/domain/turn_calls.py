@@ -20,10 +20,8 @@ from backend.conversations.domain.prompt_record import (
 from shared.models.canonical import tools_json
 from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallFinished, ModelCallStarted
 from shared.models.execution import ExecutionRequest, ToolDefinition
-from shared.models.messages import Message, SystemMessage, UserMessage
-from shared.prompts.blocks import join_blocks
 from shared.prompts.knowledge_tools import offered_tools
-from shared.prompts.time_suffix import with_time_suffix
+from shared.prompts.message_order import context_index, context_of_request, messages_of_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ class TurnCalls:
     def _begin(self, number: int) -> SentCall:
         if self._tools is None:
             self._tools = measured_tools(self._offered)
-            self._messages = [measured(message) for message in _messages(self._start.request)]
+            self._messages = [measured(message) for message in messages_of_request(self._start.request)]
         request, last = self._start.request, self._last
         reuse = reuse_of(last, self._tools, self._messages)
         self._prompt_tokens[number] = self._tools.tokens + sum(part.tokens for part in self._messages)
@@ -140,28 +138,9 @@ def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None
     return reuse.first_difference if last is not None and last.epoch == epoch else None
 
 
-def _messages(request: ExecutionRequest) -> list[Message]:
-    """Order the messages as chat_shell does."""
-    system = [SystemMessage(content=request.system_prompt)] if request.system_prompt else []
-    messages: list[Message] = [*system, *request.history]
-    context = _context(request)
-    if context:
-        messages.append(UserMessage(content=context))
-    if request.prompt is not None:
-        messages.append(UserMessage(content=with_time_suffix(request.prompt, request.sent_at, request.time_zone)))
-    return messages
-
-
-def _context(request: ExecutionRequest) -> str:
-    if request.prompt is None:
-        return ""
-    return join_blocks((request.kb_meta_prompt, *(block.text for block in request.dynamic_blocks)))
-
-
 def _tail(start: TurnPrompt) -> tuple[TailMessage, ...]:
-    text = "" if start.keeps_context else _context(start.request)
-    index = len(start.request.history) + bool(start.request.system_prompt)
-    return (TailMessage(index=index, text=text),) if text else ()
+    text = "" if start.keeps_context else context_of_request(start.request)
+    return (TailMessage(index=context_index(start.request), text=text),) if text else ()
 
 
 def _text(tools: Sequence[ToolDefinition]) -> str:

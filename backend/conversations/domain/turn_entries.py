@@ -10,7 +10,7 @@ from backend.conversations.domain.turn_input import TurnInput
 from backend.knowledge.domain.labels import Labels
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.models.values import Value
-from shared.prompts.time_suffix import with_time_suffix
+from shared.prompts.message_order import with_time_suffix
 
 
 class TurnStamp(Value):

@@ -10,7 +10,6 @@ from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.models.ports import Model, ModelCall, ModelDirectory
 from chat_shell.tools.ports import Tool, ToolContext
 from chat_shell.turns.domain.limits import KnowledgeAllowance, input_budget_tokens, used_tokens
-from chat_shell.turns.domain.prompt import prompt_of
 from chat_shell.turns.domain.turn import (
     CallModel,
     Finish,
@@ -38,6 +37,7 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
 from shared.models.messages import AssistantMessage
+from shared.prompts.message_order import messages_of_request
 
 CANCELLED = "cancelled"
 
@@ -105,7 +105,7 @@ class RunTurn:
 
     def _open(self, request: ExecutionRequest) -> _Turn:
         card = self._models.card(request.model)
-        prompt = prompt_of(request)
+        prompt = messages_of_request(request)
         full = request.knowledge.access_mode is AccessMode.FULL
         return _Turn(
             request=request,

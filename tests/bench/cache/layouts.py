@@ -6,9 +6,9 @@ Ours are the product's own code. The others get the same words in the same order
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from chat_shell.turns.domain.prompt import build_messages, join_blocks, prompt_of
 from shared.models.execution import DynamicBlock, ExecutionRequest
 from shared.models.messages import HistoryMessage, Message, UserMessage
+from shared.prompts.message_order import build_messages, join_blocks, messages_of_request
 
 _SUFFIX = "\n\n<time>"
 _FILES = "project_files"
@@ -27,7 +27,7 @@ class Layout:
 
 
 def _ours(request: ExecutionRequest, _before: ExecutionRequest | None) -> tuple[Message, ...]:
-    return prompt_of(request)
+    return messages_of_request(request)
 
 
 def _metadata_in_system(request: ExecutionRequest, _before: ExecutionRequest | None) -> tuple[Message, ...]:
@@ -83,7 +83,7 @@ def _texts(blocks: Iterable[DynamicBlock]) -> Iterable[str]:
 
 
 def _current(request: ExecutionRequest) -> UserMessage:
-    newest = prompt_of(request)[-1]
+    newest = messages_of_request(request)[-1]
     assert isinstance(newest, UserMessage)
     return newest
 

@@ -1,10 +1,11 @@
 """Which messages a turn sends, and in which order."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chat_shell.turns.domain.prompt import build_messages, join_blocks, prompt_of
 from shared.errors import InvalidRequest
-from shared.models.execution import DynamicBlock
+from shared.models.execution import DynamicBlock, ExecutionRequest
 from shared.models.messages import (
     AssistantMessage,
     ImageDetail,
@@ -15,11 +16,26 @@ from shared.models.messages import (
     ToolMessage,
     UserMessage,
 )
+from shared.prompts.message_order import (
+    build_messages,
+    context_index,
+    context_of_request,
+    join_blocks,
+    messages_of_request,
+    system_messages,
+    with_time_suffix,
+)
 from tests.fakes.model_requests import execution_request
+from tests.strategies import execution_requests, zones
 
 CURRENT = UserMessage(content="And now?")
 HISTORY = (UserMessage(content="Hello"), AssistantMessage(text="Hi"))
 SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> ExecutionRequest:
+    return draw(execution_requests()).model_copy(update={"time_zone": draw(zones)})
 
 
 def test_order_is_system_history_context_current():
@@ -59,7 +75,7 @@ def test_context_is_one_message_of_metadata_and_blocks_in_order():
         kb_meta_prompt="Bases: A",
         dynamic_blocks=(DynamicBlock(name="b", text="second"), DynamicBlock(name="a", text="third")),
     )
-    assert prompt_of(request) == (
+    assert messages_of_request(request) == (
         SystemMessage(content="Be brief."),
         UserMessage(content="Bases: A\n\nsecond\n\nthird"),
         UserMessage(content="How long is the notice period?" + SUFFIX),
@@ -68,7 +84,7 @@ def test_context_is_one_message_of_metadata_and_blocks_in_order():
 
 def test_the_suffix_is_a_last_part_where_the_message_has_parts():
     image = ImagePart(url="https://example.com/a.png", detail=ImageDetail.AUTO)
-    current = prompt_of(execution_request(prompt=(TextPart(text="What is it?"), image)))[-1]
+    current = messages_of_request(execution_request(prompt=(TextPart(text="What is it?"), image)))[-1]
     assert current == UserMessage(content=(TextPart(text="What is it?"), image, TextPart(text=SUFFIX)))
 
 
@@ -78,11 +94,37 @@ def test_a_turn_that_continues_from_results_has_neither_context_nor_suffix():
         ToolMessage(call_id="c", content="42"),
     )
     request = execution_request(history=history, prompt=None, kb_meta_prompt="Bases: A")
-    assert prompt_of(request) == (SystemMessage(content="Be brief."), *history)
+    assert messages_of_request(request) == (SystemMessage(content="Be brief."), *history)
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "", "America", "../etc"])
 def test_an_unknown_time_zone_is_the_callers_mistake(name: str):
     with pytest.raises(InvalidRequest) as caught:
-        prompt_of(execution_request(time_zone=name))
+        messages_of_request(execution_request(time_zone=name))
     assert caught.value.param == "time_zone"
+
+
+@given(requests())
+def test_a_turn_sends_system_history_context_and_current_message_in_this_order(request: ExecutionRequest):
+    messages = messages_of_request(request)
+    begin = len(system_messages(request.system_prompt))
+    end = begin + len(request.history)
+    assert messages[:begin] == system_messages(request.system_prompt)
+    assert messages[begin:end] == request.history
+    context = context_of_request(request)
+    said = (UserMessage(content=context),) if context else ()
+    assert messages[end : end + len(said)] == said
+    assert len(messages) == end + len(said) + (request.prompt is not None)
+    if request.prompt is not None:
+        current = with_time_suffix(request.prompt, request.sent_at, request.time_zone)
+        assert messages[-1] == UserMessage(content=current)
+
+
+@given(requests())
+def test_the_context_stands_at_the_index_that_is_told_and_no_blank_part_makes_a_message(request: ExecutionRequest):
+    messages, context = messages_of_request(request), context_of_request(request)
+    parts = (request.kb_meta_prompt, *(block.text for block in request.dynamic_blocks))
+    assert bool(context) == (request.prompt is not None and any(part.strip() for part in parts))
+    if context:
+        assert messages[context_index(request)] == UserMessage(content=context)
+    assert bool(system_messages(request.system_prompt)) == bool(request.system_prompt)

@@ -1,0 +1,25 @@
+"""What the backend measures of a model call is what chat_shell sends."""
+
+from hypothesis import given
+
+from backend.conversations.domain.prompt_record import measured
+from backend.conversations.domain.turn_calls import TurnCalls, TurnPrompt
+from shared.models.events import ModelCallStarted
+from shared.models.execution import ExecutionRequest
+from shared.models.messages import UserMessage
+from shared.prompts.message_order import context_of_request, messages_of_request
+from tests.strategies import execution_requests
+
+
+@given(execution_requests())
+def test_what_the_backend_measures_is_what_is_sent(request: ExecutionRequest):
+    request = request.model_copy(update={"time_zone": "Asia/Kathmandu", "tools": ()})
+    calls = TurnCalls(TurnPrompt(request, len(request.history), keeps_context=False, epoch_reason=None, last=None))
+    calls.feed(ModelCallStarted(call=1))
+    made = calls.unkept()
+    assert made.sent is not None
+    assert made.sent.messages == tuple(measured(message).digest for message in messages_of_request(request))
+    context = context_of_request(request)
+    (call,) = made.calls
+    assert [tail.text for tail in call.tail] == ([context] if context else [])
+    assert all(messages_of_request(request)[tail.index] == UserMessage(content=tail.text) for tail in call.tail)
