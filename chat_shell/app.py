@@ -54,13 +54,12 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     """
     async with AsyncExitStack() as stack:
         entries = _model_entries(settings, environ)
-        models = _models(settings, entries)
-        stack.push_async_callback(models.close)
+        models = _models(settings, entries, await stack.enter_async_context(open_session()))
         session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
         admission = Admission()
         clock = SystemClock()
         room_times = RoomTimes(settings.safe_summary_timeout_seconds)
-        # a session of its own: a secondary model that hangs holds up no retrieval
+        # A session of its own, so that a secondary model that hangs delays no retrieval.
         secondary_session = await stack.enter_async_context(open_session())
         secondary = ChatCompletionsSecondary(secondary_session, secondary_endpoint(settings, entries))
         room = _sealed_room(settings, secondary, session, room_times)
@@ -70,13 +69,13 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         await _serve_doors(settings, turns, admission)
 
 
-def _models(settings: Settings, entries: tuple[ModelEntry, ...]) -> ConfiguredModels:
+def _models(settings: Settings, entries: tuple[ModelEntry, ...], session: aiohttp.ClientSession) -> ConfiguredModels:
     options = ModelOptions(
         idle_timeout_seconds=settings.model_idle_timeout_seconds, log_requests=settings.log_llm_requests
     )
     if settings.log_llm_requests:
         log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
-    return configured_models(entries, SystemClock(), options)
+    return configured_models(entries, session, SystemClock(), options)
 
 
 def _model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[ModelEntry, ...]:

@@ -7,7 +7,7 @@ from shared.models.values import Value
 
 
 class KnowledgeChunk(Value):
-    """A chunk as the backend hands it out in an unrestricted turn."""
+    """A chunk as the backend returns it in an unrestricted turn."""
 
     knowledge_base_id: str
     file_id: str
@@ -18,25 +18,23 @@ class KnowledgeChunk(Value):
 
 
 class KnowledgeAnswer(Value):
-    """What a search brought; in restricted mode there are no chunks."""
+    """The result of a search; in restricted mode there are no chunks."""
 
     access_mode: AccessMode
-    whole: bool
     chunks: tuple[KnowledgeChunk, ...]
 
 
 class KnowledgeDocument(Value):
-    """A document's listing."""
+    """A document in a list."""
 
     knowledge_base_id: str
     file_id: str
     filename: str
     size_bytes: int
-    chunk_count: int
 
 
 class KnowledgePage(Value):
-    """A stretch of a document's text; `next_offset` is None at its end. Offsets count characters."""
+    """A part of a document's text; `next_offset` is None at the end of the document. Offsets count characters."""
 
     file_id: str
     filename: str
@@ -47,14 +45,14 @@ class KnowledgePage(Value):
 
 
 class Claim(Value):
-    """For which turn knowledge is asked: its signed ticket, and the request id by which both logs tell of it."""
+    """The turn that asks for knowledge: its signed ticket, and its request id, for the logs of both services."""
 
     ticket: str
     request_id: str
 
 
 class Knowledge(Protocol):
-    """Retrieval through the backend, on a turn's claim; it works the access out again each time.
+    """Retrieval through the backend, which derives the access from the turn's claim at each call.
 
     Every method raises:
         PermissionDenied: a base that is not in the ticket, or text that this user may not read.

@@ -65,7 +65,7 @@ class InternalApi:
             whole_below_tokens=body["whole_below_tokens"],
         )
         chunks = [chunk.model_dump() for chunk in found.chunks]
-        return {"access_mode": found.access_mode.value, "whole": found.whole, "data": chunks, "more": 1}
+        return {"access_mode": found.access_mode.value, "whole": False, "data": chunks, "more": 1}
 
     async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
         listed = await self._shelf.list_documents(claim_of(body), tuple(body["knowledge_base_ids"]))
@@ -132,7 +132,7 @@ async def test_a_search_brings_chunks(port: Knowledge):
 
 async def test_a_restricted_search_brings_nothing(port: Knowledge, shelf: KnowledgeShelf):
     shelf.mode = AccessMode.RESTRICTED
-    assert await search(port, "kb_a") == KnowledgeAnswer(access_mode=AccessMode.RESTRICTED, whole=False, chunks=())
+    assert await search(port, "kb_a") == KnowledgeAnswer(access_mode=AccessMode.RESTRICTED, chunks=())
 
 
 async def test_documents_are_listed_and_read(port: Knowledge):
@@ -201,7 +201,7 @@ async def test_a_missing_or_unknown_mode_is_restricted(backend: BackendKnowledge
         '{"knowledge_base_id": "kb_a", "file_id": "f", "filename": "n", "heading_path": [], "text": "t", "score": 1}'
     )
     api.override = lambda: web.Response(text=f'{{{mode}"whole": true, "data": [{chunk}]}}')
-    assert await search(backend, "kb_a") == KnowledgeAnswer(access_mode=AccessMode.RESTRICTED, whole=False, chunks=())
+    assert await search(backend, "kb_a") == KnowledgeAnswer(access_mode=AccessMode.RESTRICTED, chunks=())
 
 
 @pytest.mark.parametrize(

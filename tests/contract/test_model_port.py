@@ -9,7 +9,7 @@ import pytest
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
-from chat_shell.models.transport.session import ProviderSession
+from chat_shell.models.transport.session import open_session
 from shared.errors import BallastError, ModelError, ModelUnavailable
 from shared.models.events import FinishReason
 from shared.models.messages import ToolCall
@@ -59,7 +59,7 @@ async def provider(request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
         yield Provider(ScriptedModel(says("unused")), None)
         return
     async with FakeModelServer() as server:
-        session = ProviderSession()
+        session = open_session()
         hook = log_request if request.param == "logged" else None
         model = ChatCompletionsModel(Endpoint(server.base_url), session, StandingClock(), on_request=hook)
         yield Provider(LoggedModel(model, StandingClock()) if hook else model, server)

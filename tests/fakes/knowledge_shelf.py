@@ -21,7 +21,7 @@ class KnowledgeShelf:
         self.searches.append((claim.ticket, query, base_ids, limit, whole_below_tokens))
         self._check(base_ids)
         if self.mode is not AccessMode.FULL:
-            return KnowledgeAnswer(access_mode=self.mode, whole=False, chunks=())
+            return KnowledgeAnswer(access_mode=self.mode, chunks=())
         chunks = [
             KnowledgeChunk(
                 knowledge_base_id=base_id,
@@ -34,7 +34,7 @@ class KnowledgeShelf:
             for base_id in base_ids
             for name, text in self.shelf[base_id].items()
         ]
-        return KnowledgeAnswer(access_mode=self.mode, whole=False, chunks=tuple(chunks[:limit]))
+        return KnowledgeAnswer(access_mode=self.mode, chunks=tuple(chunks[:limit]))
 
     async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
         self._check(base_ids)
@@ -44,7 +44,6 @@ class KnowledgeShelf:
                 file_id=f"doc_{base_id}_{name}",
                 filename=name,
                 size_bytes=len(text.encode()),
-                chunk_count=1,
             )
             for base_id in base_ids
             for name, text in sorted(self.shelf[base_id].items())

@@ -16,7 +16,7 @@ from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpo
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
-from chat_shell.models.transport.session import ProviderSession
+from chat_shell.models.transport.session import open_session
 from shared.errors import (
     DeadlineExceeded,
     ModelAuthenticationFailed,
@@ -47,7 +47,7 @@ async def server() -> AsyncIterator[FakeModelServer]:
 
 @pytest.fixture
 async def make_model(server: FakeModelServer) -> AsyncIterator[MakeModel]:
-    session = ProviderSession()
+    session = open_session()
 
     def make(base_url: str = server.base_url, **more: object) -> ChatCompletionsModel:
         endpoint = Endpoint(base_url, api_key=KEY, **more)  # type: ignore[arg-type]
@@ -318,9 +318,8 @@ class TestLogging:
     @pytest.fixture
     async def directory(self, server: FakeModelServer) -> AsyncIterator[ConfiguredModels]:
         entry = ModelEntry(name="fake-model", base_url=server.base_url)
-        directory = configured_models((entry,), StandingClock(), ModelOptions(log_requests=True))
-        yield directory
-        await directory.close()
+        async with open_session() as session:
+            yield configured_models((entry,), session, StandingClock(), ModelOptions(log_requests=True))
 
     def stream(self, directory: ConfiguredModels) -> AsyncGenerator[ModelFragment]:
         return cast(AsyncGenerator[ModelFragment], directory.model("fake-model").stream(model_call(), FAR))

@@ -8,7 +8,7 @@ from aiohttp.test_utils import TestServer
 
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, TextFragment
-from chat_shell.models.transport.session import ProviderSession
+from chat_shell.models.transport.session import open_session
 from deploy.demo.model import MODEL_NAME, application
 from shared.errors import ModelUnknownToProvider
 from shared.models.events import FinishReason
@@ -24,7 +24,7 @@ async def base_url() -> AsyncIterator[str]:
 
 @pytest.fixture
 async def model(base_url: str) -> AsyncIterator[ChatCompletionsModel]:
-    session = ProviderSession()
+    session = open_session()
     yield ChatCompletionsModel(Endpoint(base_url), session, StandingClock())
     await session.close()
 

@@ -1,16 +1,17 @@
 """Knowledge through the backend's internal HTTP API."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import aiohttp
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 
-from chat_shell.knowledge.http.answers import DocumentsAnswer, PageAnswer, SearchAnswer
-from chat_shell.knowledge.ports import Claim, KnowledgeAnswer, KnowledgeDocument, KnowledgePage
+from chat_shell.knowledge.ports import Claim, KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unauthenticated, Unavailable
 from shared.ids import request_id_headers
+from shared.models.execution import AccessMode
+from shared.models.values import JsonObject
 
 PATH = "/internal/v1/knowledge"
 TIMEOUT_SECONDS = 20.0
@@ -26,8 +27,26 @@ _REFUSALS: Mapping[int, type[BallastError]] = {
 }
 
 
+class _SearchAnswer(BaseModel):
+    """A search as the backend answers it; chunks are read in full mode only, and any other mode is restricted."""
+
+    access_mode: AccessMode
+    data: tuple[KnowledgeChunk, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _restricted_unless_full(cls, answer: object) -> object:
+        if isinstance(answer, dict) and cast(JsonObject, answer).get("access_mode") == AccessMode.FULL.value:
+            return cast(JsonObject, answer)
+        return {"access_mode": AccessMode.RESTRICTED}
+
+
+class _DocumentsAnswer(BaseModel):
+    data: tuple[KnowledgeDocument, ...]
+
+
 class BackendKnowledge:
-    """Asks the backend; the session is the caller's to close."""
+    """The port `Knowledge` over HTTP; the caller closes the session."""
 
     def __init__(
         self,
@@ -51,26 +70,27 @@ class BackendKnowledge:
             "limit": limit,
             "whole_below_tokens": whole_below_tokens,
         }
-        return (await self._post("/search", claim, body, SearchAnswer)).value()
+        answer = await self._post("/search", claim, body, _SearchAnswer)
+        return KnowledgeAnswer(access_mode=answer.access_mode, chunks=answer.data)
 
     async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
         """List the documents; see the port."""
         body = {"knowledge_base_ids": base_ids}
-        return (await self._post("/documents", claim, body, DocumentsAnswer)).value()
+        return (await self._post("/documents", claim, body, _DocumentsAnswer)).data
 
     async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
         """Read a page; see the port."""
         body = {"file_id": file_id, "offset": offset, "limit": limit}
-        return (await self._post("/read", claim, body, PageAnswer)).value()
+        return await self._post("/read", claim, body, KnowledgePage)
 
-    async def _post(self, path: str, claim: Claim, body: Mapping[str, Any], shape: type[_Answer]) -> _Answer:
+    async def _post(self, path: str, claim: Claim, body: Mapping[str, object], shape: type[_Answer]) -> _Answer:
         status, text = await self._send(path, claim.request_id, orjson.dumps({"ticket": claim.ticket, **body}))
         if status != 200:
             raise _REFUSALS.get(status, Unavailable)(f"the knowledge service answered {status}")
         try:
-            return shape.model_validate_json(text)
+            return shape.model_validate_json(text, extra="ignore")
         except ValidationError:
-            # The cause would quote the answer, and with it text of documents.
+            # The validation error would quote the answer, and with it text of documents, so it is not chained.
             raise Unavailable("the knowledge service gave an answer that cannot be read") from None
 
     async def _send(self, path: str, request_id: str, body: bytes) -> tuple[int, bytes]:

@@ -12,9 +12,8 @@ from chat_shell.knowledge.domain.user_words import last_user_message, user_words
 from chat_shell.knowledge.ports import Claim, Knowledge, KnowledgeChunk, KnowledgeDocument, KnowledgePage
 from chat_shell.sealed.outcome import SealedSearch
 from chat_shell.sealed.released import Released
-from chat_shell.tools.domain.arguments import checked
 from chat_shell.tools.domain.documents import FoundDocument
-from chat_shell.tools.domain.tool_calls import ArgumentsRejected
+from chat_shell.tools.domain.tool_calls import ArgumentsRejected, checked
 from chat_shell.tools.ports import Tool, ToolAnswer, ToolContext
 from shared.models.events import ModelCard
 from shared.models.execution import AccessMode

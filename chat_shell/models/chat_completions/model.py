@@ -12,7 +12,6 @@ from chat_shell.models.chat_completions.encoder import OPTIONAL_FIELDS, STANDARD
 from chat_shell.models.chat_completions.reader import AnswerReader
 from chat_shell.models.ports import ModelCall, ModelFragment
 from chat_shell.models.transport.provider_errors import error_of_response, refused_field, retry_after_seconds
-from chat_shell.models.transport.session import ProviderSession
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.clock import Clock
 from shared.errors import ModelProtocolViolated, ModelStalled, ModelStreamCut, ModelUnavailable
@@ -49,7 +48,7 @@ class ChatCompletionsModel:
     def __init__(
         self,
         endpoint: Endpoint,
-        session: ProviderSession,
+        session: aiohttp.ClientSession,
         clock: Clock,
         *,
         on_request: Callable[[ModelCall, bytes], None] | None = None,
@@ -109,7 +108,7 @@ class ChatCompletionsModel:
         timeouts.check()
         if self._on_request is not None:
             self._on_request(call, body)
-        request = self._session.get().post(self._url, data=body, headers=self._headers, allow_redirects=False)
+        request = self._session.post(self._url, data=body, headers=self._headers, allow_redirects=False)
         with _connection_errors():
             return await timeouts.wait(request)
 

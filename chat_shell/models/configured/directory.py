@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import aiohttp
+
 from chat_shell.models.chat_completions.encoder import Dialect
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
 from chat_shell.models.configured.entries import ModelApi, ModelConfigurationError, ModelEntry
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model
-from chat_shell.models.transport.session import ProviderSession
 from shared.clock import Clock
 from shared.errors import UnknownModel
 from shared.models.events import ModelCard
@@ -22,12 +23,14 @@ class ModelOptions:
     log_requests: bool = False
 
 
-class ConfiguredModels:
-    """Offer models by name. Close it after the last turn."""
+_DEFAULT_OPTIONS = ModelOptions()
 
-    def __init__(self, models: Mapping[str, tuple[ModelCard, Model]], session: ProviderSession) -> None:
+
+class ConfiguredModels:
+    """The port `ModelDirectory`."""
+
+    def __init__(self, models: Mapping[str, tuple[ModelCard, Model]]) -> None:
         self._models = models
-        self._session = session
 
     def cards(self) -> tuple[ModelCard, ...]:
         """Return the offered models in the operator's order: the first is for turns that name none."""
@@ -41,10 +44,6 @@ class ConfiguredModels:
         """Return the adapter that reaches it, or raise UnknownModel."""
         return self._find(name)[1]
 
-    async def close(self) -> None:
-        """Close the connections to the providers."""
-        await self._session.close()
-
     def _find(self, name: str) -> tuple[ModelCard, Model]:
         found = self._models.get(name)
         if found is None:
@@ -54,24 +53,24 @@ class ConfiguredModels:
 
 def configured_models(
     entries: tuple[ModelEntry, ...],
+    session: aiohttp.ClientSession,
     clock: Clock,
-    options: ModelOptions | None = None,
-    session: ProviderSession | None = None,
+    options: ModelOptions = _DEFAULT_OPTIONS,
 ) -> ConfiguredModels:
-    """Build the directory. Of entries with one name the first holds, so put the single model before the file's.
+    """Build the directory; the caller closes the session.
+
+    Of several entries with the same name the first one is used.
 
     Raises:
         ModelConfigurationError: there is no entry.
     """
     if not entries:
         raise ModelConfigurationError("no model is configured")
-    shared_session = session or ProviderSession()
-    chosen = options or ModelOptions()
     models: dict[str, tuple[ModelCard, Model]] = {}
     for entry in entries:
         if entry.name not in models:
-            models[entry.name] = (_card(entry), _ADAPTER_OF_API[entry.api](entry, chosen, shared_session, clock))
-    return ConfiguredModels(models, shared_session)
+            models[entry.name] = (_card(entry), _ADAPTER_OF_API[entry.api](entry, options, session, clock))
+    return ConfiguredModels(models)
 
 
 def _card(entry: ModelEntry) -> ModelCard:
@@ -82,7 +81,7 @@ def _card(entry: ModelEntry) -> ModelCard:
     )
 
 
-def _chat_completions(entry: ModelEntry, options: ModelOptions, session: ProviderSession, clock: Clock) -> Model:
+def _chat_completions(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSession, clock: Clock) -> Model:
     endpoint = Endpoint(
         base_url=entry.base_url,
         api_key=entry.api_key.get_secret_value() if entry.api_key else None,
@@ -95,6 +94,6 @@ def _chat_completions(entry: ModelEntry, options: ModelOptions, session: Provide
     return LoggedModel(ChatCompletionsModel(endpoint, session, clock, on_request=log_request), clock)
 
 
-_ADAPTER_OF_API: dict[str, Callable[[ModelEntry, ModelOptions, ProviderSession, Clock], Model]] = {
+_ADAPTER_OF_API: dict[str, Callable[[ModelEntry, ModelOptions, aiohttp.ClientSession, Clock], Model]] = {
     ModelApi.CHAT_COMPLETIONS: _chat_completions,
 }

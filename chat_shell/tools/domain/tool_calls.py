@@ -1,12 +1,16 @@
-"""Tool calls as models really write them, made fit to be answered."""
+"""Tool calls as models write them: their arguments are decoded and checked, and each gets an id of its own."""
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
 
 from shared.models.messages import AssistantMessage, Message, ToolCall
 from shared.models.values import JsonObject
-from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
+from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT, ARGUMENTS_REJECTED
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
 
 MAX_ENCODINGS = 2
 """Some models encode the arguments' JSON text once more as a JSON string."""
@@ -37,6 +41,19 @@ def decode_arguments(arguments: str) -> JsonObject:
     return arguments_object
 
 
+def checked(shape: type[Arguments], arguments: JsonObject) -> Arguments:
+    """Read decoded arguments into their shape.
+
+    Raises:
+        ArgumentsRejected: they do not fit; the message names each field and what is wrong with it.
+    """
+    try:
+        return shape.model_validate(arguments)
+    except ValidationError as error:
+        complaints = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise ArgumentsRejected(ARGUMENTS_REJECTED + "; ".join(complaints)) from error
+
+
 def _decode(text: str) -> object:
     try:
         return json.loads(text)
@@ -45,7 +62,7 @@ def _decode(text: str) -> object:
 
 
 def _check_text(decoded: JsonObject) -> None:
-    """Refuse escapes that name half a character: such a text can be sent nowhere (RFC 8259, section 8.2)."""
+    """Refuse an escape that is half of a surrogate pair: no encoding can carry it (RFC 8259, section 8.2)."""
     try:
         json.dumps(decoded, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -53,7 +70,7 @@ def _check_text(decoded: JsonObject) -> None:
 
 
 def with_distinct_ids(calls: Sequence[ToolCall], call_number: int, taken: Iterable[str]) -> tuple[ToolCall, ...]:
-    """Give each call an id of its own: missing ones are made up, repeated ones get a suffix.
+    """Give each call an id of its own: a missing one is generated, a repeated one gets a suffix.
 
     `taken` are the ids used before in this turn. The same answer always gets the same ids.
     """

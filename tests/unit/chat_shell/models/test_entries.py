@@ -1,7 +1,9 @@
 """The operator's list of models."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from chat_shell.models.configured.directory import ModelOptions, configured_models
@@ -12,6 +14,7 @@ from chat_shell.models.configured.entries import (
     ModelEntry,
     read_models_file,
 )
+from chat_shell.models.transport.session import open_session
 from shared.errors import UnknownModel
 from tests.fakes.model_calls import StandingClock
 
@@ -28,6 +31,12 @@ models:
   - name: small
     base_url: http://localhost:9/v1
 """
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with open_session() as session:
+        yield session
 
 
 def written(directory: Path, text: str) -> Path:
@@ -91,22 +100,22 @@ def test_a_file_that_is_not_there(tmp_path: Path):
         read_models_file(tmp_path / "none.yaml", {})
 
 
-def test_models_stand_in_the_operators_order_and_the_first_entry_of_a_name_holds():
+async def test_models_stand_in_the_operators_order_and_the_first_entry_of_a_name_holds(session: aiohttp.ClientSession):
     entries = (
         ModelEntry(name="m", base_url="http://x", context_window_tokens=1000),
         ModelEntry(name="a", base_url="http://x"),
         ModelEntry(name="m", base_url="http://y", context_window_tokens=2000),
     )
 
-    directory = configured_models(entries, StandingClock(), ModelOptions(log_requests=True))
+    directory = configured_models(entries, session, StandingClock(), ModelOptions(log_requests=True))
 
     assert [card.name for card in directory.cards()] == ["m", "a"]
     assert directory.card("m").context_window_tokens == 1000
     assert directory.model("a") is not directory.model("m")
 
 
-def test_a_model_that_is_not_offered():
-    directory = configured_models((ModelEntry(name="m", base_url="http://x"),), StandingClock())
+async def test_a_model_that_is_not_offered(session: aiohttp.ClientSession):
+    directory = configured_models((ModelEntry(name="m", base_url="http://x"),), session, StandingClock())
 
     for ask in (directory.card, directory.model):
         with pytest.raises(UnknownModel) as caught:
@@ -114,6 +123,6 @@ def test_a_model_that_is_not_offered():
         assert caught.value.param == "model"
 
 
-def test_no_model_at_all():
+async def test_no_model_at_all(session: aiohttp.ClientSession):
     with pytest.raises(ModelConfigurationError):
-        configured_models((), StandingClock())
+        configured_models((), session, StandingClock())
