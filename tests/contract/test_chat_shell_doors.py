@@ -186,22 +186,26 @@ async def test_no_turn_outlives_its_consumer(transport: str):
     assert shell.runner.live == 0
 
 
-def due_in(seconds: float) -> ExecutionRequest:
-    return full_request().model_copy(update={"deadline": datetime.now(UTC) + timedelta(seconds=seconds)})
+class ClockBeforeTheEnd:
+    """A clock that stands shortly before the deadline of `full_request`, however slowly a turn begins."""
+
+    def now(self) -> datetime:
+        return full_request().deadline - timedelta(seconds=0.3)
 
 
 async def test_a_passed_deadline_starts_nothing(transport: str):
     shell = shell_with(ScriptedRunner(saying(FINISHED)))
+    late = full_request().model_copy(update={"deadline": datetime.now(UTC) - timedelta(seconds=1)})
     async with pair(transport, shell) as client:
         with pytest.raises(DeadlineExceeded):
-            await all_events(client, due_in(-1))
+            await all_events(client, late)
     assert not shell.runner.requests
 
 
 async def test_a_deadline_ends_a_turn_that_does_not_end_itself(transport: str):
-    shell = shell_with(ScriptedRunner(waiting_after(STARTED)))
+    shell = shell_with(ScriptedRunner(waiting_after(STARTED)), clock=ClockBeforeTheEnd())
     async with pair(transport, shell) as client:
-        *_, last = await all_events(client, due_in(0.3))
+        *_, last = await all_events(client)
         await shell.runner.closed.wait()
     assert isinstance(last, TurnFailed)
     assert last.error.type == "DeadlineExceeded"
@@ -209,10 +213,10 @@ async def test_a_deadline_ends_a_turn_that_does_not_end_itself(transport: str):
 
 
 async def test_a_deadline_before_the_first_event_is_raised(transport: str):
-    shell = shell_with(ScriptedRunner(waiting_after()))
+    shell = shell_with(ScriptedRunner(waiting_after()), clock=ClockBeforeTheEnd())
     async with pair(transport, shell) as client:
         with pytest.raises(DeadlineExceeded):
-            await all_events(client, due_in(0.3))
+            await all_events(client)
 
 
 async def test_a_wrong_service_token_starts_nothing(transport: str):

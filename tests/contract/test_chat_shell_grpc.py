@@ -114,13 +114,16 @@ async def test_reflection_names_the_services():
 
 async def test_an_earlier_deadline_of_the_call_becomes_the_turns():
     runner = ScriptedRunner(saying(FINISHED))
+    begun_at = datetime.now(UTC)
     async with channel_to(shell_with(runner)) as channel:
         execute = ChatShellStub(channel).Execute
         message = request_to_proto(full_request())
         _ = [event async for event in execute(message, metadata=AUTHORIZED, timeout=60)]
         _ = [event async for event in execute(message, metadata=AUTHORIZED)]
     bounded, unbounded = runner.requests
-    assert bounded.deadline <= datetime.now(UTC) + timedelta(seconds=60)
+    # The time left is read when the call has come, and gRPC rounds a timeout up by some percent.
+    earliest, latest = timedelta(seconds=59), timedelta(seconds=66)
+    assert begun_at + earliest <= bounded.deadline <= datetime.now(UTC) + latest
     assert bounded == full_request().model_copy(update={"deadline": bounded.deadline})
     assert unbounded == full_request()
 
@@ -128,11 +131,15 @@ async def test_an_earlier_deadline_of_the_call_becomes_the_turns():
 async def test_the_deadline_of_a_call_closes_the_runner():
     shell = shell_with(ScriptedRunner(waiting_after()))
     async with channel_to(shell) as channel:
-        call = ChatShellStub(channel).Execute(request_to_proto(full_request()), metadata=AUTHORIZED, timeout=0.3)
-        error = await refusal_of(call)
+        for patience_seconds in (0.3, 3, 30):  # a busy machine may need longer to begin the turn
+            execute = ChatShellStub(channel).Execute
+            call = execute(request_to_proto(full_request()), metadata=AUTHORIZED, timeout=patience_seconds)
+            error = await refusal_of(call)
+            assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            if shell.runner.requests:
+                break
         await shell.runner.closed.wait()
         await shell.admission.wait_until_idle()
-    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 async def test_an_event_that_cannot_be_written_is_an_internal_error():

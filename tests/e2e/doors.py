@@ -77,9 +77,9 @@ async def grpc_refusal(pair: Pair, method: str, body: bytes, token: str | None) 
         metadata = tuple(bearer(token).items())
         try:
             if method == "Execute":
-                await channel.unary_stream(path)(body, metadata=metadata, timeout=30).read()
+                await channel.unary_stream(path)(body, metadata=metadata, timeout=60).read()
             else:
-                await channel.unary_unary(path)(body, metadata=metadata, timeout=30)
+                await channel.unary_unary(path)(body, metadata=metadata, timeout=60)
         except grpc.aio.AioRpcError as error:
             return error.code().name, _report(error)[0]
     raise AssertionError("the call was not refused")
@@ -89,7 +89,7 @@ async def models_through_grpc(pair: Pair) -> list[str]:
     """List the models through the gRPC door."""
     async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
         stub = chat_shell_pb2_grpc.ChatShellStub(channel)
-        answer = await stub.ListModels(chat_shell_pb2.ListModelsRequest(), metadata=tuple(bearer().items()), timeout=30)
+        answer = await stub.ListModels(chat_shell_pb2.ListModelsRequest(), metadata=tuple(bearer().items()), timeout=60)
     return [card.name for card in answer.models]
 
 

@@ -44,7 +44,7 @@ class Pair:
     def http(self, key: str) -> httpx2.Client:
         """Return a bare HTTP client, to be used in a `with`."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=30, verify=False)
+        return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=60, verify=False)
 
     def client(self, user_id: str = "ann", *, max_retries: int = 0) -> OpenAI:
         """Return the official client, to be used in a `with`; it repeats no call unless asked to."""

@@ -16,7 +16,7 @@ from deploy.demo.children import Child, ChildSpec
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, service_environment
 
-_STOP_SECONDS = 3
+_STOP_SECONDS = 60
 
 
 @dataclass

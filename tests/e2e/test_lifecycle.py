@@ -60,7 +60,7 @@ async def test_a_draining_backend_finishes_its_turns_and_takes_no_more(
             assert (await client.get(half.path)).json()["status"] == "in_progress"
             await mortal_model.release()
             rest = [event async for event in half.rest]
-        assert await asyncio.to_thread(backend.wait_or_kill, 20) == 0
+        assert await asyncio.to_thread(backend.wait_or_kill, 60) == 0
         assert rest[-1]["type"] == "response.completed"
         assert text_of(rest[-1]["response"]) == "Half an answer"
 
@@ -90,7 +90,7 @@ async def test_a_draining_chat_shell_finishes_its_turns_and_takes_no_more(
                 assert (await door(mortal_pair, plain_request())).refusal == ("Draining", None)
             await mortal_model.release()
             rest = [event async for event in half.rest]
-        assert await asyncio.to_thread(chat_shell.wait_or_kill, 20) == 0
+        assert await asyncio.to_thread(chat_shell.wait_or_kill, 60) == 0
         assert text_of(rest[-1]["response"]) == "Half an answer"
 
         chat_shell.start()
@@ -104,7 +104,7 @@ async def test_a_draining_chat_shell_finishes_its_turns_and_takes_no_more(
 async def health_of(pair: Pair) -> int:
     async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
         stub = cast(Any, health_pb2_grpc).HealthStub(channel)
-        answer = await stub.Check(health_pb2.HealthCheckRequest(service="execution.v1.ChatShell"), timeout=10)
+        answer = await stub.Check(health_pb2.HealthCheckRequest(service="execution.v1.ChatShell"), timeout=60)
     return cast(int, answer.status)
 
 
@@ -120,7 +120,7 @@ def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch: Launch, t
         "SERVICE_TOKEN_FILE": str(tmp_path / "token"),
     }
     migration = launch("backend", "migrate", settings=settings, directory=tmp_path)
-    assert migration.wait_or_kill(30) == 0, migration.log()
+    assert migration.wait_or_kill(60) == 0, migration.log()
     with closing(sqlite3.connect(tmp_path / "var" / "ballast.db")) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"conversation", "log_entry", "response", "api_key"} <= tables
@@ -138,6 +138,7 @@ def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch: Launch, t
         f"{backend.backend_url}/internal/v1/knowledge/search",
         json={"ticket": "forged", "query": "x"},
         headers={"authorization": f"Bearer {SERVICE_TOKEN}"},
+        timeout=60,
         trust_env=False,
     )
     assert "ticket" in answer.json()["error"]["message"]
@@ -193,7 +194,7 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
             directory.mkdir()
             started.append((launch(*command.split(), settings=given, directory=directory), words.format(**ports)))
         for service, words in started:
-            assert service.wait_or_kill(40) == 2, service.log()
+            assert service.wait_or_kill(60) == 2, service.log()
             complaint = [line for line in service.log().splitlines() if not line.startswith("{")]
             assert len(complaint) == 1, service.log()
             assert complaint[0].startswith(words)
@@ -205,7 +206,7 @@ async def test_a_database_that_lets_nobody_in_stops_the_start_with_one_line(
 ) -> None:
     url = postgres_server.url("no_such_database").replace("@", f":{PASSWORD}@")
     backend = launch("backend", settings={**BACKEND_NEEDS, "BACKEND_DATABASE_URL": url}, directory=tmp_path)
-    assert await asyncio.to_thread(backend.wait_or_kill, 40) == 2
+    assert await asyncio.to_thread(backend.wait_or_kill, 60) == 2
     shown = f"127.0.0.1:{postgres_server.port}/no_such_database"
     (complaint,) = backend.log().splitlines()
     assert complaint == f"BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://{shown} (InvalidCatalogNameError)"

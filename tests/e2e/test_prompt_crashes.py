@@ -48,7 +48,7 @@ class Mortal:
     @contextmanager
     def locked_database(self) -> Generator[None]:
         """Let nobody write in the meantime."""
-        with closing(sqlite3.connect(self.pair.backend.spec.directory / "var/ballast.db", timeout=10)) as connection:
+        with closing(sqlite3.connect(self.pair.backend.spec.directory / "var/ballast.db", timeout=60)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield
             connection.rollback()

@@ -15,7 +15,7 @@ from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_http_app
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.turns.services.turns import ModelLister, Turns
-from shared.clock import SystemClock
+from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner
 
@@ -37,10 +37,10 @@ def list_cards() -> tuple[ModelCard, ...]:
     return CARDS
 
 
-def shell_with(runner: ScriptedRunner, models: ModelLister = list_cards) -> Shell:
+def shell_with(runner: ScriptedRunner, models: ModelLister = list_cards, clock: Clock | None = None) -> Shell:
     """Put a runner behind doors that enforce deadlines at once."""
     admission = Admission()
-    turns = Turns(runner, models, SystemClock(), admission, deadline_grace_seconds=0.0)
+    turns = Turns(runner, models, clock or SystemClock(), admission, deadline_grace_seconds=0.0)
     return Shell(runner, admission, turns)
 
 

@@ -241,5 +241,5 @@ class _NoTimer:
 async def open_house(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[TurnHouse, None]:
     """Open a house whose turns run; leaving waits for them."""
     house = TurnHouse(chat_shell=ScriptedChatShell(*scripts), **fields)
-    async with asyncio.timeout(30), house.registry:
+    async with asyncio.timeout(60), house.registry:
         yield house

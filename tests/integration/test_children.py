@@ -17,13 +17,13 @@ _STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {_OB
 def started(directory: Path, name: str, code: str) -> Child:
     child = Child(ChildSpec(name, (sys.executable, "-c", code), {}, directory, directory / f"{name}.log"))
     child.start()
-    child.wait_until(lambda: "up" in child.log(), timeout_seconds=30)
+    child.wait_until(lambda: "up" in child.log(), timeout_seconds=60)
     return child
 
 
 def test_all_children_are_stopped_and_the_stubborn_killed(tmp_path: Path):
     obedient, stubborn = started(tmp_path, "obedient", _OBEDIENT), started(tmp_path, "stubborn", _STUBBORN)
-    stop_all([stubborn, obedient], timeout_seconds=0.5)
+    stop_all([stubborn, obedient], timeout_seconds=3)
     assert obedient.exit_code == -signal.SIGTERM
     assert stubborn.exit_code == -signal.SIGKILL
 
@@ -43,7 +43,7 @@ def test_a_child_that_ends_early_is_told_with_its_words(tmp_path: Path):
     child = Child(spec)
     child.start()
     with pytest.raises(ChildFailed, match=r"child ended with 1\nBACKEND_PORT: wrong"):
-        child.wait_until(lambda: False, timeout_seconds=30)
+        child.wait_until(lambda: False, timeout_seconds=60)
 
 
 def test_a_child_that_somebody_kills_is_told_by_the_signal(tmp_path: Path, capfd: pytest.CaptureFixture[str]):

@@ -29,7 +29,7 @@ def refusal(directory: Path, settings: dict[str, str]) -> str:
     launcher = Child(ChildSpec("demo", command, service_environment(settings), ROOT, directory / "demo.log"))
     launcher.start()
     try:
-        launcher.wait_until(lambda: launcher.exit_code is not None, timeout_seconds=30)
+        launcher.wait_until(lambda: launcher.exit_code is not None, timeout_seconds=60)
     finally:
         launcher.kill()
     assert launcher.exit_code == 1

@@ -42,7 +42,9 @@ class FuzzedHouse:
     def __init__(self, house: FakeHouse, address: str) -> None:
         self.address = address
         self.key = asyncio.run(house.key("ada", KeyRole.ADMIN))
-        self._client = httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {self.key}"})
+        self._client = httpx2.Client(
+            base_url=address, headers={"Authorization": f"Bearer {self.key}"}, timeout=ANSWER_TIMEOUT_SECONDS
+        )
         self._ids: dict[str, str] = {}
 
     def fill(self) -> None:

@@ -1,6 +1,7 @@
 """The services as real processes of a test."""
 
 import os
+import signal
 import sys
 import urllib.error
 import urllib.request
@@ -32,7 +33,11 @@ class RunningService(Child):
         )
         self.ready_url = ready_url
 
-    def wait_ready(self, timeout_seconds: float = 30) -> None:
+    def stop(self, timeout_seconds: float = 60, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end and return its exit code; kill it only when it hangs."""
+        return super().stop(timeout_seconds, number)
+
+    def wait_ready(self, timeout_seconds: float = 60) -> None:
         """Return when it is ready; from a coroutine call it with `asyncio.to_thread`.
 
         Raises:

@@ -46,7 +46,7 @@ async def open_door(*scripts: Sequence[Any]) -> AsyncGenerator[Door, None]:
     key = await house.key(ADA.user_id)
     transport = httpx2.AsyncClient(transport=httpx2.ASGITransport(app))
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(60),
         client_of(app, key) as http,
         AsyncOpenAI(api_key=key, base_url=f"{BASE_URL}/v1", http_client=transport, max_retries=0) as client,
         house.turns.registry,
@@ -252,7 +252,7 @@ async def test_silence_is_filled_with_comments() -> None:
         if sent[-1].startswith(b":"):
             gate.set()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await EventStream(batches(), heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)
     assert body.startswith(b": keep-alive\n\n")
