@@ -1,26 +1,26 @@
 """Joining deltas that are there at the same time, so that a busy process sends fewer and larger events."""
 
 from collections.abc import Iterable
+from math import inf
 
 from shared.models.events import ExecutionEvent, TextDelta
 
 
-def coalesced(events: Iterable[ExecutionEvent]) -> list[ExecutionEvent]:
-    """Join runs of text deltas; the text and the order of everything else stay."""
+def coalesced(events: Iterable[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
+    """Join neighbouring text deltas up to a size; all other events stay, and keep their places among the text."""
     joined: list[ExecutionEvent] = []
     pieces: list[str] = []
+    characters = 0
     for event in events:
-        if isinstance(event, TextDelta):
+        is_text = isinstance(event, TextDelta)
+        if pieces and not (is_text and characters + len(event.text) <= max_characters):
+            joined.append(TextDelta(text="".join(pieces)))
+            pieces, characters = [], 0
+        if is_text:
             pieces.append(event.text)
-            continue
-        if pieces:
-            joined.append(_delta(pieces))
-            pieces = []
-        joined.append(event)
+            characters += len(event.text)
+        else:
+            joined.append(event)
     if pieces:
-        joined.append(_delta(pieces))
-    return joined
-
-
-def _delta(pieces: list[str]) -> TextDelta:
-    return TextDelta(text="".join(pieces))
+        joined.append(TextDelta(text="".join(pieces)))
+    return tuple(joined)

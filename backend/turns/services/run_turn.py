@@ -8,13 +8,16 @@ from typing import cast
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import outcome_of
 from backend.turns.domain.response_object import Ending, failed
-from backend.turns.services.turn_inbox import TurnInbox
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
+from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InternalError, Unavailable
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
+
+MAX_WAITING_EVENTS = 256
+"""Beyond it the reader waits, and with it, through flow control, chat_shell and the provider."""
 
 CHECKPOINT_SECONDS = 0.5
 CHECKPOINT_CHARACTERS_A_SECOND = 32_768
@@ -60,7 +63,7 @@ class RunTurn:
             self._ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
     async def _converse(self, turn: Turn, writer: TurnWriter, opened: asyncio.Event) -> Ending:
-        inbox = TurnInbox()
+        inbox = BatchBuffer[ExecutionEvent](MAX_WAITING_EVENTS)
         ended = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             # Sending comes first: whatever is done here before it, the user waits for.
@@ -86,7 +89,7 @@ class RunTurn:
             raise outcome
         return failed(report_of(outcome), Usage())
 
-    async def _read(self, request: ExecutionRequest, inbox: TurnInbox) -> BallastError:
+    async def _read(self, request: ExecutionRequest, inbox: BatchBuffer[ExecutionEvent]) -> BallastError:
         """Read to the end of the stream; return why it may have ended early."""
         left_seconds = remaining_seconds(request.deadline, self._ports.clock.now())
         stream = cast(AsyncGenerator[tuple[ExecutionEvent, ...]], self._ports.chat_shell.execute(request))

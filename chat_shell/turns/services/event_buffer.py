@@ -1,10 +1,11 @@
-"""The hand-over between the task that runs a turn and the one that writes to the caller."""
+"""The events of one turn, between the task that runs it and the one that writes to the caller."""
 
-import asyncio
 from collections.abc import Iterable
 
+from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError
-from shared.models.events import ExecutionEvent, TextDelta, TurnFailed, TurnFinished
+from shared.models.coalescing import coalesced
+from shared.models.events import ExecutionEvent, TurnFailed, TurnFinished
 
 MAX_EVENTS = 64
 """Beyond it the runner waits; a write of so many joined deltas costs about what one alone does."""
@@ -13,15 +14,11 @@ MAX_JOINED_CHARACTERS = 65_536
 
 
 class EventBuffer:
-    """Bounded, for one writer and one reader; what waits longer than a write takes leaves together."""
+    """Bounded, for one writer and one reader; events that wait longer than a write takes are sent together."""
 
     def __init__(self, max_events: int = MAX_EVENTS) -> None:
-        self._max_events = max_events
-        self._waiting: list[ExecutionEvent] = []
-        self._filled = asyncio.Event()
-        self._has_room = asyncio.Event()
+        self._events = BatchBuffer[ExecutionEvent](max_events)
         self._last: ExecutionEvent | None = None
-        self._ended = False
         self._refusal: BallastError | None = None
 
     @property
@@ -35,52 +32,22 @@ class EventBuffer:
         return isinstance(self._last, TurnFinished | TurnFailed)
 
     async def put(self, event: ExecutionEvent) -> None:
-        """Hand over an event; waits while the buffer is full."""
-        while len(self._waiting) >= self._max_events:
-            self._has_room.clear()
-            await self._has_room.wait()
+        """Add an event; waits while the buffer is full."""
         self._last = event
-        self._waiting.append(event)
-        self._filled.set()
+        await self._events.put((event,))
 
     def end(self, last_words: Iterable[ExecutionEvent] = (), refusal: BallastError | None = None) -> None:
-        """Say that nothing follows but `last_words`, which find room always; then the reader meets `refusal`."""
-        self._waiting.extend(last_words)
+        """End the turn with `last_words`, for which there is always room, or with an error for the reader."""
         self._refusal = refusal
-        self._ended = True
-        self._filled.set()
+        self._events.close(last_words)
 
     async def take(self) -> tuple[ExecutionEvent, ...]:
-        """Return all that waits, text deltas joined; nothing at the end. May be cancelled without loss.
+        """Return all waiting events, text deltas joined; nothing at the end. Cancelling it loses nothing.
 
         Raises:
             BallastError: the turn was refused before its first event.
         """
-        await self._filled.wait()
-        taken, self._waiting = self._waiting, []
-        if not self._ended:
-            self._filled.clear()
-        elif not taken and self._refusal is not None:
+        taken = await self._events.take()
+        if not taken and self._refusal is not None:
             raise self._refusal
-        self._has_room.set()
-        return join_deltas(taken) if len(taken) > 1 else tuple(taken)
-
-
-def join_deltas(events: Iterable[ExecutionEvent]) -> tuple[ExecutionEvent, ...]:
-    """Join neighbouring text deltas, up to a size; what else happened keeps its place among them."""
-    joined: list[ExecutionEvent] = []
-    texts: list[str] = []
-    characters = 0
-    for event in events:
-        length = len(event.text) if isinstance(event, TextDelta) else MAX_JOINED_CHARACTERS
-        if texts and characters + length > MAX_JOINED_CHARACTERS:
-            joined.append(TextDelta(text="".join(texts)))
-            texts, characters = [], 0
-        if isinstance(event, TextDelta):
-            texts.append(event.text)
-            characters += length
-        else:
-            joined.append(event)
-    if texts:
-        joined.append(TextDelta(text="".join(texts)))
-    return tuple(joined)
+        return coalesced(taken, MAX_JOINED_CHARACTERS)

@@ -112,7 +112,7 @@ def test_how_text_is_split_changes_nothing(script: list[ExecutionEvent], data: s
 @given(st.lists(steps, max_size=25))
 def test_joining_deltas_changes_nothing(script: list[ExecutionEvent]) -> None:
     ending = finished(FinishReason.STOP, USAGE)
-    joined = coalesced(script)
+    joined = list(coalesced(script))
     assert play(joined, ending)[1] == play(script, ending)[1]
     assert not any(isinstance(a, TextDelta) and isinstance(b, TextDelta) for a, b in pairwise(joined))
 

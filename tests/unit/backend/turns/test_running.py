@@ -16,7 +16,7 @@ from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
-from backend.turns.services.turn_inbox import TurnInbox
+from shared.batch_buffer import BatchBuffer
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
 from shared.models.events import (
     ErrorReport,
@@ -597,14 +597,26 @@ async def test_leaving_the_registry_waits_for_turns_that_are_being_prepared() ->
 
 
 async def test_a_full_inbox_holds_the_reader_back() -> None:
-    inbox = TurnInbox(capacity_events=2)
-    putting = asyncio.ensure_future(inbox.put([TextDelta(text="a"), TextDelta(text="b")]))
+    inbox = BatchBuffer[TextDelta](capacity=2)
+    await inbox.put([TextDelta(text="a"), TextDelta(text="b")])
+    putting = asyncio.ensure_future(inbox.put([TextDelta(text="c")]))
     await asyncio.sleep(0)
     assert not putting.done()
     assert len(await inbox.take()) == 2
     await putting
     inbox.close()
+    assert await inbox.take() == [TextDelta(text="c")]
     assert await inbox.take() == []
+
+
+async def test_what_waits_for_room_is_kept_when_the_reader_is_cancelled() -> None:
+    inbox = BatchBuffer[TextDelta](capacity=1)
+    await inbox.put([TextDelta(text="a")])
+    putting = asyncio.ensure_future(inbox.put([TextDelta(text="b")]))
+    await asyncio.sleep(0)
+    putting.cancel()
+    await asyncio.wait([putting])
+    assert await inbox.take() == [TextDelta(text="a"), TextDelta(text="b")]
 
 
 async def abandoned(house: TurnHouse, conversation_id: str, script: list[Any]) -> StoredResponse:

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from chat_shell.foundation.services.admission import Admission
-from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer, join_deltas
+from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer
 from chat_shell.turns.services.turns import Turns
 from shared.errors import Draining, UnknownModel
+from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
@@ -25,7 +26,7 @@ def test_joining_keeps_every_character_and_the_place_of_everything_else(events: 
     def flat(some: tuple[ExecutionEvent, ...]) -> list[object]:
         return [part for event in some for part in (event.text if isinstance(event, TextDelta) else (event,))]
 
-    joined = join_deltas(events)
+    joined = coalesced(events, MAX_JOINED_CHARACTERS)
     assert flat(joined) == flat(tuple(events))
     neighbours = itertools.pairwise(joined)
     assert not any(isinstance(one, TextDelta) and isinstance(next_, TextDelta) for one, next_ in neighbours)
@@ -33,12 +34,12 @@ def test_joining_keeps_every_character_and_the_place_of_everything_else(events: 
 
 def test_other_deltas_are_not_joined():
     events = (ReasoningDelta(text="a"), ReasoningDelta(text="b"))
-    assert join_deltas(events) == events
+    assert coalesced(events, MAX_JOINED_CHARACTERS) == events
 
 
 def test_what_is_joined_has_a_size():
     big = TextDelta(text="x" * (MAX_JOINED_CHARACTERS - 1))
-    assert join_deltas([big, TEXT, TEXT]) == (TextDelta(text=big.text + "x"), TEXT)
+    assert coalesced([big, TEXT, TEXT], MAX_JOINED_CHARACTERS) == (TextDelta(text=big.text + "x"), TEXT)
 
 
 async def test_a_full_buffer_makes_the_writer_wait():
