@@ -50,13 +50,13 @@ from backend.settings import ContextPolicy, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.ports.events import EventStore
+from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.recover_turns import RecoverTurns
+from backend.turns.services.origin_reader import OriginReader
+from backend.turns.services.recovery import Recovery
 from backend.turns.services.start_turn import TurnSources
 from backend.turns.services.turn_assembly import TurnPolicy
-from backend.turns.services.turn_origins import TurnOrigins
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_scope import TurnScopes
 from backend.turns.services.use_cases import TurnServices
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import event_store, turn_services
@@ -83,7 +83,7 @@ class Backend:
     knowledge: KnowledgeServices
     restricted: RestrictedServices
     turns: TurnServices
-    recovery: RecoverTurns
+    recovery: Recovery
     sweep: Callable[[], Awaitable[None]]
     forget_searches: ForgetSearches
 
@@ -166,8 +166,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     ledger, keys = SqlRestrictedLedger(database), SqlApiKeyStore(database)
     withheld = WithheldTurns(ports.conversations, bases)
     sources = TurnSources(
-        origins=TurnOrigins(ports.conversations, ports.turns, clock, secret),
-        scopes=TurnScopes(bases, descriptions, installed_blocks(), ports.observer),
+        origins=OriginReader(ports.conversations, ports.turns, clock, secret),
+        context=ContextSources(bases, descriptions, installed_blocks(), ports.observer),
         models=ModelCatalogue(ports.chat_shell, clock),
     )
     policy = _turn_policy(settings, replica=secrets.token_hex(8))
@@ -189,7 +189,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
             policy.timeout,
         ),
         turns=turn_services(ports, sources, policy, admission, withheld),
-        recovery=RecoverTurns(ports, policy.replica, is_only_replica=not settings.redis_url),
+        recovery=Recovery(ports, policy.replica, is_only_replica=not settings.redis_url),
         sweep=partial(bases.sweep, is_only_replica=not settings.redis_url),
         forget_searches=ForgetSearches(ledger, clock),
     )

@@ -7,8 +7,8 @@ from backend.foundation.services.admission import Admission
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
-from backend.turns.services.cancel_turn import CancelTurn
-from backend.turns.services.follow_turn import FollowTurn
+from backend.turns.services.cancel_response import CancelResponse
+from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.read_responses import ReadResponses
 from backend.turns.services.run_turn import RunTurn
 from backend.turns.services.start_turn import StartTurn, TurnSources
@@ -46,10 +46,10 @@ def turn_services(
 ) -> TurnServices:
     """Build the use cases of turns."""
     registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=policy.timeout.total_seconds())
-    cancel = CancelTurn(ports)
+    cancel = CancelResponse(ports)
     return TurnServices(
         start=StartTurn(ports, sources, policy, admission, registry),
-        follow=FollowTurn(ports.turns, ports.events),
+        follow=FollowEvents(ports.turns, ports.events),
         cancel=cancel,
         read=ReadResponses(ports.turns, cancel),
         models=sources.models,

@@ -26,17 +26,17 @@ from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
-from backend.turns.services.cancel_turn import CancelTurn
-from backend.turns.services.follow_turn import FollowTurn
+from backend.turns.services.cancel_response import CancelResponse
+from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.read_responses import ReadResponses
 from backend.turns.services.run_turn import RunTurn
 from backend.turns.services.start_turn import StartTurn, TurnSources
 from backend.turns.services.turn_assembly import TurnPolicy
-from backend.turns.services.turn_origins import TurnOrigins
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
-from backend.turns.services.turn_scope import TurnScopes
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import Unavailable
 from shared.models.execution import ExecutionRequest
@@ -174,11 +174,11 @@ class TurnHouse:
             secret=SECRET,
         )
         sources = TurnSources(
-            origins=TurnOrigins(self.conversations, self.turns, self.clock, SECRET),
-            scopes=TurnScopes(self.knowledge, self.descriptions, self.blocks, self.observer),
+            origins=OriginReader(self.conversations, self.turns, self.clock, SECRET),
+            context=ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer),
             models=ModelCatalogue(self.chat_shell, self.clock),
         )
-        cancel = CancelTurn(self.ports)
+        cancel = CancelResponse(self.ports)
         withheld = WithheldTurns(self.conversations, self.knowledge)
         self.conversation_services = ConversationServices(
             conversations=Conversations(self.conversations, self.clock, SECRET),
@@ -187,7 +187,7 @@ class TurnHouse:
         )
         return TurnServices(
             start=StartTurn(self.ports, sources, policy, self.admission, self.registry),
-            follow=FollowTurn(self.turns, self.events, end_seconds=0.01),
+            follow=FollowEvents(self.turns, self.events, end_seconds=0.01),
             cancel=cancel,
             read=ReadResponses(self.turns, cancel),
             models=sources.models,

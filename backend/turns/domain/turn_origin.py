@@ -13,7 +13,7 @@ from shared.models.execution import ToolDefinition
 from shared.models.values import Value
 
 
-class TurnOrigin(Value):
+class Origin(Value):
     """What is there before a turn.
 
     `conversation` is its state so far, its model empty before the first turn. `is_new` says that the turn
@@ -28,7 +28,7 @@ class TurnOrigin(Value):
     next_sequence: int
 
 
-def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: datetime) -> TurnOrigin:
+def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: datetime) -> Origin:
     """Begin a conversation."""
     conversation = Conversation(
         id=conversation_id,
@@ -46,12 +46,12 @@ def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: date
         running_response_id=None,
         latest_response_id=None,
     )
-    return TurnOrigin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0)
+    return Origin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0)
 
 
-def continued(opened: OpenedConversation) -> TurnOrigin:
+def continued(opened: OpenedConversation) -> Origin:
     """Go on where a conversation ends."""
-    return TurnOrigin(
+    return Origin(
         conversation=opened.conversation,
         is_new=False,
         log=opened.log,
@@ -62,7 +62,7 @@ def continued(opened: OpenedConversation) -> TurnOrigin:
 
 def forked(
     conversation: Conversation, response: StoredResponse, log: Sequence[Entry], items: Sequence[Item], to: Conversation
-) -> TurnOrigin:
+) -> Origin:
     """Branch off behind an older response, into the blank conversation `to`.
 
     The branch begins with the same bytes, keeps the cache key and has the settings of that response, so that
@@ -81,7 +81,7 @@ def forked(
             "sent": shared_prompt(conversation.sent, log),
         }
     )
-    return TurnOrigin(conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items))
+    return Origin(conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items))
 
 
 def _functions_in(body: dict[str, Any]) -> tuple[ToolDefinition, ...]:

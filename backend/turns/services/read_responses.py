@@ -6,7 +6,7 @@ from backend.conversations.domain.responses import ItemBody, StoredResponse
 from backend.conversations.ports.conversations import TurnStore
 from backend.conversations.services.turn_ownership import owned_response
 from backend.identity.domain.identity import Caller
-from backend.turns.services.cancel_turn import CancelTurn
+from backend.turns.services.cancel_response import CancelResponse
 from shared.errors import NotFound
 
 
@@ -21,7 +21,7 @@ class InputItemPage:
 class ReadResponses:
     """The responses of a caller; somebody else's is not found."""
 
-    def __init__(self, turns: TurnStore, cancel: CancelTurn) -> None:
+    def __init__(self, turns: TurnStore, cancel: CancelResponse) -> None:
         self._turns = turns
         self._cancel = cancel
 

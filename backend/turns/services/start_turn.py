@@ -10,16 +10,17 @@ from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.admission import Admission
 from backend.identity.domain.identity import Caller
 from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.turns.domain.requested_settings import turn_settings
-from backend.turns.domain.turn_origin import TurnOrigin
+from backend.turns.domain.turn_origin import Origin
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
+from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
-from backend.turns.services.turn_origins import TurnOrigins
+from backend.turns.services.origin_reader import OriginReader
+from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
-from backend.turns.services.turn_scope import TurnScopes
 from shared.errors import UnknownModel
 from shared.ids import IdPrefix, new_id
 
@@ -28,8 +29,8 @@ from shared.ids import IdPrefix, new_id
 class TurnSources:
     """Where a turn's ingredients come from."""
 
-    origins: TurnOrigins
-    scopes: TurnScopes
+    origins: OriginReader
+    context: ContextSources
     models: ModelCatalogue
 
 
@@ -41,8 +42,7 @@ class StartTurn:
     ) -> None:
         self._ports = ports
         self._sources = sources
-        self._time_zone = policy.time_zone
-        self._assembly = TurnAssembly(policy)
+        self._policy = policy
         self._admission = admission
         self._registry = registry
 
@@ -63,9 +63,7 @@ class StartTurn:
         return running
 
     async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
-        draft = await self._drafted(caller, request, request_id, self._ports.clock.now())
-        scope = await self._sources.scopes.scope(draft.bindings, self._facts(draft))
-        turn, new_turn = self._assembly.assemble(draft, scope)
+        turn, new_turn = assembled(await self._drafted(caller, request, request_id, self._ports.clock.now()))
         if request.is_stored:
             await self._ports.turns.begin(new_turn)
         return self._registry.start(turn)
@@ -79,31 +77,43 @@ class StartTurn:
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
         card = await self._sources.models.find(settings.model)
-        bindings = await self._sources.scopes.bindings(caller, request, settings.knowledge_base_ids)
+        bindings = await self._sources.context.bindings(caller, request, settings.knowledge_base_ids)
         withheld = await self._withheld(caller, origin)
         access = TurnAccess(
             mode=strictest_mode(bindings),
             withheld=tuple(sorted(withheld)),
             modes={binding.base.id: binding.role.access_mode for binding in bindings},
         )
+        facts = TurnFacts(
+            caller=caller,
+            turn_id=new_id(IdPrefix.RESPONSE),
+            conversation_id=origin.conversation.id,
+            metadata=dict(request.metadata or {}),
+            knowledge_base_ids=settings.knowledge_base_ids,
+            sent_at=now,
+            time_zone=self._policy.time_zone,
+        )
         return TurnDraft(
+            policy=self._policy,
             caller=caller,
             request=request,
             request_id=request_id,
-            response_id=new_id(IdPrefix.RESPONSE),
+            response_id=facts.turn_id,
             now=now,
             origin=origin,
             read=read,
             settings=settings,
             bindings=bindings,
+            base_texts=rendered_bases(bindings),
+            dynamic_blocks=await self._sources.context.dynamic_blocks(access.mode, facts),
             epoch=plan_epoch(origin.conversation, origin.log, settings, access),
             card=card,
             needs_calls=bool(waiting),
         )
 
-    async def _withheld(self, caller: Caller, origin: TurnOrigin) -> frozenset[str]:
+    async def _withheld(self, caller: Caller, origin: Origin) -> frozenset[str]:
         """Name the turns of the log whose words the caller may not read today."""
-        access = await self._sources.scopes.access_to(caller, labels_in(origin.log))
+        access = await self._sources.context.access_to(caller, labels_in(origin.log))
         return withheld_turns(origin.log, access)
 
     async def _default_model(self) -> str:
@@ -111,14 +121,3 @@ class StartTurn:
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name
-
-    def _facts(self, draft: TurnDraft) -> TurnFacts:
-        return TurnFacts(
-            caller=draft.caller,
-            turn_id=draft.response_id,
-            conversation_id=draft.origin.conversation.id,
-            metadata=dict(draft.request.metadata or {}),
-            knowledge_base_ids=draft.settings.knowledge_base_ids,
-            sent_at=draft.now,
-            time_zone=self._time_zone,
-        )

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from backend.conversations.services.withheld_turns import WithheldTurns
-from backend.turns.services.cancel_turn import CancelTurn
-from backend.turns.services.follow_turn import FollowTurn
+from backend.turns.services.cancel_response import CancelResponse
+from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.read_responses import ReadResponses
 from backend.turns.services.start_turn import StartTurn
@@ -16,8 +16,8 @@ class TurnServices:
     """What the routes of responses and models call; the application enters and leaves the registry."""
 
     start: StartTurn
-    follow: FollowTurn
-    cancel: CancelTurn
+    follow: FollowEvents
+    cancel: CancelResponse
     read: ReadResponses
     models: ModelCatalogue
     registry: TurnRegistry

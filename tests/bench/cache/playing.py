@@ -22,14 +22,13 @@ from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.turns.domain.requested_settings import turn_settings
-from backend.turns.domain.turn_origin import TurnOrigin, blank_origin
+from backend.turns.domain.turn_origin import Origin, blank_origin
 from backend.turns.domain.turn_request import TurnRequest
-from backend.turns.services.turn_assembly import TurnAssembly, TurnDraft, TurnPolicy
-from backend.turns.services.turn_scope import TurnScope
+from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
 from chat_shell.models.domain.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
-from shared.models.execution import AccessMode, ExecutionRequest, KnowledgeBaseRef, ToolDefinition
+from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
 from shared.models.messages import AddedMessage, Message, SystemMessage
 from shared.prompts.knowledge_tools import offered_tools
 from tests.bench.cache.conversations import Conversation, Ending, Turn
@@ -64,7 +63,7 @@ class Played:
 class _Place:
     """Behind a turn: what is stored, the newest call that lies in it, and the newest request that was made."""
 
-    origin: TurnOrigin
+    origin: Origin
     call: int | None
     request: ExecutionRequest | None
 
@@ -74,7 +73,7 @@ class _Begun:
     """A turn whose first entries are stored."""
 
     request: ExecutionRequest
-    origin: TurnOrigin
+    origin: Origin
     tools: tuple[ToolDefinition, ...]
     head: bytes
     messages: tuple[Message, ...]
@@ -91,7 +90,7 @@ class _Stage:
     def __init__(self, conversation: Conversation, layout: Layout):
         self._conversation = conversation
         self._layout = layout
-        self._assembly = _assembly(keeps_context=layout.keeps_context)
+        self._policy = _policy(keeps_context=layout.keeps_context)
         self._calls: list[Call] = []
         self._places: dict[str, _Place] = {}
         self._resets: list[EpochReason] = []
@@ -134,17 +133,15 @@ class _Stage:
         place = self._places[turn.after]
         if not turn.is_reloaded:
             return place
-        reloaded = TurnOrigin.model_validate_json(place.origin.model_dump_json())
+        reloaded = Origin.model_validate_json(place.origin.model_dump_json())
         return _Place(reloaded, place.call, place.request)
 
     def _begin(self, turn: Turn, place: _Place) -> _Begun:
-        scope = _scope(turn)
-        draft = self._draft(turn, place.origin)
-        running, new_turn = self._assembly.assemble(draft, scope)
+        running, new_turn = assembled(self._draft(turn, place.origin))
         if running.starts_epoch and place.origin.log:
             self._resets.append(EpochReason(running.epoch_reason))
         log = new_turn.entries if place.origin.is_new else (*place.origin.log, *new_turn.entries)
-        tools = offered_tools(running.request.tools, scope.access_mode)
+        tools = offered_tools(running.request.tools, running.request.knowledge.access_mode)
         return _Begun(
             request=running.request,
             origin=place.origin.model_copy(update={"conversation": new_turn.conversation, "log": log}),
@@ -153,10 +150,11 @@ class _Stage:
             messages=self._layout.arrange(running.request, place.request),
         )
 
-    def _draft(self, turn: Turn, origin: TurnOrigin) -> TurnDraft:
+    def _draft(self, turn: Turn, origin: Origin) -> TurnDraft:
         request = _request(turn)
         settings = turn_settings(request, origin.conversation, (), "")
         return TurnDraft(
+            policy=self._policy,
             caller=_CALLER,
             request=request,
             request_id=turn.id,
@@ -166,6 +164,8 @@ class _Stage:
             read=TurnInput(instructions=(), history=(), current=turn.user),
             settings=settings,
             bindings=turn.bindings,
+            base_texts=_rendered(turn.bindings),
+            dynamic_blocks=turn.blocks,
             epoch=_epoch(turn, origin, settings),
             card=self._card(settings.model),
             needs_calls=False,
@@ -193,16 +193,14 @@ class _Stage:
         return len(self._calls) - 1
 
 
-def _assembly(*, keeps_context: bool) -> TurnAssembly:
-    return TurnAssembly(
-        TurnPolicy(
-            time_zone="Europe/Berlin",
-            timeout=timedelta(minutes=10),
-            max_knowledge_calls=8,
-            replica="replica_1",
-            secret="secret",
-            keeps_context=keeps_context,
-        )
+def _policy(*, keeps_context: bool) -> TurnPolicy:
+    return TurnPolicy(
+        time_zone="Europe/Berlin",
+        timeout=timedelta(minutes=10),
+        max_knowledge_calls=8,
+        replica="replica_1",
+        secret="secret",
+        keeps_context=keeps_context,
     )
 
 
@@ -219,19 +217,7 @@ def _request(turn: Turn) -> TurnRequest:
     return TurnRequest.model_validate(body)
 
 
-def _scope(turn: Turn) -> TurnScope:
-    return TurnScope(
-        bases=tuple(
-            KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
-            for binding in turn.bindings
-        ),
-        access_mode=strictest_mode(turn.bindings),
-        base_texts=_rendered(turn.bindings),
-        dynamic_blocks=turn.blocks,
-    )
-
-
-def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> TurnOrigin:
+def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> Origin:
     """Store what the turn has added; one that added nothing is void."""
     log = TurnLog(turn.id, begun.request.epoch, len(begun.origin.log))
     if added:
@@ -248,7 +234,7 @@ def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> TurnOrig
     )
 
 
-def _epoch(turn: Turn, origin: TurnOrigin, settings: TurnSettings) -> Epoch:
+def _epoch(turn: Turn, origin: Origin, settings: TurnSettings) -> Epoch:
     mode = AccessMode.RESTRICTED if turn.settings.is_restricted else AccessMode.FULL
     withheld = tuple(sorted(withheld_turns(origin.log, {label.base_id: mode for label in labels_in(origin.log)})))
     modes = {binding.base.id: binding.role.access_mode for binding in turn.bindings}

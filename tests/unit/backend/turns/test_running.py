@@ -15,7 +15,7 @@ from backend.conversations.domain.responses import Item, ItemBody, StoredRespons
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.services.recover_turns import CLOSED_AT_ONCE, STALE_AFTER, RecoverTurns
+from backend.turns.services.recovery import CLOSED_AT_ONCE, STALE_AFTER, Recovery
 from shared.batch_buffer import BatchBuffer
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
 from shared.models.events import (
@@ -371,7 +371,7 @@ async def test_a_turn_that_another_replica_has_ended_is_what_that_one_stored() -
     async with open_house([TextDelta(text="Half"), gate, *answer("Whole")]) as house:
         running = await house.start()
         await first_delta(house, running.response)
-        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
         gate.set()
         ended = await running.ended()
         assert ended.status == "failed"
@@ -411,7 +411,7 @@ async def test_recovery_goes_on_where_somebody_else_writes_the_events_of_a_turn(
         first = await house.ask(input="A")
         lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
         TakenEvents.is_taken = True
-        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
         assert house.state.responses[lost.id].status == "failed"
 
 
@@ -420,7 +420,7 @@ async def test_a_start_closes_what_a_dead_process_left() -> None:
         first = await house.ask(input="A")
         lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
         house.clock.advance(1)
-        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
         closed = house.state.responses[lost.id]
         check_response(closed.body)
         assert (closed.status, at(closed.body, "error", "type")) == ("failed", "InternalError")
@@ -437,7 +437,7 @@ async def test_a_lost_turn_without_its_events_ends_behind_all_that_a_client_can_
         first = await house.ask(input="A")
         lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
         await house.events.drop(lost.id)
-        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
         closed = house.state.responses[lost.id]
         assert closed.last_event > lost.last_event + UNSEEN_GAP
         after_unsaved = await house.all_events(closed, lost.last_event + UNSEEN_GAP)
@@ -453,7 +453,7 @@ async def test_a_lost_turn_that_said_nothing_is_void() -> None:
         lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
         await house.events.drop(lost.id)
         house.clock.advance(1)
-        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
         assert len(history(house.log_of(first.conversation_id))) == 2
         assert house.state.responses[lost.id].log_end == 4
 
@@ -463,7 +463,7 @@ async def test_with_several_replicas_only_turns_of_a_silent_one_are_lost() -> No
         first = await house.ask()
         lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
         await house.turns.beat("replica-1", house.clock.now())
-        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
+        recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
         await recovery.beat()
         assert house.state.responses[lost.id].status == "in_progress"
         house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
@@ -476,7 +476,7 @@ async def test_a_start_among_several_replicas_waits_for_no_lost_turn() -> None:
         first = await house.ask()
         lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
         house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
-        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
+        recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
         await recovery.at_start()
         assert house.state.responses[lost.id].status == "in_progress"
         beating = asyncio.ensure_future(recovery.keep_alive())
@@ -503,7 +503,7 @@ async def test_lost_turns_are_closed_side_by_side() -> None:
         asked = [await house.ask() for _ in range(3)]
         lost = [await abandoned(house, first.conversation_id, [asyncio.Event()]) for first in asked]
         assert not events.most_at_once
-        await RecoverTurns(house.ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
         assert events.most_at_once == len(lost)
         assert {house.state.responses[one.id].status for one in lost} == {"failed"}
 
@@ -520,7 +520,7 @@ async def test_a_log_that_cannot_be_read_does_not_hold_its_conversation() -> Non
         lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
         length = len(house.log_of(first.conversation_id))
         ports = replace(house.ports, conversations=Illegible(house.state))
-        await RecoverTurns(ports, "replica-2", is_only_replica=True).at_start()
+        await Recovery(ports, "replica-2", is_only_replica=True).at_start()
         assert (house.state.responses[lost.id].status, house.state.responses[lost.id].log_end) == ("failed", length)
         assert house.state.conversations[first.conversation_id].running_response_id is None
         assert len(house.log_of(first.conversation_id)) == length
@@ -539,7 +539,7 @@ async def test_turns_that_cannot_be_closed_keep_no_other_from_it() -> None:
         illegible = {response.conversation_id for response in lost[:-1]}
         house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
         ports = replace(house.ports, conversations=Illegible(house.state))
-        recovery = RecoverTurns(ports, "replica-2", is_only_replica=False)
+        recovery = Recovery(ports, "replica-2", is_only_replica=False)
         await recovery.beat()
         await recovery.beat()
         assert house.state.responses[lost[-1].id].status == "failed"
@@ -558,7 +558,7 @@ async def test_nobody_counts_as_dead_for_what_was_silent_while_the_database_was_
         first = await house.ask()
         lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
         await house.turns.beat("replica-1", house.clock.now())
-        recovery = RecoverTurns(house.ports, "replica-2", is_only_replica=False)
+        recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
         Away.is_away = True
         house.clock.advance((STALE_AFTER * 2).total_seconds())
         with pytest.raises(Unavailable):

@@ -7,14 +7,14 @@ from backend.conversations.domain.conversation_log import Entry, broken_at
 from backend.conversations.domain.responses import Conversation, OpenedConversation, StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.identity.domain.identity import Caller
-from backend.turns.domain.turn_origin import TurnOrigin, blank_origin, continued, forked
+from backend.turns.domain.turn_origin import Origin, blank_origin, continued, forked
 from backend.turns.domain.turn_request import TurnRequest
 from shared.clock import Clock
 from shared.errors import CorruptRecord, NotFound, TurnRunning
 from shared.ids import IdPrefix, new_id
 
 
-class TurnOrigins:
+class OriginReader:
     """Reads conversations and responses; `secret` keys the cache keys that providers see."""
 
     def __init__(self, conversations: ConversationStore, turns: TurnStore, clock: Clock, secret: str) -> None:
@@ -23,7 +23,7 @@ class TurnOrigins:
         self._clock = clock
         self._secret = secret
 
-    async def find(self, caller: Caller, request: TurnRequest) -> TurnOrigin:
+    async def find(self, caller: Caller, request: TurnRequest) -> Origin:
         """Return where the turn begins: behind a conversation, behind a response, or anew.
 
         Raises:
@@ -37,7 +37,7 @@ class TurnOrigins:
             return await self._behind(caller, request.previous_response_id, is_stored=request.is_stored)
         return self._blank(caller)
 
-    async def _behind(self, caller: Caller, response_id: str, *, is_stored: bool) -> TurnOrigin:
+    async def _behind(self, caller: Caller, response_id: str, *, is_stored: bool) -> Origin:
         response = await self._turns.find(response_id)
         if response is None or not _owns(caller, response):
             raise NotFound(f"There is no response '{response_id}'.", param="previous_response_id")
@@ -87,7 +87,7 @@ class TurnOrigins:
             raise CorruptRecord(f"The log entry at position {broken} of conversation {conversation.id} is missing.")
         return log
 
-    def _blank(self, caller: Caller) -> TurnOrigin:
+    def _blank(self, caller: Caller) -> Origin:
         conversation_id = new_id(IdPrefix.CONVERSATION)
         cache_key = conversation_cache_key(self._secret, caller.tenant, conversation_id)
         return blank_origin(caller, conversation_id, cache_key, self._clock.now())

@@ -12,7 +12,7 @@ WAIT_SECONDS = 10.0
 """For a turn to end after the signal; a provider's connection closes within a fraction of a second."""
 
 
-class CancelTurn:
+class CancelResponse:
     """Cancels turns; doing it twice, or after the end, changes nothing."""
 
     def __init__(self, ports: TurnPorts, wait_seconds: float = WAIT_SECONDS) -> None:

@@ -22,7 +22,7 @@ QUIET_SECONDS = 0.5
 """A dead process appends nothing more: when so long nothing comes, the newest kept event has been read."""
 
 
-class RecoverTurns:
+class Recovery:
     """Ends lost turns as failed, what they had said kept, and frees their conversations.
 
     `is_only_replica`: nobody else can be running a turn, so every unfinished one at the start is lost. With

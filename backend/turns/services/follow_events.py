@@ -20,7 +20,7 @@ END_SECONDS = 2.0
 """For the next event of a turn whose end is stored, which is told right behind; where it is not, it got lost."""
 
 
-class FollowTurn:
+class FollowEvents:
     """Reads events; any number of readers, each at its own pace."""
 
     def __init__(self, turns: TurnStore, events: EventLog, end_seconds: float = END_SECONDS) -> None:

@@ -1,13 +1,9 @@
-"""What surrounds a turn's current message: knowledge in scope and the dynamic context."""
+"""What the dynamic context of a turn is made of: the knowledge bases in scope and the blocks of the deployment."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
-from backend.conversations.domain.context_policy import BaseText
 from backend.foundation.services.supervision import outcome_of
 from backend.identity.domain.identity import Caller
-from backend.knowledge.domain.access import strictest_mode
-from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
@@ -18,21 +14,11 @@ from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
 from backend.turns.ports.observer import TurnObserver
 from shared.errors import BallastError, NotFound, Unavailable
-from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef
+from shared.models.execution import AccessMode, DynamicBlock
 
 
-@dataclass(frozen=True)
-class TurnScope:
-    """The bases of a turn, and all that may be said to its model about this moment."""
-
-    bases: tuple[KnowledgeBaseRef, ...]
-    access_mode: AccessMode
-    base_texts: tuple[BaseText, ...]
-    dynamic_blocks: tuple[DynamicBlock, ...]
-
-
-class TurnScopes:
-    """Looks at memberships and asks the deployment's blocks, at every turn anew."""
+class ContextSources:
+    """Reads memberships and asks the dynamic blocks of the deployment, anew in every turn."""
 
     def __init__(
         self,
@@ -47,7 +33,9 @@ class TurnScopes:
         self._observer = observer
 
     async def bindings(self, caller: Caller, request: TurnRequest, base_ids: Sequence[str]) -> tuple[Binding, ...]:
-        """Return what may be said of bases in the caller's roles; one kept from earlier turns that is gone is left out.
+        """Return the bases with the caller's roles and what may be said of them.
+
+        A base that is kept from earlier turns and no longer there is left out.
 
         Raises:
             NotFound: a base named by the request is not there, or the caller is no member.
@@ -66,21 +54,15 @@ class TurnScopes:
         """Return the mode that the caller has today in each of the labelled bases of which he is a member."""
         return await access_to(self._knowledge, caller, labels)
 
-    async def scope(self, bindings: tuple[Binding, ...], facts: TurnFacts) -> TurnScope:
-        """Make the dynamic context.
+    async def dynamic_blocks(self, mode: AccessMode, facts: TurnFacts) -> tuple[DynamicBlock, ...]:
+        """Return the blocks of this deployment; a restricted turn gets those of sources that accept it.
 
         Raises:
             Unavailable: a block of the deployment failed; nothing has been stored or sent.
         """
-        mode = strictest_mode(bindings)
         allowed = [source for source in self._blocks if mode is AccessMode.FULL or _accepts_restricted(source)]
         blocks = [await self._block(source, facts) for source in allowed]
-        return TurnScope(
-            bases=tuple(_ref(binding) for binding in bindings),
-            access_mode=mode,
-            base_texts=rendered_bases(bindings),
-            dynamic_blocks=tuple(block for block in blocks if block is not None and block.text.strip()),
-        )
+        return tuple(block for block in blocks if block is not None and block.text.strip())
 
     async def _block(self, source: DynamicBlockSource, facts: TurnFacts) -> DynamicBlock | None:
         outcome = await outcome_of(source.block(facts))
@@ -92,9 +74,5 @@ class TurnScopes:
 
 
 def _accepts_restricted(source: DynamicBlockSource) -> bool:
-    """Ask a source that may have been written without the label: silence is a no."""
+    """Whether a source says so; one written without the attribute counts as a no."""
     return getattr(source, "accepts_restricted", False) is True
-
-
-def _ref(binding: Binding) -> KnowledgeBaseRef:
-    return KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
