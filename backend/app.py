@@ -25,9 +25,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.sql.database import Database, open_database
 from backend.foundation.sql.reachable import check_reachable
-from backend.identity.services.api_keys import KeyAdministration
-from backend.identity.services.authenticate import Authenticate
-from backend.identity.services.use_cases import IdentityServices
+from backend.identity.services import Authenticate, IdentityServices, KeyAdministration
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.safe_descriptions import SafeDescriptions

@@ -21,7 +21,7 @@ from backend.conversations.ports.conversations import ConversationStore, TurnSto
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database, open_database
-from backend.identity.ports.identity import ApiKeyStore
+from backend.identity.ports import ApiKeyStore
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.migrations.migrate import migrate

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.identity.domain.identity import ApiKey, KeyRole
-from backend.identity.ports.identity import ApiKeyStore
+from backend.identity.domain import ApiKey, KeyRole
+from backend.identity.ports import ApiKeyStore
 from tests.contract.store_cases import KINDS, T0, open_stores
 
 

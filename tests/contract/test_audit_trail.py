@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from backend.restricted.domain.audit_filter import AuditFilter
+from backend.restricted.domain.restricted import AuditQuery
 from shared.errors import NotFound
-from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal
+from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
 from tests.contract.restricted_cases import (
     Restricted,
     make_record,
@@ -38,38 +39,43 @@ async def fill(stores: Restricted) -> None:
         await stores.ledger.settle(settlement(record))
 
 
-async def found(stores: Restricted, wanted: AuditFilter, after: str | None = None, limit: int = 9) -> list[str]:
-    records = await stores.trail.page("acme", after=after, limit=limit, descending=False, wanted=wanted)
-    return [record.id for record in records]
+class Wanted(NamedTuple):
+    user_hash: str | None = None
+    knowledge_base_id: str | None = None
+    reason: Reason | None = None
+
+
+async def found(stores: Restricted, wanted: Wanted, after: str | None = None, limit: int = 9) -> list[str]:
+    base_id, reason = wanted.knowledge_base_id, wanted.reason
+    query = AuditQuery(limit=limit, order="asc", after=after, knowledge_base_id=base_id, reason=reason)
+    return [record.id for record in (await stores.trail.page("acme", query, wanted.user_hash)).records]
 
 
 @pytest.mark.parametrize(
     ("wanted", "ids"),
     [
-        (AuditFilter(), ["a0", "a1", "a2", "a3", "a4"]),
-        (AuditFilter(user_hash="ann"), ["a0", "a3"]),
-        (AuditFilter(user_hash="Ann"), []),
-        (AuditFilter(knowledge_base_id="kb_a"), ["a0", "a2"]),
-        (AuditFilter(knowledge_base_id="kb_b"), ["a1", "a2"]),
-        (AuditFilter(knowledge_base_id="KB_A"), []),
-        (AuditFilter(knowledge_base_id="kb"), []),
-        (AuditFilter(knowledge_base_id="%"), []),
-        (AuditFilter(knowledge_base_id='kb_a","version":1},{"id":"kb_b'), []),
-        (AuditFilter(reason=PolicyRefusal.VERBATIM), ["a0", "a2"]),
-        (AuditFilter(reason=AnswerReason.RISK), ["a1"]),
-        (AuditFilter(reason=Failure.BAD_TICKET), ["a4"]),
-        (AuditFilter(user_hash="ann", reason=Failure.BAD_TICKET), []),
-        (AuditFilter(knowledge_base_id="kb_a", reason=PolicyRefusal.VERBATIM, user_hash="bob"), ["a2"]),
+        (Wanted(), ["a0", "a1", "a2", "a3", "a4"]),
+        (Wanted(user_hash="ann"), ["a0", "a3"]),
+        (Wanted(user_hash="Ann"), []),
+        (Wanted(knowledge_base_id="kb_a"), ["a0", "a2"]),
+        (Wanted(knowledge_base_id="kb_b"), ["a1", "a2"]),
+        (Wanted(knowledge_base_id="KB_A"), []),
+        (Wanted(knowledge_base_id="kb"), []),
+        (Wanted(knowledge_base_id="%"), []),
+        (Wanted(knowledge_base_id='kb_a","version":1},{"id":"kb_b'), []),
+        (Wanted(reason=PolicyRefusal.VERBATIM), ["a0", "a2"]),
+        (Wanted(reason=AnswerReason.RISK), ["a1"]),
+        (Wanted(reason=Failure.BAD_TICKET), ["a4"]),
+        (Wanted(user_hash="ann", reason=Failure.BAD_TICKET), []),
+        (Wanted(knowledge_base_id="kb_a", reason=PolicyRefusal.VERBATIM, user_hash="bob"), ["a2"]),
     ],
 )
-async def test_what_is_wanted_is_found_and_nothing_else(
-    stores: Restricted, wanted: AuditFilter, ids: list[str]
-) -> None:
+async def test_what_is_wanted_is_found_and_nothing_else(stores: Restricted, wanted: Wanted, ids: list[str]) -> None:
     assert await found(stores, wanted) == ids
 
 
 async def test_pages_count_what_is_wanted_and_begin_behind_any_record(stores: Restricted) -> None:
-    wanted = AuditFilter(user_hash="bob")
+    wanted = Wanted(user_hash="bob")
     assert await found(stores, wanted, limit=1) == ["a1"]
     assert await found(stores, wanted, after="a1", limit=1) == ["a2"]
     assert await found(stores, wanted, after="a0") == ["a1", "a2"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.foundation.sql.database import open_database
-from backend.restricted.domain.restricted import SearchAdmission
+from backend.restricted.domain.restricted import AuditQuery, SearchAdmission
 from shared.errors import NotFound, PermissionDenied
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
 from tests.contract.knowledge_cases import T0, make_base, put
@@ -282,7 +282,7 @@ async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: R
 
 
 async def page(stores: Restricted, tenant: str = "acme", after: str | None = None, limit: int = 9):
-    return await stores.trail.page(tenant, after=after, limit=limit, descending=False)
+    return (await stores.trail.page(tenant, AuditQuery(limit=limit, order="asc", after=after))).records
 
 
 async def test_records_come_back_as_written_by_time_tenant_and_page(stores: Restricted) -> None:
@@ -300,7 +300,7 @@ async def test_records_come_back_as_written_by_time_tenant_and_page(stores: Rest
     assert await page(stores, "other") == (a3, b0)
     assert await page(stores, limit=2) == (a1, a2)
     assert await page(stores, after="a2") == (a3, a0)
-    assert await stores.trail.page("acme", after="a3", limit=9, descending=True) == (a2, a1)
+    assert await stores.trail.page("acme", AuditQuery(limit=9, after="a3")) == ((a2, a1), False)
     for after in ("b0", "x"):
         with pytest.raises(NotFound):
             await page(stores, after=after)

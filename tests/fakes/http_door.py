@@ -10,10 +10,8 @@ from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions, provide
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
-from backend.identity.domain.identity import KeyRole
-from backend.identity.services.api_keys import KeyAdministration
-from backend.identity.services.authenticate import Authenticate
-from backend.identity.services.use_cases import IdentityServices
+from backend.identity.domain import KeyRole
+from backend.identity.services import Authenticate, IdentityServices, KeyAdministration
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -93,8 +91,8 @@ class FakeHouse:
 
     async def key(self, user_id: str = "ada", role: KeyRole = KeyRole.USER, tenant: str = "default") -> str:
         """Issue a key."""
-        issued = await KeyAdministration(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
-        return issued.secret
+        _, secret = await KeyAdministration(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
+        return secret
 
 
 def client_of(app: FastAPI, key: str | None = None, **headers: str) -> httpx2.AsyncClient:

@@ -17,7 +17,7 @@ from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.use_cases import ConversationServices
 from backend.conversations.services.withheld_turns import WithheldTurns
 from backend.foundation.services.admission import Admission
-from backend.identity.domain.identity import Caller, KeyRole
+from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.services.outgoing_check import OutgoingCheck

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.restricted.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.restricted.domain.restricted import (
+    AuditPage,
+    AuditQuery,
     AuditRecord,
     Candidate,
     ChargedSearch,
@@ -129,16 +130,15 @@ class FakeRestrictedLedger:
             del self._searches[search_id], self._served[search_id]
         self._kept = {key: kept for key, kept in self._kept.items() if kept.released_at > before}
 
-    async def page(
-        self, tenant: str, *, after: str | None, limit: int, descending: bool, wanted: AuditFilter = EVERY_RECORD
-    ) -> tuple[AuditRecord, ...]:
+    async def page(self, tenant: str, query: AuditQuery, user_hash: str | None = None) -> AuditPage:
         shown = [record for record in self.records if record.tenant in (tenant, "")]
-        ordered = sorted(shown, key=lambda record: (record.recorded_at, record.id), reverse=descending)
+        ordered = sorted(shown, key=lambda record: (record.recorded_at, record.id), reverse=query.descending)
         ids = [record.id for record in ordered]
-        if after is not None and after not in ids:
+        if query.after is not None and query.after not in ids:
             raise NotFound("No such record.", param="after")
-        start = ids.index(after) + 1 if after is not None else 0
-        return tuple([record for record in ordered[start:] if _is_wanted(record, wanted)][:limit])
+        start = ids.index(query.after) + 1 if query.after is not None else 0
+        found = tuple(record for record in ordered[start:] if _is_wanted(record, query, user_hash))
+        return AuditPage(found[: query.limit], len(found) > query.limit)
 
     def _usage(self, search: SealedSearch, base_id: str) -> BaseUsage:
         if not self._is_there(base_id):
@@ -179,9 +179,9 @@ class FakeRestrictedLedger:
             raise Unavailable("The database is not available.")
 
 
-def _is_wanted(record: AuditRecord, wanted: AuditFilter) -> bool:
+def _is_wanted(record: AuditRecord, query: AuditQuery, user_hash: str | None) -> bool:
     return (
-        wanted.user_hash in (None, record.user_hash)
-        and wanted.knowledge_base_id in (None, *(base.id for base in record.bases))
-        and wanted.reason in (None, record.reason)
+        user_hash in (None, record.user_hash)
+        and query.knowledge_base_id in (None, *(base.id for base in record.bases))
+        and query.reason in (None, record.reason)
     )

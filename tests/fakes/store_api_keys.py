@@ -1,6 +1,6 @@
 """An in-memory `ApiKeyStore`."""
 
-from backend.identity.domain.identity import ApiKey
+from backend.identity.domain import ApiKey
 from tests.fakes.store_state import StoreState
 
 

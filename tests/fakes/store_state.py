@@ -6,7 +6,7 @@ from datetime import datetime
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import ModelCall
 from backend.conversations.domain.responses import Conversation, Item, StoredResponse
-from backend.identity.domain.identity import ApiKey
+from backend.identity.domain import ApiKey
 
 
 @dataclass

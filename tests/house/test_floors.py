@@ -26,10 +26,10 @@ _SEALED = "Protected text stays in the sealed room"
 _PLANTS = [
     ("backend/turns/services/planted.py", "import chat_shell.knowledge.ports", _SEPARATE),
     ("chat_shell/turns/domain/planted.py", "import backend.turns.domain.turn_request", _SEPARATE),
-    ("shared/planted.py", "import backend.identity.domain.identity", _SEPARATE),
+    ("shared/planted.py", "import backend.identity.domain", _SEPARATE),
     ("shared/planted.py", "import fastapi", "shared carries no framework"),
     ("backend/unlisted_room/__init__.py", "", _ROOMS),
-    ("backend/foundation/services/planted.py", "import backend.identity.domain.identity", _ROOMS),
+    ("backend/foundation/services/planted.py", "import backend.identity.domain", _ROOMS),
     ("backend/identity/services/planted.py", "import backend.knowledge.ports.knowledge", _ROOMS),
     ("backend/knowledge/domain/planted.py", "import backend.restricted.domain.restricted", _ROOMS),
     ("backend/conversations/domain/planted.py", "import backend.restricted.domain.restricted", _ROOMS),

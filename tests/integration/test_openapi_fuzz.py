@@ -16,7 +16,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks as openapi_checks
 
 from backend.foundation.http.listening import http_server, listening_socket
-from backend.identity.domain.identity import KeyRole
+from backend.identity.domain import KeyRole
 from backend.knowledge.domain.media_types import DOCX, PDF
 from tests.fakes.http_door import FakeHouse
 

@@ -17,17 +17,16 @@ from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.restricted.domain.restricted import AuditRecord
+from backend.restricted.domain.restricted import AuditQuery, AuditRecord, SearchRequest
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.services.sealed_outcomes import Outcome
-from backend.restricted.services.sealed_search import SealedAsk
 from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, build_restricted
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
 from shared.errors import Conflict
 from shared.models.execution import AccessMode
-from shared.models.safe_summary import AnswerReason, Decision, Failure
+from shared.models.safe_summary import AnswerReason, Decision, Failure, SummaryVersions
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.restricted_cases import LIMITS, RELEASED, VERSIONS
 from tests.contract.store_cases import database_url, migrated
@@ -76,8 +75,8 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield House(build_restricted(ports, knowledge, LIMITS, SECRET, TURN_TIME), store, ledger, database, clock)
 
 
-def ask(query: str = QUERY) -> SealedAsk:
-    return SealedAsk(query, ("kb_a",), 24, 500, VERSIONS)
+def ask(query: str = QUERY) -> tuple[SearchRequest, SummaryVersions]:
+    return SearchRequest(query, ("kb_a",), 24, 500), VERSIONS
 
 
 def answer(search_id: str) -> Outcome:
@@ -98,29 +97,29 @@ def answer(search_id: str) -> Outcome:
 
 async def test_a_search_is_cut_released_kept_and_forgotten(house: House) -> None:
     searches, outcomes = house.services.searches, house.services.outcomes
-    first = await searches.search(house.ticket(), ask())
+    first = await searches.search(house.ticket(), *ask())
     assert (len(first.chunks), first.refusal, first.whole) == (20, None, False)
     assert len(await house.ledger.served_texts("bob", ["kb_a"], house.clock.now())) == 20
     told = await outcomes.report(house.ticket(), answer(first.search_id))
     assert (told.release, told.reason) == (True, AnswerReason.RISK)
-    again = await searches.search(house.ticket(1), ask(QUERY.upper()))
+    again = await searches.search(house.ticket(1), *ask(QUERY.upper()))
     assert (again.released, again.chunks) == (RELEASED, ())
     await put(house.knowledge, "b.md", ["Zinc."])
-    newer = await searches.search(house.ticket(1), ask())
+    newer = await searches.search(house.ticket(1), *ask())
     assert (newer.released, len(newer.chunks)) == (None, 20)
     later = await outcomes.report(house.ticket(1), answer(newer.search_id))
     assert (later.release, later.reason) == (True, AnswerReason.RISK)
     house.clock.advance(30 * 86_400)
     await ForgetSearches(house.ledger, house.clock).forget()
     assert await house.ledger.find_search(first.search_id) is None
-    assert (await searches.search(house.ticket(2), ask())).released is None
+    assert (await searches.search(house.ticket(2), *ask())).released is None
 
 
 async def test_a_search_whose_outcome_never_comes_is_on_record_as_refused(house: House) -> None:
     services = house.services
-    reported = await services.searches.search(house.ticket(), ask())
+    reported = await services.searches.search(house.ticket(), *ask())
     await services.outcomes.report(house.ticket(), answer(reported.search_id))
-    lost = await services.searches.search(house.ticket(1), ask("zinc of the plant"))
+    lost = await services.searches.search(house.ticket(1), *ask("zinc of the plant"))
     house.clock.advance(119)
     await services.closing.close()
     assert [record.search_id for record in await records(house)] == [reported.search_id]
@@ -136,7 +135,7 @@ async def test_a_search_whose_outcome_never_comes_is_on_record_as_refused(house:
 
 
 async def test_a_search_of_a_base_that_is_gone_is_closed_before_it_is_forgotten(house: House) -> None:
-    lost = await house.services.searches.search(house.ticket(), ask())
+    lost = await house.services.searches.search(house.ticket(), *ask())
     await house.knowledge.delete_base("kb_a")
     house.clock.advance(40 * 86_400)
     forget = ForgetSearches(house.ledger, house.clock)
@@ -149,26 +148,26 @@ async def test_a_search_of_a_base_that_is_gone_is_closed_before_it_is_forgotten(
 
 async def records(house: House) -> tuple[AuditRecord, ...]:
     """Return the audit, oldest first."""
-    return await SqlAuditTrail(house.database).page("acme", after=None, limit=10, descending=False)
+    return (await SqlAuditTrail(house.database).page("acme", AuditQuery(limit=10, order="asc"))).records
 
 
 async def test_50_searches_at_once_share_one_budget(house: House) -> None:
     answers = await asyncio.gather(
-        *(house.services.searches.search(house.ticket(turn), ask(f"{QUERY} {turn}")) for turn in range(50))
+        *(house.services.searches.search(house.ticket(turn), *ask(f"{QUERY} {turn}")) for turn in range(50))
     )
     refusals = [one.refusal for one in answers]
     sent = {chunk.hit.chunk.id for one in answers for chunk in one.chunks}
     assert len(sent) == 20
     assert refusals.count(None) <= LIMITS.day
     assert set(refusals) - {None} <= {Failure.BUDGET_DAY, Failure.BUDGET_CHUNKS}
-    records = await SqlAuditTrail(house.database).page("acme", after=None, limit=99, descending=True)
+    records, _ = await SqlAuditTrail(house.database).page("acme", AuditQuery(limit=99))
     assert len(records) == 50 - refusals.count(None)
 
 
 async def test_no_word_of_query_or_base_is_in_the_tables_of_restricted_searches(house: House) -> None:
-    found = await house.services.searches.search(house.ticket(), ask(f"{QUERY} walrus"))
+    found = await house.services.searches.search(house.ticket(), *ask(f"{QUERY} walrus"))
     await house.services.outcomes.report(house.ticket(), answer(found.search_id))
-    await house.services.searches.search(house.ticket(), ask("walrus"))
+    await house.services.searches.search(house.ticket(), *ask("walrus"))
     ours = [name for name in metadata.tables if name.startswith(("restricted_", "served_", "released_", "safe_"))]
 
     def rows(connection: Connection) -> str:

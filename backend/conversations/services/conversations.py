@@ -11,7 +11,7 @@ from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.domain.seeded_log import check_no_instructions, items_after, seeded_entries
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import NotFound
 from shared.ids import IdPrefix, new_id

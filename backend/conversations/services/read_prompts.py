@@ -6,7 +6,7 @@ from backend.conversations.domain.model_calls import prompt_parts, shown_prompt
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.services.turn_ownership import owned_response
 from backend.conversations.services.withheld_turns import WithheldTurns
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from shared.errors import NotFound
 
 

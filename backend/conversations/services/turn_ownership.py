@@ -2,7 +2,7 @@
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import TurnStore
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from shared.errors import NotFound
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from backend.conversations.domain.responses import Item, ItemBody, StoredResponse
 from backend.conversations.domain.withheld import emptied_body, emptied_item
 from backend.conversations.ports.conversations import ConversationStore
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import access_to

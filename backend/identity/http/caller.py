@@ -6,9 +6,8 @@ from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from backend.foundation.http.services import provided
-from backend.identity.domain.identity import Caller
-from backend.identity.services.authenticate import ACT_FOR_HEADER
-from backend.identity.services.use_cases import IdentityServices
+from backend.identity.domain import Caller
+from backend.identity.services import ACT_FOR_HEADER, IdentityServices
 from shared.errors import InvalidRequest
 
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server.")

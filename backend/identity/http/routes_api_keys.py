@@ -1,19 +1,15 @@
 """API keys, for administrators."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import Depends
 from pydantic import BaseModel
 
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
 from backend.foundation.http.shapes import Deleted, PrincipalName, RequestBody, unix_seconds
-from backend.identity.domain.identity import ApiKey, KeyRole
-from backend.identity.http.caller import AdminDep
-from backend.identity.services.api_keys import DEFAULT_TENANT
-from backend.identity.services.use_cases import IdentityServices
+from backend.identity.domain import ApiKey, KeyRole
+from backend.identity.http.caller import AdminDep, ServicesDep
+from backend.identity.services import DEFAULT_TENANT
 
-ServicesDep = Annotated[IdentityServices, Depends(provided(IdentityServices))]
 router = new_router("API keys")
 
 
@@ -55,8 +51,8 @@ class KeyList(BaseModel):
 @router.post("/v1/api_keys", status_code=201, summary="Issue an API key")
 async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) -> IssuedKey:
     """Make a key; only its hash is kept."""
-    issued = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant)
-    return IssuedKey(**_shown(issued.record).model_dump(), key=issued.secret)
+    key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant)
+    return IssuedKey(**_shown(key).model_dump(), key=secret)
 
 
 @router.get("/v1/api_keys", summary="List the API keys")

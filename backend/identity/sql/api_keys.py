@@ -4,7 +4,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.prepared import Prepared, Row
-from backend.identity.domain.identity import ApiKey, KeyRole
+from backend.identity.domain import ApiKey, KeyRole
 from backend.identity.sql.tables import api_key
 
 _key = api_key

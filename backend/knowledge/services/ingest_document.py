@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_write
 from backend.knowledge.domain.chunking import cut_into_pieces
 from backend.knowledge.domain.knowledge import Block, Chunk, Document

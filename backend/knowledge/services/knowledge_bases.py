@@ -1,6 +1,6 @@
 """Creating, describing and deleting knowledge bases."""
 
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_owner, require_write
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.ports.knowledge import KnowledgeStore

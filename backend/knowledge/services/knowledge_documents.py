@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read, require_write
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.knowledge import KnowledgeStore

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_owner, require_read
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.ports.knowledge import KnowledgeStore

@@ -1,6 +1,6 @@
 """A member's own search of one base."""
 
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.bm25 import shown_score
 from backend.knowledge.domain.knowledge import ChunkHit

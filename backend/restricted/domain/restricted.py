@@ -1,7 +1,9 @@
 """Restricted searches: what is asked, charged, kept and decided. No text of a base but released summaries."""
 
 from datetime import datetime
+from typing import NamedTuple
 
+from backend.foundation.domain.paging import PageQuery
 from backend.knowledge.domain.knowledge import MemberRole
 from shared.models.safe_summary import (
     Decision,
@@ -17,6 +19,19 @@ from shared.models.values import Instant, Value
 
 MAX_PREVIEW_CHARACTERS = 200
 """Of a released summary so much stands in its audit record."""
+
+
+class SearchRequest(NamedTuple):
+    """A search by ticket.
+
+    With no `base_ids` it is a search in all bases of the ticket. Bases of fewer tokens than `whole_below_tokens` are
+    returned whole.
+    """
+
+    query: str
+    base_ids: tuple[str, ...]
+    limit: int
+    whole_below_tokens: int
 
 
 class SearchedBase(Value):
@@ -131,6 +146,24 @@ class AuditRecord(Value):
     budget_before: tuple[BudgetLeft, ...] | None = None
     budget_after: tuple[BudgetLeft, ...] | None = None
     preview: str = ""
+
+
+class AuditQuery(PageQuery):
+    """A page of audit records: those of a user, of a base and with a reason; None sets no condition.
+
+    The record of a forged ticket has no user and no base.
+    """
+
+    user_id: str | None = None
+    knowledge_base_id: str | None = None
+    reason: Reason | None = None
+
+
+class AuditPage(NamedTuple):
+    """Some audit records, and whether more records follow."""
+
+    records: tuple[AuditRecord, ...]
+    has_more: bool
 
 
 class Settlement(Value):

@@ -5,13 +5,11 @@ from typing import Annotated, Literal, get_args
 from fastapi import Depends, Query
 from pydantic import BaseModel, BeforeValidator, Field
 
-from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import provided
 from backend.foundation.http.shapes import PrincipalName, unix_seconds
 from backend.identity.http.caller import AdminDep
-from backend.restricted.domain.restricted import AuditedBase, AuditRecord, BudgetLeft
-from backend.restricted.services.read_audit import AuditQuery
+from backend.restricted.domain.restricted import AuditedBase, AuditQuery, AuditRecord, BudgetLeft
 from backend.restricted.services.use_cases import RestrictedServices
 from shared.models.safe_summary import (
     AnswerReason,
@@ -36,8 +34,8 @@ def _known_reason(value: object) -> object:
     return value
 
 
-class AuditPageQuery(PageQuery):
-    """Which page of which records: those of a user, of a base, with a reason; what is left out does not count."""
+class AuditPageQuery(AuditQuery):
+    """An `AuditQuery` whose values are checked, with an error message that lists the reasons."""
 
     user_id: PrincipalName | None = None
     knowledge_base_id: str | None = Field(None, min_length=1, max_length=128)
@@ -93,17 +91,7 @@ async def list_safe_summaries(
 
     `user_id` is a user of that tenant, by the id of his keys; records that name nobody are not his.
     """
-    found = await services.audit.page(
-        admin,
-        AuditQuery(
-            limit=page.limit,
-            descending=page.descending,
-            after=page.after,
-            user_id=page.user_id,
-            knowledge_base_id=page.knowledge_base_id,
-            reason=page.reason,
-        ),
-    )
+    found = await services.audit.page(admin, page)
     shown = [_shown(record) for record in found.records]
     return RecordList(
         data=shown,

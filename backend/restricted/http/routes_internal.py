@@ -11,9 +11,8 @@ from backend.foundation.http.services import OptionsDep, provided
 from backend.foundation.http.shapes import RequestBody
 from backend.identity.http.caller import BearerDep
 from backend.knowledge.domain.knowledge import ChunkHit, Document
+from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
-from backend.restricted.services.sealed_search import SealedAsk
-from backend.restricted.services.ticketed_knowledge import SearchRequest
 from backend.restricted.services.use_cases import RestrictedServices
 from shared.errors import Unauthenticated
 from shared.models.execution import AccessMode
@@ -75,7 +74,7 @@ class FoundChunk(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """What a search brought; nothing but the mode in a restricted one."""
+    """The chunks that a search found; a restricted search shows its mode only."""
 
     access_mode: AccessMode
     whole: bool
@@ -118,17 +117,14 @@ class PageAnswer(BaseModel):
 @router.post("/internal/v1/knowledge/search")
 async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> SealedSearchAnswer | SearchAnswer:
     """Search the ticket's bases."""
+    request = SearchRequest(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
     if body.sealed is not None:
-        ask = SealedAsk(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens, body.sealed)
-        answer = await services.searches.search(body.ticket, ask)
+        answer = await services.searches.search(body.ticket, request, body.sealed)
         return SealedSearchAnswer(
             access_mode=AccessMode.RESTRICTED, whole=answer.whole, data=[], sealed=sealed_part(answer)
         )
-    wanted = SearchRequest(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
-    brought = await services.ticketed.search(body.ticket, wanted)
-    return SearchAnswer(
-        access_mode=brought.access_mode, whole=brought.whole, data=[_found(hit) for hit in brought.hits]
-    )
+    result = await services.ticketed.search(body.ticket, request)
+    return SearchAnswer(access_mode=result.access_mode, whole=result.whole, data=[_found(hit) for hit in result.hits])
 
 
 @router.post("/internal/v1/knowledge/outcomes")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from backend.restricted.domain.audit_filter import EVERY_RECORD, AuditFilter
 from backend.restricted.domain.restricted import (
-    AuditRecord,
+    AuditPage,
+    AuditQuery,
     Candidate,
     ChargedSearch,
     Ruling,
@@ -18,7 +18,41 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from shared.models.safe_summary import ReleasedSummary
 
 
-class RestrictedLedger(Protocol):
+class ServedTexts(Protocol):
+    """The chunks that restricted searches have sent to secondary models, and how often a user was refused.
+
+    Every method raises Unavailable while the database is away. Retryable.
+    """
+
+    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
+        """Return the instant of the newest search of a user by which chunks of these bases were sent, or None.
+
+        All chunks that were sent before this call belong to searches of that instant or earlier, even if the replicas'
+        clocks differ.
+        """
+        ...
+
+    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
+        """Return the chunks of these bases that a user's searches sent, from 30 days ago to `until`, each chunk once.
+
+        The searches of all conversations count. Each text begins with the document's name and the headings, all as
+        stored today; chunks that were replaced or deleted since are missing. They are ordered by base, name and place.
+        """
+        ...
+
+    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
+        """Count an answer that the outgoing scan has cut as a refusal in each base that still exists.
+
+        A cut tells the user that something stands in a base, so it counts as much as a refused search.
+        """
+        ...
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        """Say whether too many refusals have paused the user in one of the bases."""
+        ...
+
+
+class RestrictedLedger(ServedTexts, Protocol):
     """What restricted members have used, and what was released to them. Every method raises Unavailable."""
 
     async def charge(
@@ -35,10 +69,6 @@ class RestrictedLedger(Protocol):
 
     async def find_search(self, search_id: str) -> ChargedSearch | None:
         """Return a search that was charged within the last 30 days, or None."""
-        ...
-
-    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
-        """Say whether the user is paused in one of the bases."""
         ...
 
     async def find_released(self, cache_key: str) -> ReleasedSummary | None:
@@ -64,27 +94,6 @@ class RestrictedLedger(Protocol):
         """Count the recorded searches since then in which a reply of this model held canaries, whoever searched."""
         ...
 
-    async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
-        """Count an answer that the outgoing scan has cut as a refusal in each base; one that is gone is left out."""
-        ...
-
-    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
-        """Return the instant of the newest search of a user by which chunks of these bases were sent, or None.
-
-        Whatever was sent before this was asked was searched for at that instant or earlier, whichever replica's
-        clock told it.
-        """
-        ...
-
-    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
-        """Return the chunks of these bases that searches of a user, to that instant, sent to secondary models.
-
-        Each once, from the last 30 days.
-        Each with its document's name and its headings, as they read today: by base, name and place. What was
-        replaced or deleted since is not there.
-        """
-        ...
-
     async def remove_old(self, before: datetime) -> None:
         """Forget settled searches and kept results from before that instant; audit records stay."""
         ...
@@ -93,14 +102,13 @@ class RestrictedLedger(Protocol):
 class AuditTrail(Protocol):
     """Reading the audit."""
 
-    async def page(
-        self, tenant: str, *, after: str | None, limit: int, descending: bool, wanted: AuditFilter = EVERY_RECORD
-    ) -> tuple[AuditRecord, ...]:
-        """Return up to `limit` wanted records of a tenant and of no tenant by time and id, behind the record `after`.
+    async def page(self, tenant: str, query: AuditQuery, user_hash: str | None = None) -> AuditPage:
+        """Return records of a tenant and of no tenant, ordered by time and id.
 
-        `after` may be a record that is not wanted: it tells where to go on.
+        `user_hash` is the name of the query's user in the audit. The record `query.after`, behind which the page
+        begins, need not meet the query's conditions.
 
         Raises:
-            NotFound: `after` names no record of the tenant or of no tenant.
+            NotFound: `query.after` names no record of the tenant or of no tenant.
         """
         ...

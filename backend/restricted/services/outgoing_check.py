@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from backend.knowledge.ports.protected import ProtectedKnowledge, ServedTexts
+from backend.knowledge.ports.protected import ProtectedKnowledge
 from backend.restricted.domain.canaries import canaries_in
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.domain.outgoing_text import Doubt
+from backend.restricted.ports.restricted import ServedTexts
 from backend.restricted.services.served_figures import ServedFigures
 from shared.clock import Clock
 

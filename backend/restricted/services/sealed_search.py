@@ -9,7 +9,7 @@ from backend.knowledge.ports.knowledge import Retrieval
 from backend.restricted.domain.canaries import document_canary
 from backend.restricted.domain.evidence import is_weak
 from backend.restricted.domain.released_results import result_key
-from backend.restricted.domain.restricted import Candidate, SealedSearch, SearchAdmission, SearchedBase
+from backend.restricted.domain.restricted import Candidate, SealedSearch, SearchAdmission, SearchedBase, SearchRequest
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
@@ -26,16 +26,6 @@ What that adds to a search is measured by `python -m tests.bench.room`.
 """
 
 CANARY_WINDOW = timedelta(hours=1)
-
-
-class SealedAsk(NamedTuple):
-    """A search: in all bases of the ticket where none is named, whole where they are small enough."""
-
-    query: str
-    base_ids: tuple[str, ...]
-    limit: int
-    whole_below_tokens: int
-    versions: SummaryVersions
 
 
 class SealedChunk(NamedTuple):
@@ -80,7 +70,7 @@ class SealedSearches:
         self._retrieval = retrieval
         self._use = use
 
-    async def search(self, ticket_text: str, ask: SealedAsk) -> SealedAnswer:
+    async def search(self, ticket_text: str, request: SearchRequest, versions: SummaryVersions) -> SealedAnswer:
         """Charge a search and return what may be summarised of it. A refusal or a repeated release is audited.
 
         An equal search of the same user gets what was released before: nothing is charged, as no model is called,
@@ -91,17 +81,18 @@ class SealedSearches:
             PermissionDenied: a base is not in it, or the user is a member no longer.
         """
         ticket = await self._use.audit.verified(self._access, ticket_text)
-        search = self._begin(ticket, await self._access.bindings(ticket, ask.base_ids), ask)
+        bindings = await self._access.bindings(ticket, request.base_ids)
+        search = self._begin(ticket, bindings, request.query, versions)
         if await self._use.ledger.is_paused(search.user_id, search.base_ids, search.searched_at):
             return await self._refused(search, Failure.PAUSED)
         released = await self._use.ledger.find_released(search.cache_key)
         if released is not None:
             await self._use.audit.release_again(search, released)
             return SealedAnswer(search.id, released=released)
-        return await self._charged(search, ask)
+        return await self._charged(search, request)
 
-    async def _charged(self, search: SealedSearch, ask: SealedAsk) -> SealedAnswer:
-        hits, whole = await self._retrieve(search.base_ids, ask)
+    async def _charged(self, search: SealedSearch, request: SearchRequest) -> SealedAnswer:
+        hits, whole = await self._retrieve(search.base_ids, request)
         admission = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
         refusal = admission.refusal or (None if hits else Failure.INSUFFICIENT_EVIDENCE)
         if refusal is not None:
@@ -122,17 +113,17 @@ class SealedSearches:
         known = {chunk.hit.chunk.id for chunk in chunks}
         return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
-    async def _retrieve(self, base_ids: tuple[str, ...], ask: SealedAsk) -> tuple[tuple[ChunkHit, ...], bool]:
+    async def _retrieve(self, base_ids: tuple[str, ...], request: SearchRequest) -> tuple[tuple[ChunkHit, ...], bool]:
         """Return chunks and whether these are all; what has little to do with the query counts as nothing.
 
         A query that names no topic is about all of a base: of one that is not small, about what its words bring.
         """
-        limit = min(ask.limit, MAX_SEALED_CHUNKS)
-        found = await self._retrieval.search(base_ids, ask.query, limit)
-        if is_weak(ask.query, found):
+        limit = min(request.limit, MAX_SEALED_CHUNKS)
+        found = await self._retrieval.search(base_ids, request.query, limit)
+        if is_weak(request.query, found):
             return (), False
         is_small = len(found) < limit
-        everything = await self._retrieval.everything(base_ids, ask.whole_below_tokens) if is_small else None
+        everything = await self._retrieval.everything(base_ids, request.whole_below_tokens) if is_small else None
         if everything is not None and len(everything) <= limit:
             return everything, True
         return found, False
@@ -143,7 +134,9 @@ class SealedSearches:
         await self._use.audit.refuse(search, reason, admission)
         return SealedAnswer(search.id, refusal=reason)
 
-    def _begin(self, ticket: Ticket, bindings: tuple[Binding, ...], ask: SealedAsk) -> SealedSearch:
+    def _begin(
+        self, ticket: Ticket, bindings: tuple[Binding, ...], query: str, versions: SummaryVersions
+    ) -> SealedSearch:
         bases = searched_bases(bindings)
         user = (ticket.tenant, ticket.user_id)
         return SealedSearch(
@@ -154,8 +147,8 @@ class SealedSearches:
             turn_id=ticket.turn_id,
             searched_at=self._use.clock.now(),
             bases=bases,
-            versions=ask.versions,
-            cache_key=result_key(self._use.secret, user, bases, ask.versions, ask.query),
+            versions=versions,
+            cache_key=result_key(self._use.secret, user, bases, versions, query),
         )
 
     def _sealed(self, hit: ChunkHit) -> SealedChunk:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from backend.knowledge.ports.protected import ServedTexts
+from backend.restricted.ports.restricted import ServedTexts
 from shared.errors import Unavailable
 from shared.plain_text.figures import Figure, FigureSet, telling_figures
 

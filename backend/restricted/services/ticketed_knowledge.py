@@ -12,23 +12,15 @@ from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.search_knowledge import as_shown
+from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
 from shared.errors import NotFound
 from shared.models.execution import AccessMode
 
 
-class SearchRequest(NamedTuple):
-    """A search: in all bases of the ticket where none is named, whole where they are small enough."""
-
-    query: str
-    base_ids: tuple[str, ...]
-    limit: int
-    whole_below_tokens: int
-
-
 class SearchResult(NamedTuple):
-    """What a search brought; `whole` says that these are all chunks, in document order."""
+    """The chunks that a search found; with `whole` they are all chunks of the bases, in document order."""
 
     access_mode: AccessMode
     whole: bool
@@ -65,21 +57,21 @@ class TicketedKnowledge:
         self._access = access
         self._audit = audit
 
-    async def search(self, ticket_text: str, wanted: SearchRequest) -> SearchResult:
+    async def search(self, ticket_text: str, request: SearchRequest) -> SearchResult:
         """Search; one restricted base among the searched restricts the answer, which then holds nothing.
 
         A ticket that bounds the results gets the best ones, never a whole base.
         """
         ticket = await self._audit.verified(self._access, ticket_text)
-        bindings = await self._access.bindings(ticket, wanted.base_ids)
+        bindings = await self._access.bindings(ticket, request.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             return SearchResult(AccessMode.RESTRICTED, whole=False, hits=())
         base_ids = [binding.base.id for binding in bindings]
-        if wanted.whole_below_tokens > 0 and not ticket.search.is_bounded:
-            everything = await self._retrieval.everything(base_ids, wanted.whole_below_tokens)
+        if request.whole_below_tokens > 0 and not ticket.search.is_bounded:
+            everything = await self._retrieval.everything(base_ids, request.whole_below_tokens)
             if everything is not None:
                 return SearchResult(AccessMode.FULL, whole=True, hits=everything)
-        found = await self._retrieval.search(base_ids, wanted.query, ticket.search.max_results or wanted.limit)
+        found = await self._retrieval.search(base_ids, request.query, ticket.search.max_results or request.limit)
         hits = tuple(hit for hit in map(as_shown, found) if hit.score >= (ticket.search.min_score or 0))
         return SearchResult(AccessMode.FULL, whole=False, hits=hits)
 

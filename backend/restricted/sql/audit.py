@@ -6,8 +6,7 @@ from pydantic_core import to_json
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from backend.foundation.sql.database import Database
-from backend.restricted.domain.audit_filter import EVERY_RECORD, AuditFilter
-from backend.restricted.domain.restricted import AuditRecord
+from backend.restricted.domain.restricted import AuditPage, AuditQuery
 from backend.restricted.sql import tables
 from backend.restricted.sql.rows import to_record
 from shared.errors import NotFound
@@ -21,35 +20,34 @@ class SqlAuditTrail:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(
-        self, tenant: str, *, after: str | None, limit: int, descending: bool, wanted: AuditFilter = EVERY_RECORD
-    ) -> tuple[AuditRecord, ...]:
-        """Return wanted records of a tenant and of no tenant by time and id, behind the record `after`."""
+    async def page(self, tenant: str, query: AuditQuery, user_hash: str | None = None) -> AuditPage:
+        """Return records of a tenant and of no tenant, ordered by time and id."""
         shown = select(_audit).where(_audit.c.tenant.in_([tenant, ""]))
 
-        def work(connection: Connection) -> tuple[AuditRecord, ...]:
-            query = shown.where(*_conditions(wanted))
-            if after is not None:
-                row = connection.execute(shown.where(_audit.c.id == after)).first()
+        def work(connection: Connection) -> AuditPage:
+            page = shown.where(*_conditions(query, user_hash))
+            if query.after is not None:
+                row = connection.execute(shown.where(_audit.c.id == query.after)).first()
                 if row is None:
                     raise NotFound("There is no such record.", param="after")
-                query = query.where(_is_behind(row.recorded_at, row.id, descending=descending))
-            order = [column.desc() if descending else column for column in (_audit.c.recorded_at, _audit.c.id)]
-            found = connection.execute(query.order_by(*order).limit(limit)).mappings()
-            return tuple(to_record({**row}) for row in found)
+                page = page.where(_is_behind(row.recorded_at, row.id, descending=query.descending))
+            order = [column.desc() if query.descending else column for column in (_audit.c.recorded_at, _audit.c.id)]
+            found = connection.execute(page.order_by(*order).limit(query.limit + 1)).mappings()
+            records = tuple(to_record({**row}) for row in found)
+            return AuditPage(records[: query.limit], has_more=len(records) > query.limit)
 
         return await self._database.read(work)
 
 
-def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
-    """Say what rows must have; within a tenant they are read one by one, for who looks into the audit can wait."""
+def _conditions(query: AuditQuery, user_hash: str | None) -> list[ColumnElement[bool]]:
+    """Return the conditions of a query; no index serves them, as reading the audit of a tenant may take its time."""
     conditions: list[ColumnElement[bool]] = []
-    if wanted.user_hash is not None:
-        conditions.append(_audit.c.user_hash == wanted.user_hash)
-    if wanted.reason is not None:
-        conditions.append(_audit.c.reason == wanted.reason.value)
-    if wanted.knowledge_base_id is not None:
-        conditions.append(_names_base(wanted.knowledge_base_id))
+    if user_hash is not None:
+        conditions.append(_audit.c.user_hash == user_hash)
+    if query.reason is not None:
+        conditions.append(_audit.c.reason == query.reason.value)
+    if query.knowledge_base_id is not None:
+        conditions.append(_names_base(query.knowledge_base_id))
     return conditions
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import shared_prompt
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value

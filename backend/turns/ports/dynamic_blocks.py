@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from shared.models.execution import DynamicBlock
 from shared.models.values import Value
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from backend.foundation.services.supervision import outcome_of
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore

@@ -8,7 +8,7 @@ from backend.conversations.domain.epochs import TurnAccess, plan_epoch
 from backend.conversations.domain.turn_input import read_items, read_text
 from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.admission import Admission
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.turns.domain.requested_settings import turn_settings

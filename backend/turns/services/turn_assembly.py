@@ -29,7 +29,7 @@ from backend.conversations.domain.turn_entries import (
 from backend.conversations.domain.turn_input import TurnInput
 from backend.conversations.domain.turn_settings import TurnSettings
 from backend.conversations.domain.withheld import labels_in
-from backend.identity.domain.identity import Caller
+from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Label, Labels, joined_labels

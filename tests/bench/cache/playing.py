@@ -17,7 +17,7 @@ from backend.conversations.domain.turn_input import TurnInput
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.turn_settings import TurnSettings
 from backend.conversations.domain.withheld import labels_in, withheld_turns
-from backend.identity.domain.identity import Caller, KeyRole
+from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from backend.identity.domain.identity import KeyRole
+from backend.identity.domain import KeyRole
 from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 
 BASES = "/v1/knowledge_bases"

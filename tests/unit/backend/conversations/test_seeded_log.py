@@ -5,7 +5,7 @@ import pytest
 from backend.conversations.domain.conversation_log import EntryKind, history, pending_calls
 from backend.conversations.domain.input_items import parse_items
 from backend.conversations.services.conversations import Conversations, ItemQuery
-from backend.identity.domain.identity import Caller, KeyRole
+from backend.identity.domain import Caller, KeyRole
 from shared.errors import InvalidRequest, NotFound, TurnRunning
 from shared.models.messages import AssistantMessage, ImageDetail, ImagePart, TextPart, ToolMessage, UserMessage
 from tests.fakes.clock import FakeClock

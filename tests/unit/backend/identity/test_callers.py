@@ -4,8 +4,8 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from backend.identity.domain.identity import KeyRole
-from backend.identity.services.api_keys import KeyAdministration, hash_of
+from backend.identity.domain import KeyRole
+from backend.identity.services import KeyAdministration, hash_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore

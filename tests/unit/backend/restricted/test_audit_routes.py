@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from backend.identity.domain.identity import KeyRole
+from backend.identity.domain import KeyRole
 from tests.fakes.http_door import client_of
 from tests.unit.backend.conftest import MANUAL, Members
 from tests.unit.backend.restricted.test_internal_routes import ticket_for

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.identity.domain.identity import Caller, KeyRole
+from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from backend.turns.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks, named_blocks
 from backend.turns.dynamic_blocks.identity import IdentityBlock

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from backend.identity.domain.identity import ApiKey
+from backend.identity.domain import ApiKey
 
 
 class ApiKeyStore(Protocol):
