@@ -23,8 +23,8 @@ from backend.foundation.http.listening import HttpServer, http_server, listening
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
-from backend.foundation.sql.database import Database, open_database
-from backend.foundation.sql.reachable import check_reachable
+from backend.foundation.sql.chosen import check_database_reachable, open_database
+from backend.foundation.sql.database import Database
 from backend.identity.services import Authenticate, IdentityServices, KeyAdministration
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.knowledge.documents.reader import LibraryDocumentReader
@@ -254,7 +254,7 @@ def _open_database(settings: Settings) -> Database:
 
 async def _meet_database(settings: Settings, database: Database) -> None:
     try:
-        await check_reachable(database, settings.database_url)
+        await check_database_reachable(database, settings.database_url)
     except ValueError as error:
         raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
 

@@ -1,7 +1,6 @@
 """Bring a database to the newest schema.
 
-Alembic takes more memory than any other library of this service, and nearly every start finds nothing to upgrade:
-it is loaded only where there is something. An empty database is given the newest tables at once
+An empty database is given the newest tables at once
 (https://alembic.sqlalchemy.org/en/latest/cookbook.html#building-an-up-to-date-database-from-scratch); a test holds
 them against what all upgrades together make.
 """
@@ -12,11 +11,10 @@ from sqlalchemy import Connection, text
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.tables import SEARCH_TABLES
+from backend.migrations.chosen import upgrade
 from backend.migrations.tables import metadata
-from shared.loading import load
 
 HEAD = "head"
-_UPGRADE = "backend.migrations.upgrade:upgrade"
 _VERSIONS = Path(__file__).parent / "versions"
 
 # Any number will do, so long as every replica takes the same one.
@@ -43,7 +41,7 @@ async def migrate(database: Database, revision: str = HEAD) -> None:
         if revision == HEAD and not connection.dialect.get_table_names(connection):
             _create(connection)
         elif revision != HEAD or not _is_newest(connection):
-            load(_UPGRADE)(connection, revision)
+            upgrade(connection, revision)
 
     if revision != HEAD or not await database.read(_is_newest):
         await database.write(work, timeout_seconds=None)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from backend.foundation.sql.database import open_database
+from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.knowledge import Retrieval

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import NamedTuple
 
-from backend.foundation.sql.database import open_database
+from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from backend.foundation.sql.database import open_database
+from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.sql.retrieval import SqlRetrieval

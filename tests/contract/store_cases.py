@@ -20,7 +20,8 @@ from backend.conversations.domain.responses import (
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
-from backend.foundation.sql.database import Database, open_database
+from backend.foundation.sql.chosen import open_database
+from backend.foundation.sql.database import Database
 from backend.identity.ports import ApiKeyStore
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.knowledge.domain.tickets import SearchOptions

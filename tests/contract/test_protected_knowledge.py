@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from backend.foundation.sql.database import open_database
+from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.shared_runs import DESCRIBED, SAID, RunLengths, sequences_of
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.ports.protected import ProtectedKnowledge

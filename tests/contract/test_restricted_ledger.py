@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.foundation.sql.database import open_database
+from backend.foundation.sql.chosen import open_database
 from backend.restricted.domain.restricted import AuditQuery, SearchAdmission
 from shared.errors import NotFound, PermissionDenied
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from backend.foundation.sql.database import open_database
+from backend.foundation.sql.chosen import open_database
 from tests.e2e.pair import Pair
 from tests.e2e.turns import bare_client, items_of, messages_in, turn
 from tests.fakes.model_server import FakeModelControl

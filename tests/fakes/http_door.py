@@ -7,7 +7,7 @@ import httpx2
 from fastapi import FastAPI
 
 from backend.foundation.http.app import create_app
-from backend.foundation.http.services import HttpOptions, provide
+from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import KeyRole
@@ -87,7 +87,7 @@ class FakeHouse:
 
     def stand_behind(self, app: FastAPI) -> None:
         """Take the place of the house that an application was built for: building the routes is what costs."""
-        provide(app, self.options(), *self.services())
+        install_services(app, self.options(), *self.services())
 
     async def key(self, user_id: str = "ada", role: KeyRole = KeyRole.USER, tenant: str = "default") -> str:
         """Issue a key."""

@@ -13,9 +13,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
 from backend.conversations.sql.conversations import SqlConversationStore
-from backend.foundation.sql.database import Database, open_database
-from backend.foundation.sql.off_event_loop import compute_aside
-from backend.foundation.sql.reachable import check_reachable
+from backend.foundation.sql.chosen import check_database_reachable, open_database
+from backend.foundation.sql.database import Database, compute_off_event_loop
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
     database_url,
@@ -70,7 +69,7 @@ async def test_all_statements_of_a_snapshot_see_the_same_state(database: Databas
 
 
 async def test_what_takes_long_is_computed_off_the_event_loop(database: Database) -> None:
-    thread = await database.write(lambda connection: compute_aside(connection, threading.get_ident))
+    thread = await database.write(lambda connection: compute_off_event_loop(connection, threading.get_ident))
     assert thread != threading.get_ident()
 
 
@@ -319,5 +318,5 @@ async def test_a_file_that_is_no_database_is_told_with_its_place(tmp_path: Path)
     ):
         database = open_database(url)
         with pytest.raises(ValueError, match=rf"cannot use {re.escape(url)} \({cause}\)"):
-            await check_reachable(database, url)
+            await check_database_reachable(database, url)
         await database.close()

@@ -16,13 +16,14 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Connection, bindparam, text
 
 import backend
-from backend.foundation.sql.database import Database, open_database
+from backend.foundation.sql.chosen import open_database
+from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.migrations.chosen import SCRIPTS
 from backend.migrations.migrate import migrate, newest_revision
 from backend.migrations.tables import metadata
-from backend.migrations.upgrade import SCRIPTS
 from shared.models.messages import UserMessage
 from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores

@@ -12,11 +12,11 @@ from backend.conversations.domain.responses import Conversation
 from backend.conversations.services.conversations import ItemQuery
 from backend.conversations.services.use_cases import ConversationServices
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
 from backend.identity.http.caller import CallerDep
 
-ServicesDep = Annotated[ConversationServices, Depends(provided(ConversationServices))]
+ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
 router = new_router("Conversations")
 
 

@@ -7,10 +7,10 @@ from fastapi import Depends
 from backend.conversations.http.prompt_shapes import PromptList
 from backend.conversations.services.use_cases import ConversationServices
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep
 
-ServicesDep = Annotated[ConversationServices, Depends(provided(ConversationServices))]
+ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
 router = new_router("Responses")
 
 

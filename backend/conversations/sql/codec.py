@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
-from backend.foundation.sql.json_columns import json_text, to_json
+from backend.foundation.sql.parameters import json_text, to_json
 from backend.knowledge.domain.labels import decode_labels, encode_labels
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import CorruptRecord

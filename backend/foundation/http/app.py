@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessCounters, BodyLimit, CleanAddress, LastCatch, RequestIds
-from backend.foundation.http.services import HttpOptions, provide
+from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
 
 
@@ -33,7 +33,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             Middleware(BodyLimit, max_body_bytes=options.max_body_bytes),
         ],
     )
-    provide(app, options, *services)
+    install_services(app, options, *services)
     install_error_handlers(app)
     for router in routers:
         app.include_router(router, responses=ERROR_RESPONSES)

@@ -7,7 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.foundation.services.readiness import Readiness, State
 
 router = new_router("Health")
@@ -32,7 +32,7 @@ async def alive() -> Health:
 
 
 @router.get("/readyz", summary="Should this process get traffic?")
-async def ready(readiness: Annotated[Readiness, Depends(provided(Readiness))]) -> Ready:
+async def is_ready(readiness: Annotated[Readiness, Depends(service_of(Readiness))]) -> Ready:
     """Answer 200 when this process is not shutting down and the database answers, else 503."""
     components = await readiness.check()
     return Ready(components=components._asdict())

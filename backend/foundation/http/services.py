@@ -19,12 +19,12 @@ class HttpOptions:
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
 
 
-def provide(app: FastAPI, *services: object) -> None:
-    """Give an application the objects that its routes ask for with `provided`, one of each class."""
-    app.state.provided = {type(service): service for service in services}
+def install_services(app: FastAPI, *services: object) -> None:
+    """Give an application the objects that its routes ask for with `service_of`, one of each class."""
+    app.state.services = {type(service): service for service in services}
 
 
-def provided(kind: type[Service]) -> Callable[[Request], Coroutine[Any, Any, Service]]:
+def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[Any, Any, Service]]:
     """Return a dependency that finds the object of this class in the application that serves a request.
 
     A room thereby names its own use cases only, and this room none. The dependency raises `KeyError` where the
@@ -32,9 +32,9 @@ def provided(kind: type[Service]) -> Callable[[Request], Coroutine[Any, Any, Ser
     """
 
     async def find(request: Request) -> Service:
-        return cast(dict[type[Service], Service], request.app.state.provided)[kind]
+        return cast(dict[type[Service], Service], request.app.state.services)[kind]
 
     return find
 
 
-OptionsDep = Annotated[HttpOptions, Depends(provided(HttpOptions))]
+OptionsDep = Annotated[HttpOptions, Depends(service_of(HttpOptions))]

@@ -10,7 +10,7 @@ from shared.errors import Unavailable
 Result = TypeVar("Result")
 
 
-async def keep_doing(step: Callable[[], Awaitable[None]], seconds_between: float) -> None:
+async def repeat_forever(step: Callable[[], Awaitable[None]], seconds_between: float) -> None:
     """Do a step until cancelled, the first time at once; while what it needs is away, later."""
     while True:
         with suppress(Unavailable):
@@ -18,7 +18,7 @@ async def keep_doing(step: Callable[[], Awaitable[None]], seconds_between: float
         await asyncio.sleep(seconds_between)
 
 
-async def outcome_of(work: Coroutine[Any, Any, Result]) -> Result | BaseException:
+async def result_or_error(work: Coroutine[Any, Any, Result]) -> Result | BaseException:
     """Run work to its end; return its result, or what it raised.
 
     Cancelling the caller cancels the work, waits for its end and goes on as a cancellation.

@@ -4,23 +4,18 @@ The unit of work is a plain function over a SQLAlchemy `Connection`: it runs who
 thread on SQLite and in a greenlet on PostgreSQL. It touches nothing but its connection and its arguments.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
-from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection
+from sqlalchemy.util import await_only
 
 from backend.foundation.sql.prepared import Parameters, Prepared, Row
-from shared.loading import load
 
 Result = TypeVar("Result")
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
-
-_DATABASES = {
-    "sqlite": "backend.foundation.sql.sqlite:SqliteDatabase",
-    "postgresql": "backend.foundation.sql.postgres:PostgresDatabase",
-}
 
 
 class Database(Protocol):
@@ -72,18 +67,10 @@ class Database(Protocol):
         ...
 
 
-def open_database(url: str) -> Database:
-    """Open `sqlite+aiosqlite:///path` or `postgresql+asyncpg://…`; connections are made at first use.
+def compute_off_event_loop(connection: Connection, work: Callable[[], Result]) -> Result:
+    """Run a long computation inside a unit of work without blocking the event loop; it must not use the connection.
 
-    Raises:
-        ValueError: no such address, or SQLite without a file.
+    On PostgreSQL a unit of work runs on the event loop, so the computation goes into a thread; on SQLite the unit of
+    work has a thread of its own already.
     """
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise ValueError("a database address looks like sqlite+aiosqlite:///path or postgresql+asyncpg://…") from error
-    backend_name = parsed.get_backend_name()
-    if backend_name not in _DATABASES:
-        raise ValueError(f"the database must be sqlite or postgresql, not {backend_name}")
-    database: Database = load(_DATABASES[backend_name])(parsed)
-    return database
+    return await_only(asyncio.to_thread(work)) if connection.dialect.is_async else work()

@@ -29,7 +29,7 @@ _POSTGRES_BAD_VALUE = "22"
 
 
 @contextmanager
-def translated() -> Generator[None]:
+def sql_errors_translated() -> Generator[None]:
     """Raise `Unavailable` and `InvalidRequest` for what a driver says of the world; a defect stays itself."""
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from backend.foundation.sql.driver_errors import translated, withhold_values
+from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
 from backend.foundation.sql.prepared import Parameters, Prepared, Row
 
 _PING_TIMEOUT_SECONDS = 2.0
@@ -57,19 +57,19 @@ class PostgresDatabase:
 
     async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work that changes nothing."""
-        with translated():
+        with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds), self._reader.connect() as connection:
                 return await connection.run_sync(work)
 
     async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work over one state of the database."""
-        with translated():
+        with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds), self._snapshots.connect() as connection:
                 return await connection.run_sync(work)
 
     async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work and commit it; a cancelled one is rolled back and its connection replaced."""
-        with translated():
+        with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds), self._engine.begin() as connection:
                 return await connection.run_sync(work)
 

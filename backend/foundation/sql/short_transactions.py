@@ -1,4 +1,4 @@
-"""Long work in short transactions: whoever waits for the database gets his turn between them."""
+"""Long work in short transactions: other writers of the database get their turn between two of them."""
 
 from collections.abc import Generator
 from time import perf_counter
@@ -10,34 +10,36 @@ from backend.foundation.sql.database import Database
 
 Result = TypeVar("Result")
 
-Steps = Generator[None, Connection, Result]
-"""Work that may be committed at each `yield`, where it is sent the connection to go on with; it begins with one."""
+DivisibleWork = Generator[None, Connection, Result]
+"""Work that begins with a `yield` and may be committed at each; `yield` returns the connection to go on with."""
 
 SLICE_SECONDS = 0.02
-"""How long a transaction goes on to its next step; SQLite has one writer, for whom turns wait."""
+"""How long a transaction takes further steps of the work; SQLite has one writer, for which turns wait."""
 
 
-async def run_in_steps(database: Database, steps: Steps[Result], slice_seconds: float = SLICE_SECONDS) -> Result:
+async def run_in_short_transactions(
+    database: Database, work: DivisibleWork[Result], slice_seconds: float = SLICE_SECONDS
+) -> Result:
     """Run work to its end and return what it returns; where it fails, what was committed by then stays."""
-    slices = _Slices(steps, slice_seconds)
+    slices = _Slices(work, slice_seconds)
     while not (ended := await database.write(slices.advance)):
         continue
     return ended[0]
 
 
 class _Slices(Generic[Result]):
-    def __init__(self, steps: Steps[Result], slice_seconds: float) -> None:
-        self._steps = steps
+    def __init__(self, work: DivisibleWork[Result], slice_seconds: float) -> None:
+        self._work = work
         self._slice_seconds = slice_seconds
-        next(steps)
+        next(work)
 
     def advance(self, connection: Connection) -> tuple[Result] | None:
-        """Take steps for a while; return the result once there is none left."""
+        """Run one slice of the work; return its result in a tuple at its end, else None."""
         began = perf_counter()
         try:
-            self._steps.send(connection)
+            self._work.send(connection)
             while perf_counter() - began < self._slice_seconds:
-                self._steps.send(connection)
+                self._work.send(connection)
         except StopIteration as end:
             return (end.value,)
         return None

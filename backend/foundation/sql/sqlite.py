@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
-from backend.foundation.sql.driver_errors import translated
+from backend.foundation.sql.driver_errors import sql_errors_translated
 from backend.foundation.sql.prepared import Parameters, Prepared, Row, driver_of
 
 _PING_TIMEOUT_SECONDS = 2.0
@@ -64,12 +64,13 @@ class SqliteDatabase:
 
     async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
         """Return one row by its key, read right here: in WAL mode a reader waits for nobody."""
-        with translated():
-            return query.first(self._connection_of(self._reader), parameters)
+        connection = self._connection_of(self._reader)
+        with sql_errors_translated(), connection.begin():
+            return query.first(connection, parameters)
 
     async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work over a snapshot."""
-        with translated():
+        with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds):
                 return await self._run(self._reading, self._reader, work)
 
@@ -79,7 +80,7 @@ class SqliteDatabase:
 
     async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         """Run a unit of work behind all earlier ones and commit it."""
-        with translated():
+        with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds):
                 result = await self._run(self._writing, self._writer, work)
         self._count_write()

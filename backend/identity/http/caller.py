@@ -5,14 +5,14 @@ from typing import Annotated
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.identity.domain import Caller
 from backend.identity.services import ACT_FOR_HEADER, IdentityServices
 from shared.errors import InvalidRequest
 
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server.")
 
-ServicesDep = Annotated[IdentityServices, Depends(provided(IdentityServices))]
+ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
 
 
 def _require_single(request: Request, name: str) -> None:

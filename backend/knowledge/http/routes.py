@@ -7,7 +7,7 @@ from fastapi import Depends, Path, Query, Request, Response
 
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
 from backend.identity.http.caller import CallerDep
 from backend.knowledge.domain.knowledge import Binding, MemberRole
@@ -34,7 +34,7 @@ from backend.knowledge.services.ingest_document import NewDocument
 from backend.knowledge.services.knowledge_bases import Description
 from backend.knowledge.services.use_cases import KnowledgeServices
 
-ServicesDep = Annotated[KnowledgeServices, Depends(provided(KnowledgeServices))]
+ServicesDep = Annotated[KnowledgeServices, Depends(service_of(KnowledgeServices))]
 router = new_router("Knowledge bases")
 
 BASE = "/v1/knowledge_bases/{base_id}"

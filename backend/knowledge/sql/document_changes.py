@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.short_transactions import Result, Steps, run_in_steps
+from backend.foundation.sql.short_transactions import DivisibleWork, Result, run_in_short_transactions
 from backend.knowledge.domain.index_entries import index_entries
 from backend.knowledge.domain.knowledge import Chunk, Document
 from backend.knowledge.sql import rows, tables
@@ -95,10 +95,10 @@ class DocumentChanges:
         """Remove what dead processes left behind; the only replica takes all for it that stands there already."""
         await self._sweep(None, timedelta(0) if is_only_replica else LEFT_BEHIND_AFTER)
 
-    async def _run(self, steps: Steps[Result]) -> Result:
-        return await run_in_steps(self._database, steps, self._slice_seconds)
+    async def _run(self, steps: DivisibleWork[Result]) -> Result:
+        return await run_in_short_transactions(self._database, steps, self._slice_seconds)
 
-    def _put(self, arrival: _Arrival, namesake: _Namesake | None) -> Steps[Document | None]:
+    def _put(self, arrival: _Arrival, namesake: _Namesake | None) -> DivisibleWork[Document | None]:
         connection = yield
         edition = self._editions.reserve(
             connection, arrival.document.knowledge_base_id, arrival.edition_id, len(arrival.content.chunks)
@@ -106,7 +106,7 @@ class DocumentChanges:
         yield from self._editions.fill(edition, arrival.content, arrival.counts)
         return (yield from self._exchange(arrival, namesake))
 
-    def _exchange(self, arrival: _Arrival, namesake: _Namesake | None) -> Steps[Document | None]:
+    def _exchange(self, arrival: _Arrival, namesake: _Namesake | None) -> DivisibleWork[Document | None]:
         """Put the document in the place of its namesake, and that away; None when it is another one by now."""
         connection = yield
         document = arrival.document
@@ -125,7 +125,7 @@ class DocumentChanges:
             yield from self._put_away(connection, namesake)
         return document
 
-    def _withdraw(self, namesake: _Namesake) -> Steps[bool]:
+    def _withdraw(self, namesake: _Namesake) -> DivisibleWork[bool]:
         connection = yield
         document = namesake.document
         if not _is_as_found(connection, document.knowledge_base_id, document.name, namesake):
@@ -135,14 +135,14 @@ class DocumentChanges:
         yield from self._put_away(connection, namesake)
         return True
 
-    def _put_away(self, connection: Connection, namesake: _Namesake) -> Steps[None]:
+    def _put_away(self, connection: Connection, namesake: _Namesake) -> DivisibleWork[None]:
         base_id, numbers = namesake.document.knowledge_base_id, [number for number, _ in namesake.entries]
         first, end = (numbers[0], numbers[-1] + 1) if numbers else (0, 0)
         leaving = Edition(namesake.edition_id, base_id, first, end, EVERY_WORD, is_leaving=True)
         self._editions.hide(connection, leaving)
         yield from self._clear(leaving, namesake.entries, namesake.counts)
 
-    def _clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> Steps[None]:
+    def _clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> DivisibleWork[None]:
         """Delete a leaving edition, unless somebody else does, or has deleted the base."""
         with suppress(Overtaken, NotFound):
             yield from self._editions.clear(edition, entries, counts)

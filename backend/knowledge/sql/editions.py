@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, RowMapping, bindparam, delete, insert, select, update
 
 from backend.foundation.sql.prepared import Prepared
-from backend.foundation.sql.short_transactions import Steps
+from backend.foundation.sql.short_transactions import DivisibleWork
 from backend.knowledge.domain.index_entries import IndexEntry, index_entries
 from backend.knowledge.domain.knowledge import Chunk
 from backend.knowledge.sql import rows, tables
@@ -90,7 +90,7 @@ class EditionWriter:
         connection.execute(insert(_unseen), {**_columns(edition), "touched_at": self._clock.now()})
         return edition
 
-    def fill(self, edition: Edition, content: Content, counts: WordCounts) -> Steps[None]:
+    def fill(self, edition: Edition, content: Content, counts: WordCounts) -> DivisibleWork[None]:
         """Write chunks and index entries; `counts` is the index's `word_counts` of the entries."""
         size = self._index.chunks_per_step
         for start in range(0, len(content.chunks), size):
@@ -119,7 +119,7 @@ class EditionWriter:
         if not connection.execute(delete(_unseen).where(is_arriving)).rowcount:
             raise Overtaken
 
-    def clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> Steps[None]:
+    def clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> DivisibleWork[None]:
         """Take a leaving edition out of the index and delete it; these are all its entries that are there."""
         counted = bisect_right(counts, edition.counted_to, key=itemgetter(0))
         while counted:

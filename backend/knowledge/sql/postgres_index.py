@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, TextClause, text
 
-from backend.foundation.sql.off_event_loop import compute_aside
+from backend.foundation.sql.database import compute_off_event_loop
 from backend.knowledge.domain.bm25 import MAX_RANKED_TERMS, Statistics, looked_up_terms, plan
 from backend.knowledge.domain.index_entries import IndexEntry
 from backend.knowledge.sql.postings import (
@@ -107,7 +107,7 @@ class PostgresIndex:
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
         """Append the chunks' postings to their words' rows."""
         for block, of_block in _by_block(entries):
-            rows = compute_aside(connection, partial(packed, of_block))
+            rows = compute_off_event_loop(connection, partial(packed, of_block))
             _write_rows(connection, _APPEND, (base_id, block), rows)
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
@@ -116,7 +116,7 @@ class PostgresIndex:
             place = {"base_id": base_id, "block": block}
             terms = sorted({term for _, entry in of_block for term in entry.tokens})
             rows = [(term, postings) for term, postings in connection.execute(_READ_BLOCK, {**place, "terms": terms})]
-            kept = compute_aside(connection, partial(without, rows, [number for number, _ in of_block]))
+            kept = compute_off_event_loop(connection, partial(without, rows, [number for number, _ in of_block]))
             connection.execute(_FORGET, {**place, "terms": [term for term, postings in kept.items() if not postings]})
             changed = {term: postings for term, postings in kept.items() if postings}
             _write_rows(connection, _REPLACE, (base_id, block), changed)

@@ -7,9 +7,8 @@ from itertools import chain, pairwise
 import orjson
 from sqlalchemy import Connection, bindparam, select
 
-from backend.foundation.sql.database import Database
-from backend.foundation.sql.lists import is_among, list_parameter
-from backend.foundation.sql.off_event_loop import compute_aside
+from backend.foundation.sql.database import Database, compute_off_event_loop
+from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.sql import rows, tables
@@ -69,7 +68,7 @@ class SqlProtectedKnowledge:
             return False
         wanted = sorted({token for one in needed for token in one.tokens})
         numbers = index.numbers(connection, base_id, wanted)
-        chunks, seams = compute_aside(connection, lambda: _candidates(needed, numbers))
+        chunks, seams = compute_off_event_loop(connection, lambda: _candidates(needed, numbers))
         if not seams:
             return False
         texts = self._texts(connection, base_id, chunks, seams)

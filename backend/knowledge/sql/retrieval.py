@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
 
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.lists import is_among, list_parameter
+from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize

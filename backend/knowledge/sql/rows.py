@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from backend.foundation.sql.json_columns import to_json
+from backend.foundation.sql.parameters import to_json
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
 

@@ -6,7 +6,7 @@ from fastapi import Depends, Query
 from pydantic import BaseModel, BeforeValidator, Field
 
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import PrincipalName, unix_seconds
 from backend.identity.http.caller import AdminDep
 from backend.restricted.domain.restricted import AuditedBase, AuditQuery, AuditRecord, BudgetLeft
@@ -24,7 +24,7 @@ from shared.models.safe_summary import (
 
 REASONS = tuple(reason.value for kind in get_args(Reason) for reason in kind)
 
-ServicesDep = Annotated[RestrictedServices, Depends(provided(RestrictedServices))]
+ServicesDep = Annotated[RestrictedServices, Depends(service_of(RestrictedServices))]
 router = new_router("Audit")
 
 

@@ -7,7 +7,7 @@ from fastapi import Depends
 from pydantic import BaseModel, Field
 
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import OptionsDep, provided
+from backend.foundation.http.services import OptionsDep, service_of
 from backend.foundation.http.shapes import RequestBody
 from backend.identity.http.caller import BearerDep
 from backend.knowledge.domain.knowledge import ChunkHit, Document
@@ -29,7 +29,7 @@ async def _service_token(options: OptionsDep, credentials: BearerDep) -> None:
         raise Unauthenticated("The service token is not valid.")
 
 
-ServicesDep = Annotated[RestrictedServices, Depends(provided(RestrictedServices))]
+ServicesDep = Annotated[RestrictedServices, Depends(service_of(RestrictedServices))]
 router = new_router("Internal")
 router.include_in_schema = False
 router.dependencies.append(Depends(_service_token))

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from backend.foundation.services.supervision import keep_doing, outcome_of
+from backend.foundation.services.supervision import repeat_forever, result_or_error
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from shared.clock import Clock
@@ -37,7 +37,7 @@ class CloseSearches:
 
     async def keep_closing(self) -> None:
         """Close until cancelled, the first time at once; while the database is away, later."""
-        await keep_doing(self.close, self._seconds_between)
+        await repeat_forever(self.close, self._seconds_between)
 
     async def close(self) -> None:
         """Close what is overdue; what cannot be closed is told once and stands in the way of nothing else.
@@ -50,7 +50,7 @@ class CloseSearches:
         before = self._clock.now() - self._patience
         overdue = await self._ledger.unreported(before, self._per_round + len(self._not_closable))
         for search_id in (one for one in overdue if one not in self._not_closable):
-            error = await outcome_of(self._close(search_id))
+            error = await result_or_error(self._close(search_id))
             if isinstance(error, Unavailable):
                 raise error
             if error is not None:

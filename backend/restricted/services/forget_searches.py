@@ -1,6 +1,6 @@
 """Forgetting restricted searches that count no more."""
 
-from backend.foundation.services.supervision import keep_doing
+from backend.foundation.services.supervision import repeat_forever
 from backend.restricted.domain.restricted_budget import MONTH
 from backend.restricted.ports.restricted import RestrictedLedger
 from shared.clock import Clock
@@ -17,7 +17,7 @@ class ForgetSearches:
 
     async def keep_forgetting(self) -> None:
         """Forget until cancelled, the first time at once; while the database is away, later."""
-        await keep_doing(self.forget, SECONDS_BETWEEN)
+        await repeat_forever(self.forget, SECONDS_BETWEEN)
 
     async def forget(self) -> None:
         """Forget once.

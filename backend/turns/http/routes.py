@@ -11,7 +11,7 @@ from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, ite
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.inline_schema import inlined
 from backend.foundation.http.json_body import check_media_type, new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep
 from backend.turns.domain.response_object import ResponseBody, report_in, shown_body
@@ -21,7 +21,7 @@ from backend.turns.services.turn_registry import RunningTurn
 from backend.turns.services.use_cases import TurnServices
 from shared.models.error_reports import error_of
 
-ServicesDep = Annotated[TurnServices, Depends(provided(TurnServices))]
+ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
 router = new_router("Responses")
 BODY_SCHEMA = {
     "requestBody": {

@@ -6,12 +6,12 @@ from fastapi import Depends
 from pydantic import BaseModel
 
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.services import provided
+from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep
 from backend.turns.services.use_cases import TurnServices
 from shared.models.events import ModelCard
 
-ServicesDep = Annotated[TurnServices, Depends(provided(TurnServices))]
+ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
 router = new_router("Models")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from backend.foundation.services.supervision import outcome_of
+from backend.foundation.services.supervision import result_or_error
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
@@ -65,7 +65,7 @@ class ContextSources:
         return tuple(block for block in blocks if block is not None and block.text.strip())
 
     async def _block(self, source: DynamicBlockSource, facts: TurnFacts) -> DynamicBlock | None:
-        outcome = await outcome_of(source.block(facts))
+        outcome = await result_or_error(source.block(facts))
         if not isinstance(outcome, BaseException):
             return outcome
         if not isinstance(outcome, BallastError):

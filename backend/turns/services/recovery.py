@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.foundation.services.supervision import keep_doing, outcome_of
+from backend.foundation.services.supervision import repeat_forever, result_or_error
 from backend.turns.domain.lost_turn import UNSEEN_GAP, KeptLog, closed_turn
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.services.turn_ports import TurnPorts
@@ -50,7 +50,7 @@ class Recovery:
 
     async def keep_alive(self) -> None:
         """Beat until cancelled, the first time at once."""
-        await keep_doing(self.beat, BEAT_SECONDS)
+        await repeat_forever(self.beat, BEAT_SECONDS)
 
     async def beat(self) -> None:
         """Show that this replica lives; with several replicas, also close some of what others have lost.
@@ -78,7 +78,7 @@ class Recovery:
 
     async def _close_together(self, lost: Sequence[StoredResponse]) -> None:
         async with asyncio.TaskGroup() as group:
-            closing = [group.create_task(outcome_of(self._close(response))) for response in lost]
+            closing = [group.create_task(result_or_error(self._close(response))) for response in lost]
         for response, task in zip(lost, closing, strict=True):
             self._judge(response, task.result())
 

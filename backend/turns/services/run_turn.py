@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import cast
 
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
-from backend.foundation.services.supervision import outcome_of
+from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_object import Ending, failed
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
@@ -51,7 +51,7 @@ class RunTurn:
         cancelled nothing more is stored: the next start of a process finds the turn and closes it.
         """
         writer = TurnWriter(self._ports, turn, self._finish_pauses_seconds)
-        outcome = await outcome_of(self._converse(turn, writer, opened))
+        outcome = await result_or_error(self._converse(turn, writer, opened))
         ending = outcome if isinstance(outcome, Ending) else self._broken(turn, outcome)
         response = await writer.finish(ending)
         self._ports.observer.turn_finished(response)
@@ -67,7 +67,7 @@ class RunTurn:
         ended = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             # Sending comes first: whatever is done here before it, the user waits for.
-            reader = group.create_task(outcome_of(self._read(turn.request, inbox)))
+            reader = group.create_task(result_or_error(self._read(turn.request, inbox)))
             await group.create_task(writer.open())
             opened.set()
             self._tell_start(turn)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.foundation.services.supervision import outcome_of
+from backend.foundation.services.supervision import result_or_error
 from backend.turns.ports.events import EventLog
 from backend.turns.ports.observer import TurnObserver
 from backend.turns.services.run_turn import RunTurn
@@ -133,7 +133,7 @@ class TurnRegistry:
 
     async def _supervise(self, turn: Turn, running: RunningTurn) -> None:
         """Run a turn; no failure of one may reach the others."""
-        outcome = await outcome_of(self._run(turn, running.opened))
+        outcome = await result_or_error(self._run(turn, running.opened))
         if isinstance(outcome, BaseException):
             self._observer.turn_broke(turn.response.id, outcome)
         running.set_result(outcome if isinstance(outcome, StoredResponse) else None)

@@ -1,0 +1,45 @@
+"""The database that an operator's address chooses; the client of the other one is never imported."""
+
+import sqlite3
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from backend.foundation.sql.database import Database
+from shared.environment import cause_of, shown_address
+from shared.errors import Unavailable
+
+
+def open_database(url: str) -> Database:
+    """Open `sqlite+aiosqlite:///path` or `postgresql+asyncpg://…`; connections are made at first use.
+
+    Raises:
+        ValueError: the address is malformed or names another database, or SQLite is given no file.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ValueError("a database address looks like sqlite+aiosqlite:///path or postgresql+asyncpg://…") from error
+    match parsed.get_backend_name():
+        case "sqlite":
+            from backend.foundation.sql.sqlite import SqliteDatabase
+
+            return SqliteDatabase(parsed)
+        case "postgresql":
+            from backend.foundation.sql.postgres import PostgresDatabase
+
+            return PostgresDatabase(parsed)
+        case other:
+            raise ValueError(f"the database must be sqlite or postgresql, not {other}")
+
+
+async def check_database_reachable(database: Database, url: str) -> None:
+    """Ask the database something at the start, so that an operator learns in one line what is wrong with its address.
+
+    Raises:
+        ValueError: the database does not answer or refuses the connection; the text holds neither user nor password.
+    """
+    try:
+        await database.ping()
+    except (Unavailable, DBAPIError, sqlite3.Error) as error:
+        raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
