@@ -73,7 +73,7 @@ class SqlProtectedKnowledge:
             return False
         texts = self._texts(connection, base_id, chunks, seams)
         runs = joined_runs(sequences)
-        return compute_aside(connection, lambda: any(holds_any(text, runs) for text in texts))
+        return compute_off_event_loop(connection, lambda: any(holds_any(text, runs) for text in texts))
 
     def _texts(
         self, connection: Connection, base_id: str, chunks: Collection[int], seams: Collection[int]
