@@ -1,0 +1,1 @@
+"""API keys, and the callers whom they name."""

@@ -1,0 +1,1 @@
+"""gRPC and HTTP: two ways in, one turn behind them."""

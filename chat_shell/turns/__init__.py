@@ -1,0 +1,1 @@
+"""The turn as a value, the loop over it, tool rounds, limits."""

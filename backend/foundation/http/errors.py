@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -48,7 +48,7 @@ def status_of(error: type[errors.BallastError]) -> tuple[int, str]:
     return next(STATUS_BY_ERROR[ancestor] for ancestor in error.__mro__ if ancestor in STATUS_BY_ERROR)
 
 
-def error_body(error: errors.BallastError) -> dict[str, Any]:
+def error_body(error: errors.BallastError) -> dict[str, str | None]:
     """Return what stands under `error`: OpenAI's four keys."""
     _, type_ = status_of(type(error))
     return {"message": error.message, "type": type_, "param": error.param, "code": error.code}
@@ -70,7 +70,7 @@ def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> R
     return render(status, error_body(error), headers)
 
 
-def render(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+def render(status: int, body: Mapping[str, str | None], headers: Mapping[str, str] | None = None) -> Response:
     """Put the four keys of an error on the wire."""
     content = orjson.dumps({"error": dict(body)})
     return Response(content, status, headers=dict(headers or {}), media_type="application/json")
@@ -82,7 +82,7 @@ def mark_turn_begun(request: Request) -> None:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Give every error of an app OpenAI's shape; unexpected ones are caught at the rim (rim.py)."""
+    """Give every error of an app OpenAI's shape; `LastCatch` of middleware.py catches unexpected ones."""
     app.add_exception_handler(errors.BallastError, _on_ballast_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)

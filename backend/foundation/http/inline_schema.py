@@ -1,23 +1,25 @@
 """JSON schemas that stand on their own, for places of the OpenAPI document that pydantic does not fill."""
 
-from typing import Any, cast
+from typing import cast
+
+from shared.models.execution import JsonObject
 
 REF_PREFIX = "#/$defs/"
 
 
-def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+def inlined(schema: JsonObject) -> JsonObject:
     """Replace references into `$defs` by what they name; no definition may contain itself."""
-    definitions = cast("dict[str, Any]", schema.get("$defs", {}))
+    definitions = cast(JsonObject, schema.get("$defs", {}))
     without = {key: value for key, value in schema.items() if key != "$defs"}
-    return cast("dict[str, Any]", _resolved(without, definitions))
+    return cast(JsonObject, _resolved(without, definitions))
 
 
-def _resolved(value: Any, definitions: dict[str, Any]) -> Any:
+def _resolved(value: object, definitions: JsonObject) -> object:
     if isinstance(value, list):
-        return [_resolved(item, definitions) for item in cast("list[Any]", value)]
+        return [_resolved(item, definitions) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
         return value
-    fields = cast("dict[str, Any]", value)
+    fields = cast("dict[str, object]", value)
     reference = fields.get("$ref")
     if isinstance(reference, str) and reference.startswith(REF_PREFIX):
         return _resolved(definitions[reference.removeprefix(REF_PREFIX)], definitions)

@@ -8,6 +8,7 @@ from fastapi.routing import APIRoute
 
 from backend.foundation.domain.json_objects import decode_object
 from shared.errors import InvalidRequest
+from shared.models.execution import JsonObject
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -15,12 +16,12 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 class JsonRequest(Request):
     """A request whose body has been read and decoded already."""
 
-    def __init__(self, request: Request, body: bytes, decoded: dict[str, Any]) -> None:
+    def __init__(self, request: Request, body: bytes, decoded: JsonObject) -> None:
         super().__init__(request.scope, request.receive)
         self._body = body
         self._decoded = decoded
 
-    async def json(self) -> dict[str, Any]:
+    async def json(self) -> JsonObject:
         """Return what `decode_object` made of the body."""
         return self._decoded
 
