@@ -9,7 +9,6 @@ from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.room_observer import OutcomeAnswered
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_attempt import SummaryAttempt
 from chat_shell.sealed.summary_prompt import SummaryPrompt
@@ -91,9 +90,7 @@ class SealedRoom(Generic[CaseT]):
         answer = await _in_time(guarded, self._times.outcome_seconds)
         receipt = answer if isinstance(answer, OutcomeReceipt) else OutcomeReceipt(None)
         changed = next((code for code in _CHANGES if code == receipt.reason), None)
-        self._parts.observer.outcome_answered(
-            OutcomeAnswered(outcome.search_id, receipt.status, receipt.recorded, receipt.release, changed)
-        )
+        self._parts.observer.outcome_answered(outcome.search_id, receipt, changed)
         if not isinstance(result, Released) or (receipt.recorded and receipt.release):
             return result
         return changed or Failure.AUDIT_UNAVAILABLE

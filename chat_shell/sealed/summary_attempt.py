@@ -10,7 +10,6 @@ from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SearchProgress, SummaryResult
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.room_observer import SecondaryAnswered, SecondaryAsked, SummaryStarted
 from chat_shell.sealed.room_parts import RoomParts
 from chat_shell.sealed.summary_prompt import SummaryPrompt
 from chat_shell.sealed.verdicts import Blocked, CaseT, Refused, Verdict
@@ -34,7 +33,10 @@ class SummaryAttempt(Generic[CaseT]):
         """Ask the model, judge its reply, and ask for a rewrite at most once."""
         self._progress.chunks_sent = len(chunks)
         self._parts.observer.summary_started(
-            SummaryStarted(search.knowledge_base_ids, len(search.query), self._progress.chunks_found, len(chunks))
+            search.knowledge_base_ids,
+            query_characters=len(search.query),
+            found=self._progress.chunks_found,
+            sent=len(chunks),
         )
         canaries = self._prompt.canaries()
         async with asyncio.TaskGroup() as group:
@@ -54,13 +56,13 @@ class SummaryAttempt(Generic[CaseT]):
         messages = self._prompt.for_model(failed)
         body_bytes = len(orjson.dumps(messages))
         model = self._parts.model
-        self._parts.observer.secondary_asked(SecondaryAsked(model.name, self._prompt.for_operators(failed), body_bytes))
+        self._parts.observer.secondary_asked(model.name, self._prompt.for_operators(failed), body_bytes)
         return await failure_for_exceptions(model.reply(messages), Failure.MODEL_UNAVAILABLE)
 
     async def _verdict(self, reply: bytes | Failure, case: CaseT) -> Verdict | Failure:
         verdict = reply if isinstance(reply, Failure) else await self._judged(reply, case)
         size = 0 if isinstance(reply, Failure) else len(reply)
-        self._parts.observer.secondary_answered(SecondaryAnswered(self._parts.model.name, size, _decision(verdict)))
+        self._parts.observer.secondary_answered(self._parts.model.name, size, _decision(verdict))
         if isinstance(verdict, Blocked):
             self._count(verdict)
         return verdict

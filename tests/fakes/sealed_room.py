@@ -1,7 +1,7 @@
 """A sealed room with fakes around it: a backend, a secondary model and a gate that do as they are told."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
@@ -13,7 +13,6 @@ from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room import SealedRoom
-from chat_shell.sealed.room_observer import OutcomeAnswered, SecondaryAnswered, SecondaryAsked, SummaryStarted
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages
 from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
@@ -23,6 +22,48 @@ from tests.fakes.safe_summaries import released
 
 SECRET = "The reserve holds 48,200 litres"
 CANARY = "storedcanarybdf"
+
+
+@dataclass(frozen=True)
+class SummaryStarted:
+    """There is evidence, and the secondary model is about to be asked."""
+
+    knowledge_base_ids: tuple[str, ...]
+    query_characters: int
+    chunks_found: int
+    chunks_sent: int
+
+
+@dataclass(frozen=True)
+class OutcomeAnswered:
+    """The backend's answer to an outcome; `status` is None where none came.
+
+    `changed` says which change of access or knowledge base forbids the release after all.
+    """
+
+    search_id: str | None
+    status: int | None
+    recorded: bool
+    release: bool
+    changed: Failure | None
+
+
+@dataclass(frozen=True)
+class SecondaryAsked:
+    """A request to the secondary model, each chunk in it replaced by its knowledge base and its length."""
+
+    model: str
+    messages: tuple[Mapping[str, str], ...]
+    body_bytes: int
+
+
+@dataclass(frozen=True)
+class SecondaryAnswered:
+    """A reply's size, and what became of it: `answer`, `refuse`, `blocked`, or the code of a failure."""
+
+    model: str
+    reply_bytes: int
+    decision: str
 
 
 @dataclass(frozen=True)
@@ -152,8 +193,8 @@ class RecordingRoomObserver:
 
     seen: list[Seen] = field(default_factory=list[Seen])
 
-    def summary_started(self, started: SummaryStarted) -> None:
-        self.seen.append(started)
+    def summary_started(self, base_ids: tuple[str, ...], *, query_characters: int, found: int, sent: int) -> None:
+        self.seen.append(SummaryStarted(base_ids, query_characters, found, sent))
 
     def summary_completed(self, outcome: Outcome) -> None:
         self.seen.append(SummaryCompleted(outcome))
@@ -161,14 +202,14 @@ class RecordingRoomObserver:
     def outcome_sent(self, outcome: Outcome) -> None:
         self.seen.append(OutcomeSent(outcome))
 
-    def outcome_answered(self, answered: OutcomeAnswered) -> None:
-        self.seen.append(answered)
+    def outcome_answered(self, search_id: str | None, receipt: OutcomeReceipt, changed: Failure | None) -> None:
+        self.seen.append(OutcomeAnswered(search_id, receipt.status, receipt.recorded, receipt.release, changed))
 
-    def secondary_asked(self, asked: SecondaryAsked) -> None:
-        self.seen.append(asked)
+    def secondary_asked(self, model: str, messages: Messages, body_bytes: int) -> None:
+        self.seen.append(SecondaryAsked(model, messages, body_bytes))
 
-    def secondary_answered(self, answered: SecondaryAnswered) -> None:
-        self.seen.append(answered)
+    def secondary_answered(self, model: str, reply_bytes: int, decision: str) -> None:
+        self.seen.append(SecondaryAnswered(model, reply_bytes, decision))
 
     @property
     def completed(self) -> Outcome:

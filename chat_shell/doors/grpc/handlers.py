@@ -17,7 +17,7 @@ from grpc import (
 )
 from grpc.aio import ServicerContext
 
-from chat_shell.doors.grpc.statuses import status_of, trailers_of
+from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
 from chat_shell.turns.services.turns import Turns
 from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest, Unauthenticated
@@ -46,15 +46,15 @@ class ChatShellHandlers:
         return method_handlers_generic_handler(
             SERVICE_NAME,
             {
-                "Execute": unary_stream_rpc_method_handler(at_the_rim(self.execute)),
-                "ListModels": unary_unary_rpc_method_handler(at_the_rim(self.list_models)),
+                "Execute": unary_stream_rpc_method_handler(with_error_status(self.execute)),
+                "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
             },
         )
 
     async def execute(self, body: bytes, context: Context) -> None:
         """Run a turn; a call that is cancelled cancels it."""
         self._authenticate(context)
-        request = self._turns.bounded(_decode(body), seconds_left(context))
+        request = self._turns.bounded(_decode(body), context.time_remaining())
         async with self._turns.open(request) as events:
             while ready := await events.take():
                 for event in ready:
@@ -72,8 +72,8 @@ class ChatShellHandlers:
             raise Unauthenticated("The service token is missing or wrong.")
 
 
-def at_the_rim(answer: Answer[T]) -> Answer[T]:
-    """Turn what an answer raises into a status; a defect's traceback goes to the log only."""
+def with_error_status(answer: Answer[T]) -> Answer[T]:
+    """Answer an exception with a gRPC status; the traceback of an unexpected one goes to the log only."""
 
     async def call(body: bytes, context: Context) -> T:
         try:
@@ -82,17 +82,12 @@ def at_the_rim(answer: Answer[T]) -> Answer[T]:
             refusal = error
         except Exception as error:
             if context.cancelled():
-                raise  # a write into a call that its caller has cancelled: nobody listens, nothing broke
+                raise  # the caller has cancelled while we wrote: nobody listens, and nothing is broken
             log.exception("Call broke")
             refusal = InternalError(f"An internal error ended the call ({type(error).__name__}).")
-        return await context.abort(status_of(refusal), refusal.message, trailers_of(refusal))
+        return await context.abort(grpc_status(refusal), refusal.message, trailers_of(refusal))
 
     return call
-
-
-def seconds_left(context: Context) -> float | None:
-    """Return what is left of the call's own deadline; 0.0 when it has passed, None when it has none."""
-    return context.time_remaining()
 
 
 def _decode(body: bytes) -> ExecutionRequest:

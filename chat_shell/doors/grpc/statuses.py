@@ -47,12 +47,9 @@ STATUS_OF: Mapping[type[BallastError], StatusCode] = {
 }
 
 
-def status_of(error: BallastError) -> StatusCode:
-    """Return the status of the nearest class in the table."""
-    for kind in type(error).__mro__:
-        if kind in STATUS_OF:
-            return STATUS_OF[kind]
-    return StatusCode.UNKNOWN
+def grpc_status(error: BallastError) -> StatusCode:
+    """Return the status of the error's class, or of its nearest ancestor in the table."""
+    return next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), StatusCode.UNKNOWN)
 
 
 def trailers_of(error: BallastError) -> tuple[tuple[str, bytes], ...]:

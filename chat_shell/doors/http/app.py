@@ -1,7 +1,6 @@
 """The HTTP door of chat_shell."""
 
 from hmac import compare_digest
-from typing import Any
 
 import orjson
 import structlog
@@ -17,6 +16,7 @@ from chat_shell.turns.services.turns import Turns
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
+from shared.models.values import JsonObject
 
 log = structlog.get_logger("chat_shell.http")
 
@@ -79,11 +79,11 @@ def _operator_routes(turns: Turns) -> APIRouter:
     return router
 
 
-def _json(content: Any, status: int = 200) -> Response:
+def _json(content: JsonObject, status: int = 200) -> Response:
     return Response(orjson.dumps(content), status_code=status, media_type="application/json")
 
 
-def _model_object(card: ModelCard) -> dict[str, Any]:
+def _model_object(card: ModelCard) -> JsonObject:
     return {
         "id": card.name,
         "object": "model",

@@ -1,15 +1,15 @@
 """Bodies of requests: bounded, JSON, an object."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from starlette.requests import Request
 
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.models.json_text import decode_json
+from shared.models.values import JsonObject
 
 
-async def read_json_object(request: Request, max_body_bytes: int) -> Mapping[str, Any]:
+async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
     """Read the body.
 
     Raises:
@@ -19,7 +19,7 @@ async def read_json_object(request: Request, max_body_bytes: int) -> Mapping[str
     body = decode_json(await _read(request, max_body_bytes))
     if not isinstance(body, dict):
         raise InvalidRequest("body: must be a JSON object")
-    return cast(dict[str, Any], body)
+    return cast(JsonObject, body)
 
 
 async def _read(request: Request, max_body_bytes: int) -> bytes:

@@ -43,12 +43,9 @@ STATUS_OF: Mapping[type[BallastError], int] = {
 }
 
 
-def status_of(error: BallastError) -> int:
-    """Return the status of the nearest class in the table."""
-    for kind in type(error).__mro__:
-        if kind in STATUS_OF:
-            return STATUS_OF[kind]
-    return 500
+def http_status(error: BallastError) -> int:
+    """Return the status of the error's class, or of its nearest ancestor in the table."""
+    return next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), 500)
 
 
 def error_response(error: BallastError) -> Response:
@@ -59,7 +56,7 @@ def error_response(error: BallastError) -> Response:
         headers["retry-after"] = str(ceil(error.retry_after_seconds))
     return Response(
         orjson.dumps({"error": report.model_dump(include={"message", "type", "param", "code"})}),
-        status_code=status_of(error),
+        status_code=http_status(error),
         headers=headers,
         media_type="application/json",
     )

@@ -33,23 +33,15 @@ class Admission:
         """Refuse new turns from now on; running ones go on."""
         self._accepting = False
 
-    def check(self) -> None:
-        """Let a new turn in.
+    @contextmanager
+    def admit(self) -> Generator[None]:
+        """Count a turn as running while the block runs.
 
         Raises:
             Draining: this process is shutting down. Retryable, on another replica.
         """
         if not self._accepting:
             raise Draining("The model runner is shutting down.", retry_after_seconds=RETRY_AFTER_SECONDS)
-
-    @contextmanager
-    def admit(self) -> Generator[None]:
-        """Count a turn as running while the block runs.
-
-        Raises:
-            Draining: this process is shutting down.
-        """
-        self.check()
         self._running += 1
         self._idle.clear()
         try:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import structlog
 
+from chat_shell.sealed.backend_wire import OutcomeReceipt
 from chat_shell.sealed.outcome import Outcome
-from chat_shell.sealed.room_observer import OutcomeAnswered, SecondaryAnswered, SecondaryAsked, SummaryStarted
+from chat_shell.sealed.summary_prompt import Messages
+from shared.models.safe_summary import Failure
 from shared.telemetry import LogEvent
 
 log = structlog.get_logger("chat_shell.sealed")
@@ -19,14 +21,14 @@ class LoggingRoomObserver:
 
     log_requests: bool
 
-    def summary_started(self, started: SummaryStarted) -> None:
+    def summary_started(self, base_ids: tuple[str, ...], *, query_characters: int, found: int, sent: int) -> None:
         """Log how much evidence there is."""
         log.info(
             LogEvent.SAFE_SUMMARY_STARTED,
-            knowledge_bases=list(started.knowledge_base_ids),
-            query_characters=started.query_characters,
-            chunks_found=started.chunks_found,
-            chunks_sent=started.chunks_sent,
+            knowledge_bases=list(base_ids),
+            query_characters=query_characters,
+            chunks_found=found,
+            chunks_sent=sent,
         )
 
     def summary_completed(self, outcome: Outcome) -> None:
@@ -37,38 +39,38 @@ class LoggingRoomObserver:
         """Log the outcome that is sent to be recorded."""
         log.info(LogEvent.PERSIST_HTTP_REQUEST, search_id=outcome.search_id, **_outcome_fields(outcome))
 
-    def outcome_answered(self, answered: OutcomeAnswered) -> None:
+    def outcome_answered(self, search_id: str | None, receipt: OutcomeReceipt, changed: Failure | None) -> None:
         """Log whether it was recorded."""
         log.info(
             LogEvent.PERSIST_HTTP_RESPONSE,
-            search_id=answered.search_id,
-            status=answered.status,
-            recorded=answered.recorded,
-            release=answered.release,
-            reason=answered.changed.value if answered.changed else "",
+            search_id=search_id,
+            status=receipt.status,
+            recorded=receipt.recorded,
+            release=receipt.release,
+            reason=changed.value if changed else "",
         )
 
-    def secondary_asked(self, asked: SecondaryAsked) -> None:
+    def secondary_asked(self, model: str, messages: Messages, body_bytes: int) -> None:
         """Log the request without the text of the chunks."""
         if self.log_requests:
             log.info(
                 LogEvent.LLM_REQUEST,
                 purpose=PURPOSE,
-                model=asked.model,
-                message_count=len(asked.messages),
-                body_bytes=asked.body_bytes,
-                body={"messages": [dict(message) for message in asked.messages]},
+                model=model,
+                message_count=len(messages),
+                body_bytes=body_bytes,
+                body={"messages": [dict(message) for message in messages]},
             )
 
-    def secondary_answered(self, answered: SecondaryAnswered) -> None:
+    def secondary_answered(self, model: str, reply_bytes: int, decision: str) -> None:
         """Log the reply's size and what became of it."""
         if self.log_requests:
             log.info(
                 LogEvent.LLM_RESPONSE,
                 purpose=PURPOSE,
-                model=answered.model,
-                reply_bytes=answered.reply_bytes,
-                decision=answered.decision,
+                model=model,
+                reply_bytes=reply_bytes,
+                decision=decision,
             )
 
 

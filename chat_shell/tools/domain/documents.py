@@ -1,8 +1,6 @@
 """Documents that a tool found."""
 
-from typing import Any
-
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
 
 class FoundDocument(Value):
@@ -10,6 +8,6 @@ class FoundDocument(Value):
 
     file_id: str
     title: str
-    metadata: dict[str, Any]
+    metadata: JsonObject
     content: str
     score: float = 0.0

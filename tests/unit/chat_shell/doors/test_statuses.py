@@ -35,8 +35,8 @@ EVERY_ERROR = sorted(set(family(BallastError)), key=lambda kind: kind.__name__)
 def test_every_error_has_a_status(kind: type[BallastError]):
     assert set(kind.__mro__) & set(grpc_statuses.STATUS_OF)
     assert set(kind.__mro__) & set(http_errors.STATUS_OF)
-    assert grpc_statuses.status_of(kind("x")) is not grpc.StatusCode.OK
-    assert 400 <= http_errors.status_of(kind("x")) < 600
+    assert grpc_statuses.grpc_status(kind("x")) is not grpc.StatusCode.OK
+    assert 400 <= http_errors.http_status(kind("x")) < 600
 
 
 @pytest.mark.parametrize("kind", EVERY_ERROR)

@@ -15,7 +15,6 @@ from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.gate import judge
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
 from chat_shell.sealed.outcome import SealedSearchResult
-from chat_shell.sealed.room_observer import SecondaryAnswered, SecondaryAsked, SummaryStarted
 from chat_shell.sealed.verdicts import Blocked, Refused
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION, REWRITE_PROMPT
@@ -29,6 +28,9 @@ from tests.fakes.sealed_room import (
     FakeSecondary,
     OutcomeSent,
     RoomStage,
+    SecondaryAnswered,
+    SecondaryAsked,
+    SummaryStarted,
     protected_chunk,
 )
 from tests.unit.chat_shell.sealed.gate.planting import case, reply
