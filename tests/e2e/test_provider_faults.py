@@ -83,8 +83,8 @@ STALLS = {
 
 @pytest.fixture(scope="module")
 def impatient_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    """A small pair whose chat_shell waits a second for a frame."""
-    options = PairOptions(chat_shell={"CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS": "1"})
+    """A small pair whose chat_shell waits a few seconds for a frame: longer than a busy machine takes to send one."""
+    options = PairOptions(chat_shell={"CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS": "3"})
     return start_pair(launch_for_module, tmp_path_factory.mktemp("impatient"), options)
 
 

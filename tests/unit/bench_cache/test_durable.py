@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
@@ -14,7 +14,7 @@ from tests.examples import examples
 seeds = st.integers(0, 2**32)
 
 
-@settings(examples(2_000, few=60), database=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(examples(2_000, few=60), database=None)
 @given(seeds)
 def test_nothing_drifts(seed: int):
     note(f"seed {seed}")

@@ -3,7 +3,7 @@
 import httpx2
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -97,7 +97,7 @@ APP = HOUSE.app()
 
 
 @given(body=st.fixed_dictionaries({"items": st.lists(ITEMS, max_size=3) | JSON_VALUES}) | JSON_VALUES)
-@settings(examples(60), suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 async def test_any_json_is_taken_or_refused(body: object) -> None:
     async with client_of(APP, await HOUSE.key()) as client:
         answer = await client.post("/v1/conversations", content=orjson.dumps(body), headers=JSON)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import httpx2
@@ -38,11 +39,17 @@ class Door:
     key: str
 
 
+@cache
+def built_app() -> FastAPI:
+    return FakeHouse().app()
+
+
 @asynccontextmanager
 async def open_door(*scripts: Sequence[Any]) -> AsyncGenerator[Door, None]:
     house = FakeHouse()
     house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, clock=house.clock)
-    app = house.app()
+    app = built_app()
+    house.stand_behind(app)
     key = await house.key(ADA.user_id)
     transport = httpx2.AsyncClient(transport=httpx2.ASGITransport(app))
     async with (
