@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse
@@ -38,13 +38,13 @@ def closed_turn(
     response: StoredResponse, log: KeptLog, newest_item: Item | None, now: datetime, newest_number: int
 ) -> tuple[FinishedTurn, tuple[LoggedEvent, ...]]:
     """Make the failed end of a lost turn, and its last events behind number `newest_number`."""
-    output = cast("list[ItemBody]", response.body["output"])
+    output = objects_in(response.body["output"])
     body = ended_body(response.body, output, failed(LOST, Usage()), int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
     items = numbered_items(output, sequence, response.id)
     events = _last_events(body, newest_number + 1)
-    changes: dict[str, Any] = {
+    changes = {
         "status": failed(LOST, Usage()).status,
         "body": body,
         "log_end": log.length + len(entries),

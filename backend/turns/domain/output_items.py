@@ -1,12 +1,13 @@
 """Output items while they grow: what to announce at each step, and how they look in the end."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from backend.conversations.domain.responses import ItemBody
 from shared.models.events import CitationAdded, FunctionCallRequested, SearchResult
+from shared.models.values import JsonObject
 
-Draft = dict[str, Any]
+Draft = JsonObject
 """An event without its number."""
 
 PartKind = Literal["output_text", "refusal", "reasoning_text"]
@@ -21,14 +22,14 @@ class OpenPart:
         self.content_index = content_index
         self.start = start
         self.pieces: list[str] = []
-        self.annotations: list[dict[str, Any]] = []
+        self.annotations: list[JsonObject] = []
 
     @property
     def text(self) -> str:
         """The text so far."""
         return "".join(self.pieces)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         """Show the part."""
         if self.kind == "refusal":
             return {"type": self.kind, "refusal": self.text}
@@ -73,7 +74,7 @@ class OpenText:
         if part is None or part is not self._part:
             return []
         index = max(0, citation.index - part.start)
-        annotation = {
+        annotation: JsonObject = {
             "type": "file_citation",
             "file_id": citation.file_id,
             "filename": citation.filename,
@@ -136,7 +137,7 @@ class OpenSearch:
         self.item_id = item_id
         self.output_index = output_index
         self._queries = queries
-        self._results: list[dict[str, Any]] | None = None
+        self._results: list[JsonObject] | None = None
 
     def opened(self) -> list[Draft]:
         """Announce the search."""

@@ -1,10 +1,10 @@
 """Events of a response as clients get them."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import orjson
 
-from shared.models.values import Value
+from shared.models.values import JsonValue, Value
 
 
 class LoggedEvent(Value):
@@ -15,8 +15,10 @@ class LoggedEvent(Value):
     body: bytes
 
 
-def encode_event(event: dict[str, Any]) -> LoggedEvent:
+def encode_event(event: Mapping[str, JsonValue]) -> LoggedEvent:
     """Encode an event that carries its `type` and `sequence_number`."""
     # orjson hands out its whole buffer, some kilobytes for an event of some hundred bytes; the copy has its size.
     body = bytes(memoryview(orjson.dumps(event)))
-    return LoggedEvent(sequence_number=event["sequence_number"], type=event["type"], body=body)
+    return LoggedEvent.model_validate(
+        {"sequence_number": event["sequence_number"], "type": event["type"], "body": body}
+    )

@@ -1,7 +1,7 @@
 """The response object as clients get it: OpenAI's keys, all of them, at every stage of a turn."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from backend.conversations.domain.item_bodies import without_results
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
@@ -14,9 +14,9 @@ from backend.turns.domain.turn_request import (
 )
 from shared.models.events import ErrorReport, FinishReason, Usage
 from shared.models.execution import ToolDefinition
-from shared.models.values import Value
+from shared.models.values import JsonObject, JsonValue, Value, objects_in
 
-ResponseBody = dict[str, Any]
+ResponseBody = JsonObject
 
 RESPONSE_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt"})
 """Those of OpenAI's closed list that we use; our own class stands in `error.type`."""
@@ -127,11 +127,10 @@ def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
     """Return the object as it is shown: search results only to a reader who asks for them."""
     if with_results:
         return body
-    output = cast("list[ItemBody]", body["output"])
-    return {**body, "output": [without_results(item) for item in output]}
+    return {**body, "output": [without_results(item) for item in objects_in(body["output"])]}
 
 
-def response_error(report: ErrorReport) -> dict[str, Any]:
+def response_error(report: ErrorReport) -> JsonObject:
     """Make a response's own `error`, whose code is one of OpenAI's closed list."""
     code = report.code if report.code in RESPONSE_ERROR_CODES else "server_error"
     return {"code": code, "message": report.message, "type": report.type}
@@ -146,7 +145,7 @@ def report_in(body: ResponseBody) -> ErrorReport | None:
     return ErrorReport(type=kind, code=error["code"], message=error["message"], param=None, retryable=False)
 
 
-def usage_body(usage: Usage) -> dict[str, Any] | None:
+def usage_body(usage: Usage) -> JsonObject | None:
     """Make the object's `usage`; None when the provider reported nothing."""
     if usage.input_tokens is None and usage.output_tokens is None:
         return None
@@ -161,28 +160,28 @@ def usage_body(usage: Usage) -> dict[str, Any] | None:
     }
 
 
-def _reasoning(request: TurnRequest) -> dict[str, Any]:
+def _reasoning(request: TurnRequest) -> JsonObject:
     given = request.reasoning
     summary = (given.summary or given.generate_summary) if given is not None else None
     return {"effort": given.effort if given is not None else None, "summary": summary}
 
 
-def _text(request: TurnRequest) -> dict[str, Any]:
+def _text(request: TurnRequest) -> JsonObject:
     given = request.text
-    shape: dict[str, Any] = {"format": text_format(request)}
+    shape: JsonObject = {"format": text_format(request)}
     if given is not None and given.verbosity is not None:
         shape["verbosity"] = given.verbosity
     return shape
 
 
-def text_format(request: TurnRequest) -> dict[str, Any]:
+def text_format(request: TurnRequest) -> JsonObject:
     """Return OpenAI's `text.format` object, written out."""
     given = request.text.format if request.text is not None else None
     if given is None:
         return {"type": "text"}
     if not isinstance(given, JsonSchemaFormat):
         return {"type": given.type}
-    shape: dict[str, Any] = {"type": given.type, "name": given.name, "schema": given.schema_}
+    shape: JsonObject = {"type": given.type, "name": given.name, "schema": given.schema_}
     if given.description is not None:
         shape["description"] = given.description
     if given.strict is not None:
@@ -190,7 +189,7 @@ def text_format(request: TurnRequest) -> dict[str, Any]:
     return shape
 
 
-def _tool_choice(request: TurnRequest) -> Any:
+def _tool_choice(request: TurnRequest) -> JsonValue:
     match request.tool_choice:
         case FunctionChoice(name=name):
             return {"type": "function", "name": name}
@@ -200,8 +199,8 @@ def _tool_choice(request: TurnRequest) -> Any:
             return mode or "auto"
 
 
-def _tools(facts: ResponseFacts) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = [
+def _tools(facts: ResponseFacts) -> list[JsonObject]:
+    tools: list[JsonObject] = [
         {
             "type": "function",
             "name": function.name,
@@ -216,8 +215,8 @@ def _tools(facts: ResponseFacts) -> list[dict[str, Any]]:
     return tools
 
 
-def _file_search(base_ids: Sequence[str], search: SearchOptions) -> dict[str, Any]:
-    shown: dict[str, Any] = {"type": "file_search", "vector_store_ids": list(base_ids)}
+def _file_search(base_ids: Sequence[str], search: SearchOptions) -> JsonObject:
+    shown: JsonObject = {"type": "file_search", "vector_store_ids": list(base_ids)}
     if search.max_results is not None:
         shown["max_num_results"] = search.max_results
     if search.min_score is not None:

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+
+from pydantic import BaseModel
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import shared_prompt
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
 from backend.identity.domain import Caller
 from backend.knowledge.domain.tickets import SearchOptions
+from backend.turns.domain.response_object import ResponseBody
 from shared.models.execution import ToolDefinition
-from shared.models.values import Value
+from shared.models.values import Value, objects_in
 
 
 class Origin(Value):
@@ -26,6 +28,18 @@ class Origin(Value):
     log: tuple[Entry, ...]
     items: tuple[Item, ...]
     next_sequence: int
+
+
+class _Ranking(BaseModel):
+    score_threshold: float | None = None
+
+
+class _FileSearch(BaseModel):
+    """The tool that a stored response names its knowledge bases in."""
+
+    vector_store_ids: tuple[str, ...] = ()
+    max_num_results: int | None = None
+    ranking_options: _Ranking = _Ranking()
 
 
 def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: datetime) -> Origin:
@@ -69,14 +83,17 @@ def forked(
     nothing is reset.
     """
     body = response.body
+    file_search = _file_search_in(body)
     branch = to.model_copy(
         update={
             "epoch": log[-1].epoch if log else conversation.epoch,
             "model": body["model"],
             "instructions": body["instructions"] or "",
             "functions": _functions_in(body),
-            "knowledge_base_ids": _base_ids_in(body),
-            "search": _search_in(body),
+            "knowledge_base_ids": file_search.vector_store_ids,
+            "search": SearchOptions(
+                max_results=file_search.max_num_results, min_score=file_search.ranking_options.score_threshold
+            ),
             "cache_key": conversation.cache_key,
             "sent": shared_prompt(conversation.sent, log),
         }
@@ -84,24 +101,14 @@ def forked(
     return Origin(conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items))
 
 
-def _functions_in(body: dict[str, Any]) -> tuple[ToolDefinition, ...]:
-    tools = cast("list[dict[str, Any]]", body["tools"])
+def _functions_in(body: ResponseBody) -> tuple[ToolDefinition, ...]:
     return tuple(
         ToolDefinition.model_validate({key: value for key, value in tool.items() if key != "type"})
-        for tool in tools
+        for tool in objects_in(body["tools"])
         if tool["type"] == "function"
     )
 
 
-def _base_ids_in(body: dict[str, Any]) -> tuple[str, ...]:
-    tools = cast("list[dict[str, Any]]", body["tools"])
-    return tuple(base_id for tool in tools if tool["type"] == "file_search" for base_id in tool["vector_store_ids"])
-
-
-def _search_in(body: dict[str, Any]) -> SearchOptions:
-    tools = cast("list[dict[str, Any]]", body["tools"])
-    for tool in tools:
-        if tool["type"] == "file_search":
-            ranking = tool.get("ranking_options", {})
-            return SearchOptions(max_results=tool.get("max_num_results"), min_score=ranking.get("score_threshold"))
-    return SearchOptions()
+def _file_search_in(body: ResponseBody) -> _FileSearch:
+    found = [tool for tool in objects_in(body["tools"]) if tool["type"] == "file_search"]
+    return _FileSearch.model_validate(found[0]) if found else _FileSearch()

@@ -1,6 +1,6 @@
 """The body of `POST /v1/responses` in OpenAI's words."""
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import Discriminator, Field, Tag, ValidationError
 
@@ -10,6 +10,7 @@ from backend.foundation.domain.json_objects import decode_object
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.invalid_fields import refusal_of
+from shared.models.values import JsonObject
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
@@ -24,7 +25,7 @@ class FunctionTool(Given):
     type: Literal["function"]
     name: FunctionName
     description: str | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: JsonObject | None = None
     strict: bool | None = None
 
 
@@ -75,7 +76,7 @@ class JsonSchemaFormat(Given):
 
     type: Literal["json_schema"]
     name: FunctionName
-    schema_: dict[str, Any] = Field(alias="schema")
+    schema_: JsonObject = Field(alias="schema")
     description: str | None = None
     strict: bool | None = None
 
@@ -107,15 +108,15 @@ class StreamOptions(Given):
     include_obfuscation: bool | None = None
 
 
-def _tag_of_choice(value: Any) -> str | None:
+def _tag_of_choice(value: object) -> str | None:
     if not isinstance(value, dict):
         return "mode"
-    fields = cast("dict[str, Any]", value)
+    fields = cast(JsonObject, value)
     kind = fields.get("type")
     return kind if isinstance(kind, str) else None
 
 
-def _tag_of_conversation(value: Any) -> str:
+def _tag_of_conversation(value: object) -> str:
     return "object" if isinstance(value, dict) else "id"
 
 
@@ -168,7 +169,7 @@ class TurnRequest(Given):
     safety_identifier: Key | None = None
     prompt_cache_key: Key | None = None
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
-    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_options: JsonObject | None = None
     prompt: None = None
     moderation: None = None
     context_management: None = None

@@ -1,9 +1,9 @@
 """The connection pool, and the translation of what it raises."""
 
 import asyncio
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -27,16 +27,84 @@ AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
 _MAX_CONNECTIONS = 5_000
 
 
-def connect(url: str) -> Redis:
+class RedisPipeline(Protocol):
+    """Commands that are sent in one round trip; keyword arguments are those of the Redis client."""
+
+    def __len__(self) -> int:
+        """Count the commands."""
+        ...
+
+    def set(self, name: str, value: bytes, *, px: int) -> object:
+        """Set a key that expires after `px` milliseconds."""
+        ...
+
+    def xadd(self, name: str, fields: Mapping[bytes, bytes], **options: object) -> object:
+        """Append an entry to a stream."""
+        ...
+
+    def delete(self, *names: str) -> object:
+        """Delete keys."""
+        ...
+
+    def pexpire(self, name: str, time: int) -> object:
+        """Have a key expire after so many milliseconds."""
+        ...
+
+    def execute(self, raise_on_error: bool = True) -> Awaitable[list[object]]:
+        """Send the commands; the answers of failed ones are exceptions, unless the first one is to be raised."""
+        ...
+
+
+class RedisClient(Protocol):
+    """The few commands that we use, typed: the annotations of the library leave arguments and answers open."""
+
+    def pipeline(self, transaction: bool = True) -> RedisPipeline:
+        """Begin a pipeline."""
+        ...
+
+    def ping(self) -> Awaitable[bool]:
+        """Ask whether the server answers."""
+        ...
+
+    def exists(self, *names: str) -> Awaitable[int]:
+        """Count the keys that exist."""
+        ...
+
+    def delete(self, *names: str) -> Awaitable[int]:
+        """Delete keys."""
+        ...
+
+    def mget(self, keys: Sequence[str]) -> Awaitable[list[bytes | None]]:
+        """Read keys."""
+        ...
+
+    def xread(
+        self, streams: Mapping[str, str], count: int | None = None, block: int | None = None
+    ) -> Awaitable[object]:
+        """Read entries behind a cursor, waiting for `block` milliseconds."""
+        ...
+
+    def xrevrange(self, name: str, *, count: int) -> Awaitable[list[tuple[bytes, object]]]:
+        """Read the newest entries."""
+        ...
+
+    def aclose(self) -> Awaitable[None]:
+        """Close all connections."""
+        ...
+
+
+class _RedisClass(Protocol):
+    def from_url(self, url: str, **options: object) -> RedisClient: ...
+
+
+def connect(url: str) -> RedisClient:
     """Open a pool; connections are made at first use, and a reader that waits holds one.
 
     Raises:
         ValueError: no such address.
     """
-    # The client's own annotations leave its keyword arguments open, here and wherever it is an `Any`.
-    pool: Any = Redis
     try:
-        return pool.from_url(
+        return cast(_RedisClass, Redis).from_url(
             url,
             protocol=2,
             socket_timeout=SOCKET_TIMEOUT_SECONDS,
@@ -51,16 +119,15 @@ def connect(url: str) -> Redis:
         raise ValueError("a Redis address looks like redis://host:6379/0, a password in it percent-encoded") from None
 
 
-async def check_redis_reachable(client: Redis, url: str) -> None:
+async def check_redis_reachable(client: RedisClient, url: str) -> None:
     """Ask Redis something as soon as the process starts.
 
     Raises:
         ValueError: it is not there, or does not let us in; the text holds neither user nor password.
     """
-    asked: Any = client
     try:
         async with asyncio.timeout(SOCKET_TIMEOUT_SECONDS):
-            await asked.ping()
+            await client.ping()
     except (RedisError, OSError) as error:
         raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
 

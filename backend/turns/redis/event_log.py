@@ -2,12 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
-
-from redis.asyncio import Redis
 
 from backend.turns.ports.events import LoggedEvent
-from backend.turns.redis.client import AWAY, BLOCK_MILLISECONDS, answered, away, translated_redis_errors
+from backend.turns.redis.client import AWAY, BLOCK_MILLISECONDS, RedisClient, answered, away, translated_redis_errors
 from backend.turns.redis.entries import (
     END_FIELDS,
     END_ID,
@@ -37,14 +34,14 @@ class RedisEventLog:
 
     def __init__(
         self,
-        client: Redis,
+        client: RedisClient,
         retention_seconds: float,
         *,
         open_seconds: float = 3600.0,
         patience_seconds: float = 10.0,
         opening_seconds: float = 2.0,
     ) -> None:
-        self._client: Any = client
+        self._client = client
         self._patience_seconds = patience_seconds
         self._opening_seconds = opening_seconds
         self._open_seconds = open_seconds
@@ -119,7 +116,7 @@ class RedisEventLog:
             writer.is_dropped = True
             writer.wake()
         key = stream_key(response_id)
-        pipeline: Any = self._client.pipeline(transaction=False)
+        pipeline = self._client.pipeline(transaction=False)
         pipeline.set(dropped_key(response_id), b"1", px=int(self._open_seconds * 1000))
         pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
         pipeline.delete(key)

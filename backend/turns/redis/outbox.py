@@ -3,12 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from backend.turns.redis.client import AWAY, answered, away, translated_redis_errors
+from backend.turns.redis.client import AWAY, RedisClient, RedisPipeline, answered, away, translated_redis_errors
 from backend.turns.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
 from backend.turns.redis.writers import Flush, Writer
 from shared.errors import Conflict, Unavailable
@@ -30,8 +28,8 @@ class Lifetimes:
 class Outbox:
     """Owns the writers and the task that empties them; `close` ends the task."""
 
-    def __init__(self, client: Redis, lifetimes: Lifetimes) -> None:
-        self._client: Any = client
+    def __init__(self, client: RedisClient, lifetimes: Lifetimes) -> None:
+        self._client = client
         self._lifetimes = lifetimes
         self._writers: dict[str, Writer] = {}
         self._dirty: dict[str, Writer] = {}
@@ -96,7 +94,7 @@ class Outbox:
         for flush in flushes:
             flush.settle()
 
-    async def _send_patiently(self, flushes: Sequence[Flush]) -> Sequence[tuple[Flush, Any]]:
+    async def _send_patiently(self, flushes: Sequence[Flush]) -> Sequence[tuple[Flush, object]]:
         """Send until it is answered; every command may be sent again, but for a response that was given up."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self._lifetimes.patience_seconds
@@ -111,18 +109,18 @@ class Outbox:
             await asyncio.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
 
-    async def _send(self, flushes: Sequence[Flush]) -> Sequence[Any]:
+    async def _send(self, flushes: Sequence[Flush]) -> Sequence[object]:
         """Send all in one round trip; answer with the worst answer of each flush."""
-        pipeline: Any = self._client.pipeline(transaction=False)
+        pipeline = self._client.pipeline(transaction=False)
         counts = [self._queue(pipeline, flush) for flush in flushes]
-        answers: list[Any] = await answered(pipeline.execute(raise_on_error=False))
-        worst: list[Any] = []
+        answers = await answered(pipeline.execute(raise_on_error=False))
+        worst: list[object] = []
         for count in counts:
             own, answers = answers[:count], answers[count:]
             worst.append(min(own, key=_rank))
         return worst
 
-    def _queue(self, pipeline: Any, flush: Flush) -> int:
+    def _queue(self, pipeline: RedisPipeline, flush: Flush) -> int:
         key = stream_key(flush.writer.response_id)
         before = len(pipeline)
         if flush.events:
@@ -136,7 +134,7 @@ class Outbox:
         pipeline.pexpire(key, max(1, int(seconds * 1000)))
         return len(pipeline) - before
 
-    async def _judge(self, flush: Flush, answer: Any) -> None:
+    async def _judge(self, flush: Flush, answer: object) -> None:
         """Tell repeated writes and dropped streams, which are fine, from lost streams and a second writer."""
         writer = flush.writer
         if writer.failure is not None:
@@ -153,9 +151,7 @@ class Outbox:
 
     async def _newest_id(self, response_id: str) -> str | None:
         with translated_redis_errors():
-            newest: list[tuple[bytes, object]] = await answered(
-                self._client.xrevrange(stream_key(response_id), count=1)
-            )
+            newest = await answered(self._client.xrevrange(stream_key(response_id), count=1))
         return newest[0][0].decode() if newest else None
 
     async def _forget_stream(self, response_id: str) -> None:
@@ -168,7 +164,7 @@ class Outbox:
             return bool(await answered(self._client.exists(dropped_key(response_id))))
 
 
-def _rank(answer: Any) -> int:
+def _rank(answer: object) -> int:
     """Order answers from a stream that is not there, over errors, to success."""
     if answer is None:
         return 0

@@ -3,12 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.turns.redis.client import answered
+from backend.turns.redis.client import RedisClient, answered
 
 INTERVAL_SECONDS = 0.5
 ANSWER_SECONDS = 0.5
@@ -21,9 +19,12 @@ class RedisPresence:
     """Asks Redis again and again; there until it has been silent for a while, and again with its first answer."""
 
     def __init__(
-        self, client: Redis, interval_seconds: float = INTERVAL_SECONDS, away_after_seconds: float = AWAY_AFTER_SECONDS
+        self,
+        client: RedisClient,
+        interval_seconds: float = INTERVAL_SECONDS,
+        away_after_seconds: float = AWAY_AFTER_SECONDS,
     ) -> None:
-        self._client: Any = client
+        self._client = client
         self._interval_seconds = interval_seconds
         self._away_after_seconds = away_after_seconds
         self.is_away = False
@@ -47,7 +48,7 @@ class RedisPresence:
 
 
 @asynccontextmanager
-async def watching(client: Redis) -> AsyncGenerator[RedisPresence]:
+async def watching(client: RedisClient) -> AsyncGenerator[RedisPresence]:
     """Watch Redis while the block runs."""
     presence = RedisPresence(client)
     task = asyncio.create_task(presence.watch(), name="redis presence")

@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.turns.redis.client import BLOCK_MILLISECONDS, answered, translated_redis_errors
+from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered, translated_redis_errors
 from backend.turns.redis.entries import entries_of
 
 _STREAM = "ballast:stops"
@@ -24,8 +22,8 @@ class RedisStopSignals:
     sent meanwhile are looked up when it is back.
     """
 
-    def __init__(self, client: Redis, *, wish_seconds: float = 3600.0) -> None:
-        self._client: Any = client
+    def __init__(self, client: RedisClient, *, wish_seconds: float = 3600.0) -> None:
+        self._client = client
         self._wish_milliseconds = int(wish_seconds * 1000)
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -84,7 +82,7 @@ class RedisStopSignals:
 
     async def _follow(self) -> None:
         """Wake waiters as wishes come; look up first what may have been missed."""
-        newest: list[tuple[bytes, object]] = await answered(self._client.xrevrange(_STREAM, count=1))
+        newest = await answered(self._client.xrevrange(_STREAM, count=1))
         cursor = newest[0][0].decode() if newest else _BEGINNING
         await self._look_up(list(self._waiting))
         while True:
@@ -97,7 +95,7 @@ class RedisStopSignals:
         names = list(response_ids)
         if not names:
             return
-        wishes: list[Any] = await answered(self._client.mget([_key(name) for name in names]))
+        wishes = await answered(self._client.mget([_key(name) for name in names]))
         for name, wish in zip(names, wishes, strict=True):
             if wish is not None:
                 self._wake(name)

@@ -7,8 +7,9 @@ from itertools import chain, repeat
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade
-from backend.conversations.domain.responses import FinishedTurn, Item, StoredResponse
+from backend.conversations.domain.responses import FinishedTurn, StoredResponse
 from backend.conversations.domain.turn_calls import SentCall, TurnCalls, TurnPrompt
+from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_log import TurnLog
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.turns.domain.output_items import characters_in
@@ -21,6 +22,7 @@ from shared.ids import new_id
 from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
 from shared.models.execution import AccessMode
+from shared.models.values import objects_in
 
 FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Between attempts to store the end of a turn while the database is away, as when it restarts; the last one repeats.
@@ -158,12 +160,8 @@ class TurnWriter:
             return
 
     def _ended_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
-        response_id = self._turn.response.id
         entries = self._log.end(now, is_success=ending.is_success)
-        items = tuple(
-            Item(id=item["id"], sequence=sequence, response_id=response_id, body=item)
-            for sequence, item in enumerate(body["output"], self._turn.next_sequence)
-        )
+        items = numbered_items(objects_in(body["output"]), self._turn.next_sequence, self._turn.response.id)
         changes = {
             "status": ending.status,
             "body": body,

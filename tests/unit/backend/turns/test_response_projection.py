@@ -72,10 +72,10 @@ def test_a_plain_answer_is_announced_from_the_outside_in() -> None:
     ]
     assert body["status"] == "completed"
     assert body["completed_at"] == 1_700_000_009
-    assert body["output"][0]["content"][0]["text"] == "Hello"
+    assert at(body, "output")[0]["content"][0]["text"] == "Hello"
     assert events[-1]["response"] == body
-    assert body["usage"]["total_tokens"] == 18
-    assert body["usage"]["input_tokens_details"] == {"cached_tokens": 4, "cache_write_tokens": 0}
+    assert at(body, "usage")["total_tokens"] == 18
+    assert at(body, "usage")["input_tokens_details"] == {"cached_tokens": 4, "cache_write_tokens": 0}
 
 
 def test_unknown_usage_is_not_shown_as_zero() -> None:
@@ -88,8 +88,8 @@ def test_thinking_comes_as_an_item_of_its_own_and_ends_where_the_answer_begins()
         [ReasoningDelta(text="Hm"), ReasoningDelta(text="."), TextDelta(text="Yes"), DONE],
         finished(FinishReason.STOP, USAGE),
     )
-    assert [item["type"] for item in body["output"]] == ["reasoning", "message"]
-    assert body["output"][0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+    assert [item["type"] for item in at(body, "output")] == ["reasoning", "message"]
+    assert at(body, "output")[0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
     kinds = types_of(events)
     assert kinds.index("reasoning_text.done") < kinds.index("output_text.delta")
 
@@ -99,7 +99,7 @@ def test_a_refusal_is_a_part_of_its_own() -> None:
         [TextDelta(text="Well, "), RefusalDelta(text="no"), RefusalDelta(text=".")],
         finished(FinishReason.STOP, USAGE),
     )
-    parts = body["output"][0]["content"]
+    parts = at(body, "output")[0]["content"]
     assert [part["type"] for part in parts] == ["output_text", "refusal"]
     assert parts[1]["refusal"] == "no."
     assert "refusal.done" in types_of(events)
@@ -117,21 +117,21 @@ def test_a_search_shows_its_results_to_a_reader_who_asks() -> None:
         "file_search_call.completed",
         "output_item.done",
     ]
-    assert body["output"][0]["results"][0]["filename"] == "handbook.md"
-    assert events[first + 4]["item"]["results"] == body["output"][0]["results"]
+    assert at(body, "output")[0]["results"][0]["filename"] == "handbook.md"
+    assert events[first + 4]["item"]["results"] == at(body, "output")[0]["results"]
 
 
 def test_a_search_hides_its_results_from_others_but_keeps_them() -> None:
     script = [SearchStarted(call_id="c1", queries=("whales",)), searched()]
     events, body = played(script, finished(FinishReason.STOP, USAGE), projection(with_results=False))
     assert "Whales sleep" not in str(events)
-    assert body["output"][0]["results"][0]["text"] == "Whales sleep."
+    assert at(body, "output")[0]["results"][0]["text"] == "Whales sleep."
 
 
 def test_a_failed_search_is_not_called_completed() -> None:
     script = [SearchStarted(call_id="c1", queries=()), SearchFinished(call_id="c1", failed=True, results=())]
     events, body = played(script, finished(FinishReason.STOP, USAGE))
-    assert body["output"][0]["status"] == "failed"
+    assert at(body, "output")[0]["status"] == "failed"
     assert "file_search_call.completed" not in types_of(events)
 
 
@@ -142,7 +142,7 @@ def test_citations_are_annotations_at_their_place() -> None:
     annotation = {"type": "file_citation", "file_id": "doc_1", "filename": "handbook.md", "index": 10}
     assert added["annotation"] == annotation
     assert added["annotation_index"] == 0
-    assert body["output"][0]["content"][0]["annotations"] == [annotation]
+    assert at(body, "output")[0]["content"][0]["annotations"] == [annotation]
 
 
 def test_a_function_call_ends_a_turn_that_is_complete() -> None:
@@ -152,7 +152,7 @@ def test_a_function_call_ends_a_turn_that_is_complete() -> None:
         finished(FinishReason.TOOL_CALLS, USAGE),
     )
     assert body["status"] == "completed"
-    assert body["output"][0]["arguments"] == '{"city":"Rome"}'
+    assert at(body, "output")[0]["arguments"] == '{"city":"Rome"}'
     assert events[2]["item"]["arguments"] == ""
     assert types_of(events)[2:6] == [
         "output_item.added",
@@ -165,15 +165,15 @@ def test_a_function_call_ends_a_turn_that_is_complete() -> None:
 def test_each_model_call_speaks_in_a_message_of_its_own() -> None:
     script = [TextDelta(text="Let me see. "), DONE, ModelCallStarted(call=2), TextDelta(text="Yes."), DONE]
     _, body = played(script, finished(FinishReason.STOP, USAGE))
-    assert [item["content"][0]["text"] for item in body["output"]] == ["Let me see. ", "Yes."]
-    assert len({item["id"] for item in body["output"]}) == 2
+    assert [item["content"][0]["text"] for item in at(body, "output")] == ["Let me see. ", "Yes."]
+    assert len({item["id"] for item in at(body, "output")}) == 2
 
 
 def test_an_answer_cut_at_the_limit_is_incomplete() -> None:
     cut = ModelCallFinished(call=1, finish_reason=FinishReason.LENGTH, usage=USAGE)
     events, body = played([TextDelta(text="And so"), cut], finished(FinishReason.LENGTH, USAGE))
     assert body["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert body["output"][0]["status"] == "incomplete"
+    assert at(body, "output")[0]["status"] == "incomplete"
     assert events[-1]["type"] == "response.incomplete"
 
 
@@ -187,7 +187,7 @@ def test_a_failure_keeps_what_was_said_and_is_told_in_both_forms() -> None:
     events, body = played(
         [SearchStarted(call_id="c1", queries=("q",)), TextDelta(text="Half")], failed(report, Usage())
     )
-    assert [item["status"] for item in body["output"]] == ["incomplete", "incomplete"]
+    assert [item["status"] for item in at(body, "output")] == ["incomplete", "incomplete"]
     assert body["error"] == {"code": "server_error", "message": "It stalled.", "type": "ModelStalled"}
     error = events[-2]
     assert (error["type"], error["message"], error["error"]["type"]) == ("error", "It stalled.", "ModelStalled")
@@ -197,7 +197,7 @@ def test_a_failure_keeps_what_was_said_and_is_told_in_both_forms() -> None:
 def test_a_code_outside_of_openais_list_becomes_server_error() -> None:
     report = ErrorReport(type="InternalError", code="odd", message="m", param=None, retryable=False)
     _, body = played([], failed(report, Usage()))
-    assert body["error"]["code"] == "server_error"
+    assert at(body, "error")["code"] == "server_error"
 
 
 def test_a_cancelled_turn_ends_with_incomplete_and_no_details() -> None:

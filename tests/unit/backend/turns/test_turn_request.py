@@ -12,6 +12,7 @@ from backend.turns.domain.response_object import ResponseFacts, new_body
 from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
+from tests.fakes.json_paths import at
 from tests.fakes.openai_types import check_response
 from tests.unit.backend.turns.samples import facts, request
 
@@ -189,7 +190,7 @@ def test_a_whole_number_arrives_as_it_was_sent_or_is_refused_by_its_name(number:
         assert not -(2**63) <= number < 2**64
         assert error.param == MEMBER
     else:
-        assert (read.functions[0].parameters or {})["enum"][0] == number
+        assert at(read.functions[0].parameters, "enum", 0) == number
         assert -(2**63) <= number < 2**64
 
 
@@ -272,7 +273,7 @@ def test_a_schema_is_echoed_as_openai_does() -> None:
     shape = {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True}
     body = new_body(request(text={"format": shape}), bound())
     check_response(body, open_responses=False)
-    assert body["text"]["format"] == shape
+    assert at(body, "text")["format"] == shape
     assert body["tools"] == [{"type": "file_search", "vector_store_ids": ["kb_1"]}]
 
 
@@ -287,7 +288,7 @@ def test_of_several_searches_the_strictest_bounds_hold_and_are_told_back() -> No
     assert given.search == SearchOptions(max_results=3, min_score=0.5)
     body = new_body(given, facts(knowledge_base_ids=("kb_1",), search=given.search))
     check_response(body, open_responses=False)
-    (shown,) = body["tools"]
+    (shown,) = at(body, "tools")
     assert (shown["max_num_results"], shown["ranking_options"]["score_threshold"]) == (3, 0.5)
 
 
