@@ -4,11 +4,12 @@ import asyncio
 import secrets
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -90,6 +91,16 @@ class Backend:
         """What the routes call."""
         return (self.readiness, self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
 
+    @property
+    def background_loops(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        """What runs beside the requests until this process drains."""
+        return (
+            self.recovery.keep_alive,
+            partial(_sweep, self),
+            self.forget_searches.keep_forgetting,
+            self.restricted.closing.keep_closing,
+        )
+
 
 async def migrate_database(settings: Settings) -> None:
     """Bring the database to the newest schema.
@@ -130,12 +141,7 @@ async def serve(settings: Settings) -> None:
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
-        background = [
-            group.create_task(backend.recovery.keep_alive()),
-            group.create_task(_sweep(backend)),
-            group.create_task(backend.forget_searches.keep_forgetting()),
-            group.create_task(backend.restricted.closing.keep_closing()),
-        ]
+        background = [group.create_task(loop()) for loop in backend.background_loops]
         async with backend.turns.registry as registry:
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
