@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-_LEASH = Path(__file__).with_name("leash.py")
+_DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 _POLL_SECONDS = 0.02
 _LOG_TAIL_CHARACTERS = 4000
 _SIGNAL_NAMES = {number.value: number.name for number in signal.Signals}
@@ -70,11 +70,11 @@ class Child:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a child dies with the thread that starts it: start it in the main thread")
         user = "-" if self.spec.user_id is None else str(self.spec.user_id)
-        leash = [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid()), user, self.spec.mechanism]
+        wrapper = [sys.executable, "-I", "-S", str(_DIE_WITH_PARENT), str(os.getpid()), user, self.spec.mechanism]
         self.spec.log_path.parent.mkdir(parents=True, exist_ok=True)
         with self.spec.log_path.open("ab") as log:
             self._popen = subprocess.Popen(
-                [*leash, *self.spec.command],
+                [*wrapper, *self.spec.command],
                 env=dict(self.spec.environment),
                 cwd=self.spec.directory,
                 stdin=subprocess.DEVNULL if self.spec.mechanism == "kernel" else subprocess.PIPE,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from deploy.demo.bases import BASES, CONTRACTS, HANDBOOK, DemoBase
-from deploy.demo.keeping import kept
+from deploy.demo.local_secrets import read_or_create
 from deploy.demo.public_api import Answer, quoted
 
 USER_ID = "demo-user"
@@ -57,7 +57,7 @@ def _key(connect: Connect, admin: Caller, file: Path, user_id: str) -> str:
             return key
         file.unlink()
     made = admin.call("POST", "/v1/api_keys", {"user_id": user_id, "role": "user", "tenant": "default"})
-    return kept(file, lambda: str(made["key"]))
+    return read_or_create(file, lambda: str(made["key"]))
 
 
 def _bases_by_name(owner: Caller) -> dict[str, str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.demo.children import ChildSpec
-from deploy.demo.keeping import secret
 from deploy.demo.listeners import Listener
+from deploy.demo.local_secrets import secret
 
 ROOT = Path(__file__).resolve().parents[2]
 _MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")

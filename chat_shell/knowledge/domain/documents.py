@@ -19,7 +19,7 @@ _DOCUMENT_HEAD = re.compile(rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_S
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedDocuments:
     """Documents with their numbers: as text for the model, and as hits for who watches."""
 
     text: str
@@ -33,13 +33,13 @@ class DocumentNumbers:
     documents: Mapping[int, CitedDocument] = field(default_factory=dict[int, CitedDocument])
     highest: int = 0
 
-    def number(self, found: Sequence[FoundDocument]) -> tuple[Numbered, "DocumentNumbers"]:
+    def number(self, found: Sequence[FoundDocument]) -> tuple[NumberedDocuments, "DocumentNumbers"]:
         """Number documents onward from the highest number so far."""
         first = max(self.highest, *self.documents, 0) + 1
         numbered = tuple(enumerate(found, start=first))
         known = {number: CitedDocument(file_id=one.file_id, filename=one.title) for number, one in numbered}
         return (
-            Numbered(render_documents(numbered), tuple(_result(number, one) for number, one in numbered)),
+            NumberedDocuments(render_documents(numbered), tuple(_result(number, one) for number, one in numbered)),
             DocumentNumbers({**self.documents, **known}, self.highest),
         )
 

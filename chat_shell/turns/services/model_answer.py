@@ -68,7 +68,7 @@ async def fragments_of(
         retries += 1
 
 
-class AnswerUnderway:
+class PartialAnswer:
     """What a model call has said so far: untouched for the log, with citations resolved for the client.
 
     Beyond its longest length it `is_cut`: nothing more is taken, and it ends as one that ran out of tokens.

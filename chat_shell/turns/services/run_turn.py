@@ -20,7 +20,7 @@ from chat_shell.turns.domain.turn import (
     record,
 )
 from chat_shell.turns.ports import TurnObserver
-from chat_shell.turns.services.model_answer import AnswerUnderway, RetryPolicy, fragments_of
+from chat_shell.turns.services.model_answer import PartialAnswer, RetryPolicy, fragments_of
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.tool_round import finish_round, searches_started
 from shared.clock import Clock
@@ -62,7 +62,7 @@ class _Turn:
     state: TurnState
     numbers: DocumentNumbers
     knowledge_calls_left: int
-    underway: AnswerUnderway | None = None
+    underway: PartialAnswer | None = None
 
     @property
     def is_full(self) -> bool:
@@ -150,7 +150,7 @@ class RunTurn:
     async def _call_model(self, turn: _Turn, step: CallModel) -> AsyncGenerator[ExecutionEvent]:
         if self._clock.now() >= turn.request.deadline:
             raise DeadlineExceeded("the turn took longer than it may")
-        answer = turn.underway = AnswerUnderway(turn.numbers.documents)
+        answer = turn.underway = PartialAnswer(turn.numbers.documents)
         yield ModelCallStarted(call=step.number)
         fragments = fragments_of(
             turn.model,

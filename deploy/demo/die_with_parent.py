@@ -1,6 +1,6 @@
 """Become a command that dies with the process that started it, even when that one is killed.
 
-Run by path, in isolated mode, as `leash.py <parent pid> <user id or -> <kernel|watcher> command…`.
+Run by path, in isolated mode, as `die_with_parent.py <parent pid> <user id or -> <kernel|watcher> command…`.
 
 On Linux the kernel delivers the death (prctl(2), PR_SET_PDEATHSIG). Elsewhere a watcher holds the reading end of
 a pipe whose writing end only the parent has: end of file means that the parent is gone.

@@ -1,4 +1,4 @@
-"""Secrets that are made once and kept in files of their own."""
+"""Secrets that are generated once and kept in files of their own."""
 
 import os
 import secrets
@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 
-def kept(file: Path, make: Callable[[], str]) -> str:
-    """Return the text of a file, after making it where it is missing; only its owner may read it."""
+def read_or_create(file: Path, make: Callable[[], str]) -> str:
+    """Return the text of a file, which is created where it is missing, readable by its owner only."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -22,7 +22,7 @@ def secret(environ: Mapping[str, str], name: str, directory: Path) -> str:
         return environ[name]
     if environ.get(f"{name}_FILE"):
         return Path(environ[f"{name}_FILE"]).read_text(encoding="utf-8").strip()
-    return kept(directory / name.lower(), new_secret)
+    return read_or_create(directory / name.lower(), new_secret)
 
 
 def new_secret() -> str:
