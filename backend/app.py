@@ -13,10 +13,10 @@ from typing import Any
 
 import structlog
 
-from backend.conversations.services.conversations import Conversations
+from backend.conversations.services.conversations import CallerConversations
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.use_cases import ConversationServices
-from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.http.app import create_app
@@ -168,7 +168,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     knowledge = KnowledgePorts(bases, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
     descriptions = SafeDescriptions(SqlProtectedKnowledge(database), LoggingDescriptionObserver())
     ledger, keys = SqlRestrictedLedger(database), SqlApiKeyStore(database)
-    withheld = WithheldTurns(ports.conversations, bases)
+    withheld = WithheldText(ports.conversations, bases)
     sources = TurnSources(
         origins=OriginReader(ports.conversations, ports.turns, clock, secret),
         context=ContextSources(bases, descriptions, installed_blocks(), ports.observer),
@@ -180,7 +180,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         readiness=Readiness(admission, database),
         identity=IdentityServices(Authenticate(keys), KeyAdministration(keys, clock)),
         conversations=ConversationServices(
-            conversations=Conversations(ports.conversations, clock, secret),
+            conversations=CallerConversations(ports.conversations, clock, secret),
             prompts=ReadPrompts(ports.turns, ports.conversations, withheld),
             withheld=withheld,
         ),

@@ -2,7 +2,7 @@
 
 from contextlib import AsyncExitStack
 
-from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
@@ -42,7 +42,7 @@ async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExit
 
 
 def turn_services(
-    ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, withheld: WithheldTurns
+    ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, withheld: WithheldText
 ) -> TurnServices:
     """Build the use cases of turns."""
     registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=policy.timeout.total_seconds())

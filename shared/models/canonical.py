@@ -1,17 +1,15 @@
-"""The bytes of tools and messages as a chat-completions request carries them: equal values make equal bytes.
+"""The bytes of tools and messages in a chat-completions request: equal values make equal bytes.
 
-Both services read these forms: chat_shell sends them, the backend compares them with what was sent before.
+chat_shell sends these forms; the backend compares them with those of the model call before.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
 
 import orjson
 
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, Content, Message, Part, TextPart, ToolCall
-
-Json = dict[str, Any]
+from shared.models.values import JsonObject, JsonValue
 
 
 def canonical_parts(tools: Sequence[ToolDefinition], messages: Sequence[Message]) -> tuple[bytes, ...]:
@@ -24,14 +22,14 @@ def canonical_parts(tools: Sequence[ToolDefinition], messages: Sequence[Message]
     return (head, *(orjson.dumps(message_json(message)) for message in messages))
 
 
-def tools_json(tools: Sequence[ToolDefinition]) -> list[Json]:
+def tools_json(tools: Sequence[ToolDefinition]) -> list[JsonObject]:
     """Return the array of tools, sorted by name."""
-    return [tool_json(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
+    return [function_json(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
 
 
-def tool_json(definition: ToolDefinition) -> Json:
+def function_json(definition: ToolDefinition) -> JsonObject:
     """Return a function as it is offered, the keys of its schema in order."""
-    function: Json = {"name": definition.name}
+    function: JsonObject = {"name": definition.name}
     if definition.description is not None:
         function["description"] = definition.description
     if definition.parameters is not None:
@@ -41,14 +39,18 @@ def tool_json(definition: ToolDefinition) -> Json:
     return {"type": "function", "function": function}
 
 
-def sorted_keys(value: Any) -> Any:
-    """Order the keys of a JSON value at every depth: equal values make equal bytes."""
-    if _is_object(value):
-        return {name: sorted_keys(value[name]) for name in sorted(value)}
-    return [sorted_keys(item) for item in value] if _is_list(value) else value
+def sorted_keys(value: JsonObject) -> JsonObject:
+    """Order the keys of a JSON object at every depth: equal objects make equal bytes."""
+    return {name: _sorted(value[name]) for name in sorted(value)}
 
 
-def message_json(message: Message) -> Json:
+def _sorted(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return sorted_keys(value)
+    return [_sorted(element) for element in value] if isinstance(value, list) else value
+
+
+def message_json(message: Message) -> JsonObject:
     """Return a message as it is sent."""
     if message.role == "assistant":
         return _assistant_message(message)
@@ -57,30 +59,22 @@ def message_json(message: Message) -> Json:
     return {"role": message.role, "content": _content(message.content)}
 
 
-def _assistant_message(message: AssistantMessage) -> Json:
+def _assistant_message(message: AssistantMessage) -> JsonObject:
     if not message.tool_calls:
         return {"role": "assistant", "content": message.text}
     calls = [_tool_call(call) for call in message.tool_calls]
     return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
 
 
-def _tool_call(call: ToolCall) -> Json:
+def _tool_call(call: ToolCall) -> JsonObject:
     return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _content(content: Content) -> str | list[Json]:
+def _content(content: Content) -> str | list[JsonObject]:
     return content if isinstance(content, str) else [_part(part) for part in content]
 
 
-def _part(part: Part) -> Json:
+def _part(part: Part) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     return {"type": "image_url", "image_url": {"url": part.url, "detail": part.detail}}
-
-
-def _is_object(value: Any) -> TypeGuard[Json]:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)

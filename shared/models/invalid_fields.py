@@ -1,7 +1,7 @@
 """From pydantic's complaints to the one field that a caller must change, and the sentence that tells him how."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -72,7 +72,7 @@ def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object
     return (UnsupportedValue if kind in _UNSUPPORTED else InvalidRequest)(text, param=param or None)
 
 
-def read(kind: type[V], raw: Any, place: str) -> V:
+def read(kind: type[V], raw: object, place: str) -> V:
     """Read one strictly typed object.
 
     Raises:

@@ -1,18 +1,19 @@
-"""JSON text that every party reads alike: UTF-8, no NaN, no lone surrogate, keys in their order."""
+"""JSON text in the form that all parsers read alike: UTF-8, no NaN, no lone surrogate, keys in their order."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from math import isfinite
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from shared.errors import InvalidRequest
 from shared.models.invalid_fields import place_of
+from shared.models.values import JsonValue
 
 Path = tuple[str | int, ...]
 
 
-def encode_json(value: Any, place: str = "") -> bytes:
+def encode_json(value: object, place: str = "") -> bytes:
     """Encode a JSON value compactly; `place` names it in an error.
 
     Raises:
@@ -27,7 +28,7 @@ def encode_json(value: Any, place: str = "") -> bytes:
         raise InvalidRequest(f"{culprit or 'body'}: cannot be written as JSON", param=culprit or None) from error
 
 
-def decode_json(text: bytes | str, place: str = "") -> Any:
+def decode_json(text: bytes | str, place: str = "") -> JsonValue:
     """Decode JSON, exactly: whole numbers of any size stay what they are.
 
     Raises:
@@ -44,24 +45,24 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _culprits(value: Any, path: Path) -> Iterator[Path]:
+def _culprits(value: object, path: Path) -> Iterator[Path]:
     if isinstance(value, Mapping):
-        members = cast(Mapping[Any, Any], value).items()
+        members = cast(Mapping[object, object], value).items()
         yield from chain.from_iterable(_culprits_of_member(key, member, path) for key, member in members)
     elif isinstance(value, list | tuple):
-        elements = enumerate(cast(Sequence[Any], value))
+        elements = enumerate(cast(Sequence[object], value))
         yield from chain.from_iterable(_culprits(element, (*path, index)) for index, element in elements)
     elif not _writable(value):
         yield path
 
 
-def _culprits_of_member(key: Any, member: Any, path: Path) -> Iterator[Path]:
+def _culprits_of_member(key: object, member: object, path: Path) -> Iterator[Path]:
     if isinstance(key, str) and _writable(key):
         return _culprits(member, (*path, key))
     return iter((path,))
 
 
-def _writable(scalar: Any) -> bool:
+def _writable(scalar: object) -> bool:
     if isinstance(scalar, str):
         return not any("\ud800" <= character <= "\udfff" for character in scalar)
     if isinstance(scalar, float):

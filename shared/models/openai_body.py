@@ -2,30 +2,30 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Json
 
 from shared.models.execution import AccessMode, DynamicBlock, ReasoningEffort, TurnLimits, User, Verbosity
 from shared.models.messages import ImageDetail
-from shared.models.values import Count, Instant, Int64, JsonObject, Value
+from shared.models.values import Count, Instant, Int64, JsonObject, JsonValue, Value
 
 
-def _epoch(text: Any) -> Any:
+def _epoch(text: object) -> int:
     if not isinstance(text, str) or not text.isascii() or not text.isdecimal() or len(text) > 19:
         raise ValueError("must be a whole number in decimal digits")
     return int(text)
 
 
-def _moment(text: Any) -> Any:
+def _moment(text: object) -> datetime:
     try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError) as error:
+        return datetime.fromisoformat(text if isinstance(text, str) else "")
+    except ValueError as error:
         raise ValueError("must be an instant as ISO 8601 writes it, with its offset") from error
 
 
 def _one_of(kind: type[StrEnum]) -> BeforeValidator:
-    def read(text: Any) -> Any:
+    def read(text: object) -> StrEnum:
         if text not in (words := [member.value for member in kind]):
             raise ValueError(f"must be one of {', '.join(words)}")
         return kind(text)
@@ -104,10 +104,10 @@ class RequestBody(Value):
     """The whole body; what OpenAI lets a caller leave out may be left out here."""
 
     model: str
-    input: Any
+    input: JsonValue
     instructions: str | None = None
     tools: list[FunctionTool] | None = None
-    tool_choice: Any = "auto"
+    tool_choice: JsonValue = "auto"
     parallel_tool_calls: bool | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -140,7 +140,7 @@ class OutputText(Value):
 
     type: Literal["output_text"]
     text: str
-    annotations: list[Any] = Field(default=[], max_length=0)
+    annotations: list[JsonValue] = Field(default=[], max_length=0)
 
 
 class Item(Value):
@@ -155,7 +155,7 @@ class UserItem(Item):
 
     type: Literal["message"] = "message"
     role: Literal["user"]
-    content: Any
+    content: JsonValue
 
 
 class AssistantItem(Item):
@@ -163,7 +163,7 @@ class AssistantItem(Item):
 
     type: Literal["message"] = "message"
     role: Literal["assistant"]
-    content: str | list[Any]
+    content: str | list[JsonValue]
 
 
 class FunctionCallItem(Item):
@@ -180,4 +180,4 @@ class FunctionCallOutputItem(Item):
 
     type: Literal["function_call_output"]
     call_id: str
-    output: Any
+    output: JsonValue

@@ -4,7 +4,6 @@ What OpenAI has a word for stands under that word; all else stands in `metadata`
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,22 +22,20 @@ from shared.models.invalid_fields import read, refusal_of
 from shared.models.json_text import encode_json
 from shared.models.openai_body import FunctionChoice, FunctionTool, Metadata, RequestBody
 from shared.models.openai_items import decode_input, encode_items
-from shared.models.values import Value
-
-JsonBody = dict[str, Any]
+from shared.models.values import JsonObject, JsonValue, Value
 
 
 class OpenAIRequestConverter:
     """Both directions; `to_execution_request(from_execution_request(r)) == r` for every request."""
 
     @staticmethod
-    def from_execution_request(request: ExecutionRequest) -> JsonBody:
+    def from_execution_request(request: ExecutionRequest) -> JsonObject:
         """Write the request as a body made of dicts, lists, strings, numbers, booleans and None."""
         return {
             "model": request.model,
             "instructions": request.system_prompt,
             "input": encode_items(request.history, request.prompt),
-            "tools": [_encode_tool(tool) for tool in request.tools],
+            "tools": [{"type": "function", **dict(tool)} for tool in request.tools],
             **_encode_parameters(request.parameters),
             "prompt_cache_key": request.cache_key,
             "stream": True,
@@ -47,7 +44,7 @@ class OpenAIRequestConverter:
         }
 
     @staticmethod
-    def to_execution_request(body: Mapping[str, Any]) -> ExecutionRequest:
+    def to_execution_request(body: Mapping[str, JsonValue]) -> ExecutionRequest:
         """Read a body.
 
         Raises:
@@ -85,21 +82,11 @@ class OpenAIRequestConverter:
             raise refusal_of(error) from error
 
 
-def _encode_tool(tool: ToolDefinition) -> JsonBody:
-    return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "strict": tool.strict,
-    }
-
-
 def _decode_tool(tool: FunctionTool) -> ToolDefinition:
     return ToolDefinition(name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict)
 
 
-def _encode_parameters(parameters: ModelParameters) -> JsonBody:
+def _encode_parameters(parameters: ModelParameters) -> JsonObject:
     effort = parameters.reasoning_effort
     optional = {
         "temperature": parameters.temperature,
@@ -115,13 +102,13 @@ def _encode_parameters(parameters: ModelParameters) -> JsonBody:
     }
 
 
-def _encode_text(parameters: ModelParameters) -> JsonBody | None:
+def _encode_text(parameters: ModelParameters) -> JsonObject | None:
     verbosity = parameters.verbosity
     text = {"format": parameters.text_format, "verbosity": None if verbosity is None else verbosity.value}
     return {key: value for key, value in text.items() if value is not None} or None
 
 
-def _encode_choice(choice: ToolChoice) -> str | JsonBody:
+def _encode_choice(choice: ToolChoice) -> str | JsonObject:
     return {"type": "function", "name": choice.name} if isinstance(choice, NamedToolChoice) else choice
 
 
@@ -140,16 +127,14 @@ def _decode_parameters(body: RequestBody) -> ModelParameters:
     )
 
 
-def _decode_choice(raw: Any) -> ToolChoice:
-    match raw:
-        case None:
-            return "auto"
-        case "auto" | "none" | "required":
-            return raw
-        case str():
-            raise InvalidRequest("tool_choice: must be auto, none, required or a function", param="tool_choice")
-        case _:
-            return NamedToolChoice(name=read(FunctionChoice, raw, "tool_choice").name)
+def _decode_choice(raw: JsonValue) -> ToolChoice:
+    if raw is None:
+        return "auto"
+    if not isinstance(raw, str):
+        return NamedToolChoice(name=read(FunctionChoice, raw, "tool_choice").name)
+    if raw in ("auto", "none", "required"):
+        return raw
+    raise InvalidRequest("tool_choice: must be auto, none, required or a function", param="tool_choice")
 
 
 def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:

@@ -5,7 +5,6 @@ would be empty, calls follow, and no assistant message stands before it: there t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
 
 from shared.errors import InvalidRequest
 from shared.models.invalid_fields import read
@@ -29,13 +28,12 @@ from shared.models.openai_body import (
     OutputText,
     UserItem,
 )
+from shared.models.values import JsonObject, JsonValue
 
-JsonItem = dict[str, Any]
 
-
-def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> list[JsonItem]:
+def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> list[JsonObject]:
     """Write the messages as items; a prompt is the last of them."""
-    items: list[JsonItem] = []
+    items: list[JsonObject] = []
     previous: HistoryMessage | None = None
     for message in history:
         items += _encode_message(message, previous)
@@ -45,7 +43,7 @@ def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> l
     return items
 
 
-def _encode_message(message: HistoryMessage, previous: HistoryMessage | None) -> list[JsonItem]:
+def _encode_message(message: HistoryMessage, previous: HistoryMessage | None) -> list[JsonObject]:
     match message:
         case UserMessage():
             return [_encode_user(message.content)]
@@ -58,29 +56,29 @@ def _encode_message(message: HistoryMessage, previous: HistoryMessage | None) ->
             return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
 
 
-def _encode_user(content: Content) -> JsonItem:
+def _encode_user(content: Content) -> JsonObject:
     return {"type": "message", "role": "user", "content": _encode_content(content)}
 
 
-def _encode_answer(text: str) -> JsonItem:
+def _encode_answer(text: str) -> JsonObject:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
 
-def _encode_call(call: ToolCall) -> JsonItem:
+def _encode_call(call: ToolCall) -> JsonObject:
     return {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments}
 
 
-def _encode_content(content: Content) -> str | list[JsonItem]:
+def _encode_content(content: Content) -> str | list[JsonObject]:
     return content if isinstance(content, str) else [_encode_part(part) for part in content]
 
 
-def _encode_part(part: Part) -> JsonItem:
+def _encode_part(part: Part) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     return {"type": "input_image", "image_url": part.url, "detail": part.detail.value}
 
 
-def decode_input(raw: Any) -> tuple[tuple[HistoryMessage, ...], Content | None]:
+def decode_input(raw: JsonValue) -> tuple[tuple[HistoryMessage, ...], Content | None]:
     """Read `input`: the history, and the prompt unless the last item is a tool's result.
 
     Raises:
@@ -91,7 +89,7 @@ def decode_input(raw: Any) -> tuple[tuple[HistoryMessage, ...], Content | None]:
     if not isinstance(raw, list | tuple) or not raw:
         raise InvalidRequest("input: must be a string or a list that is not empty", param="input")
     messages: list[HistoryMessage] = []
-    for index, item in enumerate(cast(Sequence[Any], raw)):
+    for index, item in enumerate(raw):
         _append_item(messages, item, f"input[{index}]")
     last = messages[-1]
     if isinstance(last, UserMessage):
@@ -101,7 +99,7 @@ def decode_input(raw: Any) -> tuple[tuple[HistoryMessage, ...], Content | None]:
     raise InvalidRequest("input: must end with a user's message or a tool's result", param="input")
 
 
-def _append_item(messages: list[HistoryMessage], raw: Any, place: str) -> None:
+def _append_item(messages: list[HistoryMessage], raw: JsonValue, place: str) -> None:
     item = _read_item(raw, place)
     match item:
         case UserItem():
@@ -119,7 +117,7 @@ def _append_item(messages: list[HistoryMessage], raw: Any, place: str) -> None:
             messages.append(ToolMessage(call_id=item.call_id, content=content))
 
 
-def _read_item(raw: Any, place: str) -> UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem:
+def _read_item(raw: JsonValue, place: str) -> UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem:
     match _word(raw, "type", place, "message"), _word(raw, "role", place, ""):
         case "message", "user":
             return read(UserItem, raw, place)
@@ -135,15 +133,15 @@ def _read_item(raw: Any, place: str) -> UserItem | AssistantItem | FunctionCallI
             raise InvalidRequest(f"{place}.type: is no type of item that is known here", param=f"{place}.type")
 
 
-def _decode_content(raw: Any, place: str) -> Content:
+def _decode_content(raw: JsonValue, place: str) -> Content:
     if isinstance(raw, str):
         return raw
     if not isinstance(raw, list | tuple):
         raise InvalidRequest(f"{place}: must be a string or a list of parts", param=place)
-    return tuple(_decode_part(part, f"{place}[{index}]") for index, part in enumerate(cast(Sequence[Any], raw)))
+    return tuple(_decode_part(part, f"{place}[{index}]") for index, part in enumerate(raw))
 
 
-def _decode_part(raw: Any, place: str) -> Part:
+def _decode_part(raw: JsonValue, place: str) -> Part:
     match _word(raw, "type", place, ""):
         case "input_text":
             return TextPart(text=read(InputText, raw, place).text)
@@ -154,14 +152,14 @@ def _decode_part(raw: Any, place: str) -> Part:
             raise InvalidRequest(f"{place}.type: must be input_text or input_image", param=f"{place}.type")
 
 
-def _decode_answer(raw: str | list[Any], place: str) -> str:
+def _decode_answer(raw: str | list[JsonValue], place: str) -> str:
     if isinstance(raw, str):
         return raw
     return "".join(read(OutputText, part, f"{place}[{index}]").text for index, part in enumerate(raw))
 
 
-def _word(raw: Any, key: str, place: str, default: str) -> str:
+def _word(raw: JsonValue, key: str, place: str, default: str) -> str:
     if not isinstance(raw, Mapping):
         raise InvalidRequest(f"{place}: must be an object", param=place)
-    word = cast(Mapping[str, Any], raw).get(key, default)
+    word = raw.get(key, default)
     return word if isinstance(word, str) else ""

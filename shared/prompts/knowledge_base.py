@@ -1,9 +1,9 @@
-"""All the words about knowledge bases that a model reads, apart from their metadata.
+"""All fixed words about knowledge bases that a model reads, or a user at the end of an answer that was cut.
 
 Every text is a constant: nothing in it depends on a request, so the head of a prompt never moves.
 """
 
-from typing import Any
+from shared.models.values import JsonObject
 
 KNOWLEDGE_BASE_SEARCH = "knowledge_base_search"
 KNOWLEDGE_BASE_LIST_DOCUMENTS = "knowledge_base_list_documents"
@@ -55,13 +55,13 @@ READ_DOCUMENT_DESCRIPTION = (
     "Read the text of one document of the knowledge bases in scope, page by page. Not for restricted bases."
 )
 
-_BASE_IDS_PARAMETER: dict[str, Any] = {
+_BASE_IDS_PARAMETER: JsonObject = {
     "type": "array",
     "items": {"type": "string"},
     "description": "Ids of knowledge bases in scope; all of them when left out.",
 }
 
-SEARCH_PARAMETERS: dict[str, Any] = {
+SEARCH_PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {
         "query": {"type": "string", "description": "What to look for, in the words the documents would use."},
@@ -70,13 +70,13 @@ SEARCH_PARAMETERS: dict[str, Any] = {
     "required": ["query"],
     "additionalProperties": False,
 }
-LIST_DOCUMENTS_PARAMETERS: dict[str, Any] = {
+LIST_DOCUMENTS_PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {"knowledge_base_ids": _BASE_IDS_PARAMETER},
     "required": [],
     "additionalProperties": False,
 }
-READ_DOCUMENT_PARAMETERS: dict[str, Any] = {
+READ_DOCUMENT_PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {
         "document": {"type": "string", "description": "The file_id of the document, or its title."},
@@ -137,3 +137,8 @@ TOOL_TIMED_OUT = "The tool took too long and was stopped. The same call may work
 TOOL_UNAVAILABLE = "The tool cannot be reached at present. Answer without it or try once more."
 TOOL_NOT_PERMITTED = "Access was denied. Repeating the call will not help."
 TOOL_FAILED = "The tool failed. Repeating the same call will probably not help."
+
+ANSWER_CUT = (
+    "The answer ends here: what followed would have repeated restricted knowledge, which can be used and not shown."
+)
+"""Ends an answer that was cut because it would have repeated a restricted knowledge base."""

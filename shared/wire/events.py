@@ -1,9 +1,10 @@
-"""The events of a turn. Deltas come by the thousand: they take the shortest way through both functions."""
+"""The events of a turn, and models on offer. Deltas come by the thousand, so both functions treat them first."""
 
 from collections.abc import Callable
 
 from pydantic import ValidationError
 
+from protos.execution.v1 import chat_shell_pb2 as models_pb
 from protos.execution.v1 import events_pb2 as pb
 from shared.errors import InvalidRequest
 from shared.models.events import (
@@ -15,6 +16,7 @@ from shared.models.events import (
     MessagesAdded,
     ModelCallFinished,
     ModelCallStarted,
+    ModelCard,
     ReasoningDelta,
     RefusalDelta,
     SearchFinished,
@@ -102,6 +104,27 @@ def report_from_proto(report: pb.ErrorReport) -> ErrorReport:
         message=report.message,
         param=optional(report, "param"),
         retryable=report.retryable,
+    )
+
+
+def card_to_proto(card: ModelCard) -> models_pb.ModelCard:
+    """Write a model's card."""
+    try:
+        return models_pb.ModelCard(
+            name=card.name,
+            context_window_tokens=card.context_window_tokens,
+            max_output_tokens=card.max_output_tokens,
+        )
+    except ValueError as error:
+        raise unwritable(card) from error
+
+
+def card_from_proto(card: models_pb.ModelCard) -> ModelCard:
+    """Read a model's card."""
+    return ModelCard(
+        name=card.name,
+        context_window_tokens=card.context_window_tokens,
+        max_output_tokens=card.max_output_tokens,
     )
 
 

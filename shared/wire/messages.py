@@ -1,7 +1,6 @@
 """Messages, parts and tool calls."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -92,7 +91,7 @@ def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[His
     return _MESSAGES.validate_python([_fields_of(message, place, index) for index, message in enumerate(messages)])
 
 
-def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, Any]:
+def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, object]:
     match message.WhichOneof("message"):
         case "user":
             return {"role": "user", "content": _content_of(message.user, place, index)}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -97,4 +97,4 @@ def object_from_proto(text: str | None, place: str) -> JsonObject | None:
     if not isinstance(value, dict):
         raise refusal(place, "must be a JSON object")
     encode_json(value, place)
-    return cast(JsonObject, value)
+    return value

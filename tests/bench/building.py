@@ -16,7 +16,7 @@ from backend.conversations.domain.context_policy import plan_context
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import Conversation, FinishedTurn, NewTurn, OpenedConversation
-from backend.conversations.domain.turn_calls import TurnCalls, TurnPrompt
+from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
 from backend.conversations.sql.codec import Row, conversation_parameters, entry_parameters, to_conversation, to_entries
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
@@ -168,7 +168,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
         "request to bytes": lambda: request_to_proto(request).SerializeToString(),
         "chat_shell: bytes to request": lambda: request_from_proto(request_pb2.ExecutionRequest.FromString(sent_bytes)),
         "chat_shell: messages and body of a model call": lambda: (messages_of_request(request), encode_call(call)),
-        "beside the model: comparing with the call before": lambda: TurnCalls(start).feed(ModelCallStarted(call=1)),
+        "beside the model: comparing with the call before": lambda: CallRecorder(start).feed(ModelCallStarted(call=1)),
     }
 
 
@@ -209,10 +209,10 @@ def long_conversation(language: str, count: int) -> LongConversation:
     )
 
 
-def _turn_prompt(request: ExecutionRequest, rows: LongConversation) -> TurnPrompt:
+def _turn_prompt(request: ExecutionRequest, rows: LongConversation) -> FirstPrompt:
     """Make the start of a turn whose call before sent the same."""
-    start = TurnPrompt(request, len(rows.log) + 1, keeps_context=True, epoch_reason=None, last=None)
-    calls = TurnCalls(start)
+    start = FirstPrompt(request, len(rows.log) + 1, keeps_context=True, epoch_reason=None, last=None)
+    calls = CallRecorder(start)
     calls.feed(ModelCallStarted(call=1))
     return replace(start, last=calls.unkept().sent)
 

@@ -16,6 +16,7 @@ from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.wire import event_from_proto, report_from_proto, request_to_proto
 from tests.e2e.pair import SERVICE_TOKEN, Pair
+from tests.fakes.json_paths import at
 
 EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 ERROR_TRAILER = "ballast-error-bin"
@@ -96,7 +97,9 @@ async def models_through_grpc(pair: Pair) -> list[str]:
 def http_body(request: ExecutionRequest, **metadata: Any) -> bytes:
     """Write the HTTP door's body with changed metadata; None leaves a key out."""
     body = OpenAIRequestConverter.from_execution_request(request)
-    body["metadata"] = {name: value for name, value in {**body["metadata"], **metadata}.items() if value is not None}
+    body["metadata"] = {
+        name: value for name, value in {**at(body, "metadata"), **metadata}.items() if value is not None
+    }
     return orjson.dumps(body)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.conversations.domain.notices import COMPACTED
+from backend.conversations.domain.conversation_log import COMPACTED
 from backend.knowledge.domain.context_texts import BASES_ARE_NOW
 from tests.e2e.conftest import SMALL, Pairs
 from tests.e2e.pair import MODEL, Pair, PairOptions, start_pair, start_replica

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from shared.prompts.outgoing import ANSWER_CUT
+from shared.prompts.knowledge_base import ANSWER_CUT
 from tests.e2e.client.shelf import Base, new_base, searches
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, events_of, items_of, text_of, turn

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from backend.conversations.domain.notices import COMPACTED
+from backend.conversations.domain.conversation_log import COMPACTED
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, streamed_turn, text_of, turn

@@ -12,10 +12,10 @@ import orjson
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
-from backend.conversations.services.conversations import Conversations
+from backend.conversations.services.conversations import CallerConversations
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.use_cases import ConversationServices
-from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
@@ -179,9 +179,9 @@ class TurnHouse:
             models=ModelCatalogue(self.chat_shell, self.clock),
         )
         cancel = CancelResponse(self.ports)
-        withheld = WithheldTurns(self.conversations, self.knowledge)
+        withheld = WithheldText(self.conversations, self.knowledge)
         self.conversation_services = ConversationServices(
-            conversations=Conversations(self.conversations, self.clock, SECRET),
+            conversations=CallerConversations(self.conversations, self.clock, SECRET),
             prompts=ReadPrompts(self.turns, self.conversations, withheld),
             withheld=withheld,
         )

@@ -7,12 +7,14 @@ from functools import partial
 from itertools import groupby, pairwise
 
 from backend.conversations.domain.context_policy import ContextState
-from backend.conversations.domain.notices import emptied_message
 from backend.knowledge.domain.labels import Labels
 from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
 from shared.models.values import Value
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
+
+WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
+COMPACTED = "[The earlier part of this conversation was left out: it no longer fits.]"
 
 
 class EntryKind(StrEnum):
@@ -37,7 +39,6 @@ class EpochReason(StrEnum):
     ACCESS_CHANGED = "access_changed"
     COMPACTION = "compaction"
     HISTORY_EDITED = "history_edited"
-    OPERATOR = "operator"
 
 
 class Reset(Value):
@@ -77,6 +78,25 @@ class Entry(Value):
     context: ContextState | None = None
 
 
+def kind_of(message: HistoryMessage) -> EntryKind:
+    """Return the kind of the entry that keeps what a user, a model or a tool said."""
+    if isinstance(message, AssistantMessage):
+        return EntryKind.ASSISTANT
+    return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.USER
+
+
+def emptied_message(message: HistoryMessage | None) -> HistoryMessage | None:
+    """Put a notice in place of what a model or a tool said; each call keeps its result, users keep their words."""
+    match message:
+        case ToolMessage():
+            return ToolMessage(call_id=message.call_id, content=WITHHELD)
+        case AssistantMessage():
+            calls = tuple(call.model_copy(update={"arguments": "{}"}) for call in message.tool_calls)
+            return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
+        case _:
+            return message
+
+
 def broken_at(entries: Sequence[Entry], length: int) -> int | None:
     """Return the position at which a log of this length is broken: one is missing, or what its epoch began with is."""
     if len(entries) != length:
@@ -96,7 +116,7 @@ def newest_reset(entries: Sequence[Entry]) -> Reset:
 
 
 def told_cut(entries: Sequence[Entry]) -> int:
-    """Return the position from which the model knows the conversation to be sent: void turns have told it nothing."""
+    """Return the position at which the newest epoch begins, leaving out epochs that a void turn began."""
     void_turns = _void_turns(entries)
     return newest_reset([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
 

@@ -11,8 +11,8 @@ from backend.conversations.domain.conversation_log import (
     said_modes,
     sent_entries,
 )
-from backend.conversations.domain.responses import Conversation
-from backend.conversations.domain.turn_settings import TurnSettings, changed_setting
+from backend.conversations.domain.responses import Conversation, ConversationSettings
+from shared.models.canonical import canonical_parts
 from shared.models.events import ModelCard
 from shared.models.execution import AccessMode
 from shared.models.values import Value
@@ -23,7 +23,7 @@ CONTEXT_STANDS = frozenset({EpochReason.MODEL_CHANGED, EpochReason.TOOLS_CHANGED
 in that provider's cache what it left there."""
 
 
-class TurnAccess(Value):
+class CallerAccess(Value):
     """What the caller may read today: the strictest mode of the bases in scope, and which turns he may not see.
 
     `modes` is the mode of each base in scope.
@@ -42,7 +42,9 @@ class Epoch(Value):
     starts: bool
 
 
-def plan_epoch(conversation: Conversation, log: Sequence[Entry], settings: TurnSettings, access: TurnAccess) -> Epoch:
+def plan_epoch(
+    conversation: Conversation, log: Sequence[Entry], settings: ConversationSettings, access: CallerAccess
+) -> Epoch:
     """Go on, or start an epoch for the first reason that holds."""
     last = newest_reset(log)
     is_same_access = _is_same_access(log, last, access)
@@ -80,9 +82,9 @@ def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> 
 
 
 def _reason(
-    conversation: Conversation, last: Reset, settings: TurnSettings, *, is_same_access: bool
+    conversation: Conversation, last: Reset, settings: ConversationSettings, *, is_same_access: bool
 ) -> EpochReason | None:
-    changed = changed_setting(conversation, settings)
+    changed = _changed_setting(conversation, settings)
     if changed is not None:
         return changed
     if not _is_current(last):
@@ -96,7 +98,7 @@ def _is_current(last: Reset) -> bool:
     return last.template_version in KNOWLEDGE_SECTIONS
 
 
-def _is_same_access(log: Sequence[Entry], last: Reset, access: TurnAccess) -> bool:
+def _is_same_access(log: Sequence[Entry], last: Reset, access: CallerAccess) -> bool:
     """Whether the epoch may go on for this access: no base has two renderings in one."""
     if (last.access_mode, last.withheld) != (access.mode, access.withheld):
         return False
@@ -105,3 +107,17 @@ def _is_same_access(log: Sequence[Entry], last: Reset, access: TurnAccess) -> bo
 
 def _length(log: Sequence[Entry]) -> int:
     return log[-1].position + 1 if log else 0
+
+
+def _changed_setting(conversation: Conversation, settings: ConversationSettings) -> EpochReason | None:
+    """Say which of a conversation's settings this turn changes, or None; bases may change at any time."""
+    if not conversation.model:
+        return EpochReason.NEW_CONVERSATION
+    if settings.model != conversation.model:
+        return EpochReason.MODEL_CHANGED
+    # 0 and 0.0, or 1 and true, are equal, and are other bytes in a schema.
+    if canonical_parts(settings.functions, ()) != canonical_parts(conversation.functions, ()):
+        return EpochReason.TOOLS_CHANGED
+    if settings.instructions != conversation.instructions:
+        return EpochReason.INSTRUCTIONS_CHANGED
+    return None

@@ -1,6 +1,6 @@
 """Input items of OpenAI's Responses API: what a caller may send as `input` or as conversation items."""
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -9,14 +9,12 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    TypeAdapter,
-    ValidationError,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from backend.conversations.domain.images import check_image_url
-from shared.models.invalid_fields import refusal_of
+from shared.models.values import JsonValue
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 Detail = Literal["low", "high", "auto", "original"]
@@ -25,7 +23,7 @@ CallId = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class Given(BaseModel):
-    """Something a caller has written: no conversion, no unknown field."""
+    """The base of what a caller writes: values are not converted, and unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -35,7 +33,7 @@ class InputTextPart(Given):
 
     type: Literal["input_text"]
     text: str
-    prompt_cache_breakpoint: Any = None
+    prompt_cache_breakpoint: JsonValue = None
 
 
 class InputImagePart(Given):
@@ -45,7 +43,7 @@ class InputImagePart(Given):
     image_url: str
     detail: Detail | None = "auto"
     file_id: None = None
-    prompt_cache_breakpoint: Any = None
+    prompt_cache_breakpoint: JsonValue = None
 
     @field_validator("image_url")
     @classmethod
@@ -59,9 +57,9 @@ class OutputTextPart(Given):
 
     type: Literal["output_text"]
     text: str
-    annotations: list[Any] | None = None
-    logprobs: list[Any] | None = None
-    parsed: Any = None
+    annotations: list[JsonValue] | None = None
+    logprobs: list[JsonValue] | None = None
+    parsed: JsonValue = None
 
 
 class RefusalPart(Given):
@@ -74,7 +72,7 @@ class RefusalPart(Given):
 def text_or_list_of(kind: str) -> Discriminator:
     """Tell a string, tagged "text", from a list, tagged by the kind of what is in it."""
 
-    def tag(value: Any) -> str | None:
+    def tag(value: object) -> str | None:
         if isinstance(value, str):
             return "text"
         return kind if isinstance(value, list) else None
@@ -86,8 +84,8 @@ def text_or_list_of(kind: str) -> Discriminator:
     )
 
 
-def _refuse_unknown_role(role: Any) -> Any:
-    """Name all roles: what has none of the others is read as a user's message, and the others would go unsaid."""
+def _refuse_unknown_role(role: object) -> object:
+    """Name all roles in the error: a message of an unknown role is checked as a user's, whose error names one only."""
     if role != "user":
         raise PydanticCustomError("unknown_role", "Input should be 'user', 'assistant', 'system' or 'developer'")
     return role
@@ -149,9 +147,9 @@ class FunctionCallItem(Given):
     arguments: str
     id: str | None = None
     status: ItemStatus | None = None
-    namespace: Any = None
-    caller: Any = None
-    parsed_arguments: Any = None
+    namespace: JsonValue = None
+    caller: JsonValue = None
+    parsed_arguments: JsonValue = None
 
 
 class FunctionCallOutputItem(Given):
@@ -163,39 +161,38 @@ class FunctionCallOutputItem(Given):
     id: str | None = None
     status: ItemStatus | None = None
     name: str | None = None
-    namespace: Any = None
-    caller: Any = None
+    namespace: JsonValue = None
+    caller: JsonValue = None
 
 
 class ReasoningItem(Given):
-    """A model's thinking, resent; accepted and left out of the prompt."""
+    """Reasoning of a model that the client sends back; it is accepted and left out of the prompt."""
 
     type: Literal["reasoning"]
     id: str | None = None
-    summary: list[Any] = []
-    content: list[Any] | None = None
+    summary: list[JsonValue] = []
+    content: list[JsonValue] | None = None
     encrypted_content: str | None = None
     status: ItemStatus | None = None
 
 
 class FileSearchItem(Given):
-    """A search of ours, resent; accepted and left out of the prompt."""
+    """A file search of an earlier response that the client sends back; it is accepted and left out of the prompt."""
 
     type: Literal["file_search_call"]
     id: str | None = None
     queries: list[str] = []
     status: str | None = None
-    results: list[Any] | None = None
+    results: list[JsonValue] | None = None
 
 
-def _tag_of_item(value: Any) -> str | None:
+def _tag_of_item(value: JsonValue) -> str | None:
     if not isinstance(value, dict):
         return "user"
-    fields = cast("dict[str, Any]", value)
-    kind = fields.get("type", "message")
+    kind = value.get("type", "message")
     if kind != "message":
         return kind if isinstance(kind, str) else None
-    role = fields.get("role")
+    role = value.get("role")
     return {"system": "system", "developer": "system", "assistant": "assistant"}.get(str(role), "user")
 
 
@@ -210,19 +207,6 @@ InputItem = Annotated[
     Discriminator(_tag_of_item),
 ]
 MAX_ITEMS = 20_000
-"""In one list: each costs some 50 µs on its way through, in which nobody else is served."""
+"""In one list. Each item takes about 50 µs to check, during which the process serves nobody else."""
 
 InputItems = Annotated[list[InputItem], Field(max_length=MAX_ITEMS)]
-_ITEMS: TypeAdapter[list[InputItem]] = TypeAdapter(InputItems)
-
-
-def parse_items(raw: Any, where: str) -> list[InputItem]:
-    """Check a list of items that stood in the body under the name `where`.
-
-    Raises:
-        InvalidRequest: `param` names the field, such as `items[2].content[0].image_url`.
-    """
-    try:
-        return _ITEMS.validate_python(raw)
-    except ValidationError as error:
-        raise refusal_of(error, where, raw) from None

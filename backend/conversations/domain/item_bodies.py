@@ -1,7 +1,7 @@
 """Items as clients see them, in OpenAI's words, with `id` and `status`."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from backend.conversations.domain.input_items import (
     AssistantItem,
@@ -17,6 +17,7 @@ from backend.conversations.domain.input_items import (
 )
 from backend.conversations.domain.responses import ItemBody
 from shared.ids import IdPrefix
+from shared.models.values import JsonObject
 
 FILE_SEARCH_RESULTS = "file_search_call.results"
 
@@ -65,19 +66,19 @@ def _body(item: VisibleItem, new_id: NewId) -> ItemBody:
             return _message(item.role, _input_parts(item.content), new_id)
 
 
-def _input_parts(content: str | Sequence[InputTextPart | InputImagePart]) -> list[dict[str, Any]]:
+def _input_parts(content: str | Sequence[InputTextPart | InputImagePart]) -> list[JsonObject]:
     if isinstance(content, str):
         return [{"type": "input_text", "text": content}]
     return [_part(part) for part in content]
 
 
-def _output_parts(content: str | Sequence[OutputTextPart | RefusalPart]) -> list[dict[str, Any]]:
+def _output_parts(content: str | Sequence[OutputTextPart | RefusalPart]) -> list[JsonObject]:
     if isinstance(content, str):
         return [_part(OutputTextPart(type="output_text", text=content))]
     return [_part(part) for part in content]
 
 
-def _message(role: str, content: list[dict[str, Any]], new_id: NewId) -> ItemBody:
+def _message(role: str, content: list[JsonObject], new_id: NewId) -> ItemBody:
     return {
         "id": new_id(IdPrefix.MESSAGE),
         "type": "message",
@@ -87,7 +88,7 @@ def _message(role: str, content: list[dict[str, Any]], new_id: NewId) -> ItemBod
     }
 
 
-def _part(part: InputTextPart | InputImagePart | OutputTextPart | RefusalPart) -> dict[str, Any]:
+def _part(part: InputTextPart | InputImagePart | OutputTextPart | RefusalPart) -> JsonObject:
     match part:
         case InputTextPart():
             return {"type": part.type, "text": part.text}

@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import orjson
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, newest_reset, sent_entries
-from backend.conversations.domain.notices import WITHHELD, emptied_message
+from backend.conversations.domain.conversation_log import (
+    WITHHELD,
+    Entry,
+    EntryKind,
+    emptied_message,
+    newest_reset,
+    sent_entries,
+)
 from backend.conversations.domain.prompt_record import NO_REUSE, Reuse, SentPrompt, Shortfall, inherited
 from shared.models.canonical import message_json
 from shared.models.events import Usage
 from shared.models.messages import Message, SystemMessage, ToolMessage, UserMessage
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 from shared.prompts.message_order import system_messages
 from shared.tokens import message_tokens
 
@@ -101,15 +106,13 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
     return inherited(sent, len(entries))
 
 
-def shown_prompt(
-    call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: frozenset[str]
-) -> dict[str, Any]:
+def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: frozenset[str]) -> JsonObject:
     """Show a call of the turn `turn_id` as a client gets it: what was sent, notices for what is withheld."""
     return {
         "call": call.call,
         "epoch": call.epoch,
         "epoch_reason": call.epoch_reason,
-        "tools": cast("list[Any]", orjson.loads(call.header.tools)) if call.header.tools else [],
+        "tools": orjson.loads(call.header.tools) if call.header.tools else [],
         "messages": [
             _shown_part(part, withheld, turn_id, is_reused=place < call.reuse.messages)
             for place, part in enumerate(parts)
@@ -122,7 +125,7 @@ def shown_prompt(
     }
 
 
-def _shown_part(part: PromptPart, withheld: frozenset[str], turn_id: str, *, is_reused: bool) -> dict[str, Any]:
+def _shown_part(part: PromptPart, withheld: frozenset[str], turn_id: str, *, is_reused: bool) -> JsonObject:
     # What is in no log was said for this turn alone, save the system message, which holds nothing of knowledge.
     is_withheld = (part.turn_id or turn_id) in withheld and part.kind != SYSTEM
     message = _emptied(part) if is_withheld else part.message

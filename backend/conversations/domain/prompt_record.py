@@ -101,9 +101,9 @@ def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure
 
 
 def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | None:
-    """Say whose doing it is that a call was not read from the cache as far as it could be; None where it was.
+    """Say why the provider's cache covered less of a call than it could have; None where it covered enough.
 
-    A provider that reports nothing is not judged. Where it reports the input, the estimate is put to its scale.
+    A provider that reports nothing is not judged. Where it reports input tokens, the estimate is scaled to them.
     """
     if reuse.first_difference is not None:
         return Shortfall.OURS
@@ -117,7 +117,7 @@ def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | 
 
 
 def inherited(last: SentPrompt, entry_count: int) -> SentPrompt:
-    """Cut what a conversation sent to what a branch begins with: the system message and so many entries of the log."""
+    """Return what a fork repeats of a sent prompt: the system message and the first `entry_count` entries."""
     has_system = bool(last.messages) and last.messages[0].startswith(_SYSTEM_ROLE)
     messages = last.messages[: entry_count + has_system]
     return SentPrompt(epoch=last.epoch, tools=last.tools, messages=messages, fixed=min(last.fixed, len(messages)))

@@ -1,5 +1,7 @@
 """Responses, conversations and their items as they are stored."""
 
+import hashlib
+import hmac
 from datetime import datetime
 from enum import StrEnum
 
@@ -10,13 +12,17 @@ from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import JsonObject, Value
+from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
 
 ItemBody = JsonObject
 """An item as a client sees it, in OpenAI's words, with `id` and `status`."""
 
+KEY_HEX_DIGITS = 40
+"""160 bits; OpenAI's `prompt_cache_key` takes at most 64 characters."""
+
 
 class ResponseStatus(StrEnum):
-    """OpenAI's words; a queued response is only ever seen for a moment."""
+    """The status of a response, in OpenAI's words; `queued` lasts only until the turn starts."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -57,6 +63,24 @@ class Conversation(Value):
     latest_response_id: str | None
     search: SearchOptions = SearchOptions()
     sent: SentPrompt | None = None
+
+
+class ConversationSettings(Value):
+    """What a turn runs with; it stays in force for later turns that name nothing else.
+
+    Early rows of conversations have no `search`.
+    """
+
+    model: str
+    instructions: str
+    functions: tuple[ToolDefinition, ...]
+    knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions = SearchOptions()
+
+    def system_prompt(self, template_version: int) -> str:
+        """Return the system message: the same text in every turn of an epoch."""
+        section = KNOWLEDGE_SECTIONS[template_version]
+        return f"{self.instructions}\n\n{section}" if self.instructions.strip() else section
 
 
 class Item(Value):
@@ -105,7 +129,7 @@ class NewTurn(Value):
     """All that is written, in one transaction, before a turn's first request is sent.
 
     `conversation` is its state after the write (running response set, log_length grown);
-    `expected_log_length` is what the log must measure for the write to happen, None when the
+    `expected_log_length` is the length that the log must have for the write to happen, None when the
     conversation is created here. A fork is a created conversation whose entries and items begin with
     copies of the first ones of another.
     """
@@ -124,3 +148,9 @@ class FinishedTurn(Value):
     entries: tuple[Entry, ...]
     items: tuple[Item, ...]
     calls: CallsMade = NO_CALLS
+
+
+def conversation_cache_key(secret: str, tenant: str, conversation_id: str) -> str:
+    """Derive the key: constant for a conversation, and telling a provider neither tenant nor id."""
+    message = f"{tenant}\x00{conversation_id}".encode()
+    return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()[:KEY_HEX_DIGITS]

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.conversation_log import Entry, kind_of
 from backend.conversations.domain.input_items import InputItem, SystemItem
-from backend.conversations.domain.responses import Conversation, Item, ItemBody
+from backend.conversations.domain.responses import Conversation
 from shared.errors import InvalidRequest
-from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage
+from shared.models.messages import HistoryMessage
 
 
 def check_no_instructions(given: Sequence[InputItem]) -> None:
@@ -34,23 +34,9 @@ def seeded_entries(conversation: Conversation, messages: Sequence[HistoryMessage
             position=conversation.log_length + place,
             epoch=conversation.epoch,
             turn_id=conversation.id,
-            kind=_kind(message),
+            kind=kind_of(message),
             message=message,
             created_at=now,
         )
         for place, message in enumerate(messages)
     )
-
-
-def items_after(sequence: int, bodies: Sequence[ItemBody]) -> tuple[Item, ...]:
-    """Number the items that go behind the one with this sequence, which is -1 where there is none."""
-    return tuple(
-        Item(id=str(body["id"]), sequence=sequence + 1 + place, response_id=None, body=body)
-        for place, body in enumerate(bodies)
-    )
-
-
-def _kind(message: HistoryMessage) -> EntryKind:
-    if isinstance(message, AssistantMessage):
-        return EntryKind.ASSISTANT
-    return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.USER

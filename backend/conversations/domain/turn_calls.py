@@ -1,4 +1,4 @@
-"""The model calls of a running turn: what each sends, beside what the one before it sent."""
+"""The model calls of a running turn: what each one sends, compared with the call before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from shared.prompts.message_order import context_index, context_of_request, mess
 
 
 @dataclass(frozen=True, slots=True)
-class TurnPrompt:
+class FirstPrompt:
     """What a turn's first call sends. `log_length` is what the log measures then, the turn's own input included.
 
     `keeps_context`: the context message is in the log. `last` is what the newest call before the turn sent.
@@ -40,17 +40,20 @@ class TurnPrompt:
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """What is to be told of a call that has begun; `drifted_at` is the path of a byte that moved undeclared."""
+    """A call that has begun, for observers.
+
+    `drifted_at` is the path of the first part that differs from the call before although no epoch began, or None.
+    """
 
     call: ModelCall
     new_tokens: int
     drifted_at: str | None
 
 
-class TurnCalls:
-    """Fed the events of a turn; says what is to be kept of its calls, and when that has been done."""
+class CallRecorder:
+    """Records the model calls of a turn from its events, and which of the calls have been stored."""
 
-    def __init__(self, start: TurnPrompt) -> None:
+    def __init__(self, start: FirstPrompt) -> None:
         self._start = start
         self._last = start.last
         self._log_length = start.log_length
@@ -77,17 +80,17 @@ class TurnCalls:
         return None
 
     def unkept(self) -> CallsMade:
-        """Return what the next write has to keep."""
+        """Return the calls that have changed since they were last stored."""
         return self._made(tuple(call for number, call in self._calls.items() if self._kept.get(number) != call))
 
     def unknown(self, log_length: int) -> CallsMade:
-        """Return the calls of which nothing is kept, as far as the log holds by now what they sent."""
+        """Return the calls that were never stored and whose prompts lie within the first `log_length` entries."""
         made = self._made(tuple(call for number, call in self._calls.items() if number not in self._kept))
         held = tuple(call for call in made.calls if call.log_end <= log_length)
         return made if held == made.calls else made.model_copy(update={"calls": held, "sent": None})
 
     def keep(self, made: CallsMade) -> None:
-        """Note that a write has kept these."""
+        """Note that these calls have been stored."""
         self._kept.update((call.call, call) for call in made.calls)
 
     def _made(self, calls: tuple[ModelCall, ...]) -> CallsMade:
@@ -134,11 +137,11 @@ class TurnCalls:
 
 
 def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None:
-    """Return where bytes of this very epoch moved; between epochs they may."""
+    """Return the first difference from a call of the same epoch; a call of another epoch may differ."""
     return reuse.first_difference if last is not None and last.epoch == epoch else None
 
 
-def _tail(start: TurnPrompt) -> tuple[TailMessage, ...]:
+def _tail(start: FirstPrompt) -> tuple[TailMessage, ...]:
     text = "" if start.keeps_context else context_of_request(start.request)
     return (TailMessage(index=context_index(start.request), text=text),) if text else ()
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from backend.conversations.domain.context_policy import ContextPlan
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset, kind_of
 from backend.conversations.domain.responses import Item, ItemBody
-from backend.conversations.domain.turn_input import TurnInput
+from backend.conversations.domain.turn_input import ParsedInput
 from backend.knowledge.domain.labels import Labels
-from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
+from shared.models.messages import HistoryMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.message_order import with_time_suffix
 
 
-class TurnStamp(Value):
+class EntryStamp(Value):
     """What stands on the entries that a turn begins with, and the time its current message carries."""
 
     turn_id: str
@@ -23,17 +23,17 @@ class TurnStamp(Value):
     label: Labels = ()
 
 
-def given_entries(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
+def given_entries(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
     """Make the entries of the history that the input brought, as given."""
-    return tuple(_entry(_kind(message), message, stamp) for message in read.history)
+    return tuple(_entry(kind_of(message), message, stamp) for message in read.history)
 
 
-def notice_entry(text: str, stamp: TurnStamp) -> Entry:
+def notice_entry(text: str, stamp: EntryStamp) -> Entry:
     """Make the entry of a notice to the model."""
     return _entry(EntryKind.NOTICE, UserMessage(content=text), stamp)
 
 
-def context_entry(plan: ContextPlan, stamp: TurnStamp) -> tuple[Entry, ...]:
+def context_entry(plan: ContextPlan, stamp: EntryStamp) -> tuple[Entry, ...]:
     """Make the entry of the dynamic context, exactly as it is sent; none where nothing is said, or nothing kept."""
     if plan.state is None or not plan.text:
         return ()
@@ -41,7 +41,7 @@ def context_entry(plan: ContextPlan, stamp: TurnStamp) -> tuple[Entry, ...]:
     return (entry.model_copy(update={"context": plan.state}),)
 
 
-def current_entry(read: TurnInput, stamp: TurnStamp) -> tuple[Entry, ...]:
+def current_entry(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
     """Make the entry of the current message, with its date suffix; none when the turn continues from results."""
     if read.current is None:
         return ()
@@ -55,15 +55,15 @@ def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tupl
     return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:])
 
 
-def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str) -> tuple[Item, ...]:
-    """Give items their places in the conversation."""
+def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str | None) -> tuple[Item, ...]:
+    """Give items their places in the conversation; items that no turn made have no response."""
     return tuple(
         Item(id=str(body["id"]), sequence=sequence, response_id=response_id, body=body)
         for sequence, body in enumerate(bodies, first_sequence)
     )
 
 
-def _entry(kind: EntryKind, message: HistoryMessage, stamp: TurnStamp) -> Entry:
+def _entry(kind: EntryKind, message: HistoryMessage, stamp: EntryStamp) -> Entry:
     return Entry(
         position=0,
         epoch=stamp.epoch,
@@ -73,13 +73,3 @@ def _entry(kind: EntryKind, message: HistoryMessage, stamp: TurnStamp) -> Entry:
         created_at=stamp.sent_at,
         label=stamp.label,
     )
-
-
-def _kind(message: HistoryMessage) -> EntryKind:
-    match message:
-        case AssistantMessage():
-            return EntryKind.ASSISTANT
-        case ToolMessage():
-            return EntryKind.TOOL_RESULT
-        case _:
-            return EntryKind.USER

@@ -37,8 +37,8 @@ MAX_NAMED_CALLS = 5
 """In an error: who forgot one sees which, who forgot thousands sees that."""
 
 
-class TurnInput(Value):
-    """An input, taken apart.
+class ParsedInput(Value):
+    """The parts of an input.
 
     `history` is what precedes the current message, without date suffixes; `current` is None when the turn
     continues from tool results, with which `history` then ends.
@@ -49,17 +49,17 @@ class TurnInput(Value):
     current: Content | None
 
 
-def read_text(text: str, pending_calls: Sequence[str]) -> TurnInput:
+def read_string(text: str, pending_calls: Sequence[str]) -> ParsedInput:
     """Read an input that is a plain string.
 
     Raises:
         InvalidRequest: the log ends with calls of the client's functions that wait for their outputs.
     """
     _refuse_pending(pending_calls, "input")
-    return TurnInput(instructions=(), history=(), current=text)
+    return ParsedInput(instructions=(), history=(), current=text)
 
 
-def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: str = "input") -> TurnInput:
+def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: str = "input") -> ParsedInput:
     """Read an input list; `pending_calls` are the unanswered calls with which the log ends.
 
     Raises:
@@ -71,7 +71,7 @@ def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: 
     return reader.turn_input()
 
 
-def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str]) -> TurnInput:
+def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str]) -> ParsedInput:
     """Read items that are put into a conversation without a turn: all is history, calls may stay unanswered.
 
     Raises:
@@ -143,11 +143,11 @@ class _ListReader:
         del self._pending[item.call_id]
         self._messages.append(ToolMessage(call_id=item.call_id, content=_content(item.output)))
 
-    def given_history(self) -> TurnInput:
+    def given_history(self) -> ParsedInput:
         self._close_calls()
-        return TurnInput(instructions=tuple(self._instructions), history=tuple(self._messages), current=None)
+        return ParsedInput(instructions=tuple(self._instructions), history=tuple(self._messages), current=None)
 
-    def turn_input(self) -> TurnInput:
+    def turn_input(self) -> ParsedInput:
         self._close_calls()
         _refuse_pending(self._pending, self._where)
         last = self._messages[-1] if self._messages else None
@@ -156,7 +156,7 @@ class _ListReader:
         if isinstance(last, AssistantMessage):
             raise InvalidRequest("The input ends with a message of the assistant.", param=self._where)
         is_result = isinstance(last, ToolMessage)
-        return TurnInput(
+        return ParsedInput(
             instructions=tuple(self._instructions),
             history=tuple(self._messages if is_result else self._messages[:-1]),
             current=None if is_result else last.content,

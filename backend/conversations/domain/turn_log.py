@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, pending_calls
+from backend.conversations.domain.conversation_log import Entry, EntryKind, kind_of, pending_calls
 from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallStarted, RefusalDelta, TextDelta
 from shared.models.messages import AddedMessage, AssistantMessage, HistoryMessage, ToolMessage
 
@@ -21,7 +21,7 @@ class TurnLog:
 
     @property
     def length(self) -> int:
-        """What the log measures with the entries handed out so far."""
+        """The length of the log, with the entries returned so far."""
         return self._length
 
     def feed(self, event: ExecutionEvent) -> None:
@@ -35,9 +35,9 @@ class TurnLog:
             self._pieces.clear()
 
     def complete_exchange(self, now: datetime) -> tuple[Entry, ...]:
-        """Hand out calls with all their results: another model call follows them.
+        """Return the entries up to the last tool result behind which no call waits; another model call follows them.
 
-        What stands behind the last such pair waits; the end of a turn is stored together with the response.
+        Later messages are held back, because the end of a turn is stored together with the response.
         """
         waiting = self._held[_answered_count(self._held) :]
         del self._held[len(self._held) - len(waiting) :]
@@ -46,7 +46,7 @@ class TurnLog:
         return entries
 
     def end(self, now: datetime, *, is_success: bool) -> tuple[Entry, ...]:
-        """Hand out the rest.
+        """Return the remaining entries.
 
         A turn that broke off keeps what was said and drops calls that nothing will answer; one that said
         nothing at all is void, so that later requests skip it.
@@ -62,7 +62,7 @@ class TurnLog:
         return (*entries, self._entry(EntryKind.VOID, None, now))
 
     def _hand_out(self, now: datetime) -> tuple[Entry, ...]:
-        entries = tuple(self._entry(_kind(message), message, now) for message in self._held)
+        entries = tuple(self._entry(kind_of(message), message, now) for message in self._held)
         self._has_said = self._has_said or bool(entries)
         self._held.clear()
         return entries
@@ -78,10 +78,6 @@ class TurnLog:
         )
         self._length += 1
         return entry
-
-
-def _kind(message: AddedMessage) -> EntryKind:
-    return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.ASSISTANT
 
 
 def _answered_count(messages: Sequence[AddedMessage]) -> int:

@@ -1,12 +1,11 @@
 """What stands for the words of a turn that its reader may not read any more."""
 
 from collections.abc import Sequence
-from typing import Any, cast
 
-from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.notices import WITHHELD
+from backend.conversations.domain.conversation_log import WITHHELD, Entry
 from backend.conversations.domain.responses import ItemBody
 from backend.knowledge.domain.labels import Access, Label, may_read
+from shared.models.values import JsonObject, objects_in
 
 
 def labels_in(log: Sequence[Entry]) -> frozenset[Label]:
@@ -34,6 +33,6 @@ def emptied_item(body: ItemBody) -> ItemBody:
             return body
 
 
-def emptied_body(body: dict[str, Any]) -> dict[str, Any]:
+def emptied_body(body: JsonObject) -> JsonObject:
     """Show a withheld response."""
-    return {**body, "output": [emptied_item(item) for item in cast("list[ItemBody]", body["output"])]}
+    return {**body, "output": [emptied_item(item) for item in objects_in(body["output"])]}

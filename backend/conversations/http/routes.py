@@ -1,6 +1,6 @@
 """Conversations and their items, in OpenAI's shape."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Body, Depends, Query
 from pydantic import BaseModel, Field
@@ -15,6 +15,7 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
 from backend.identity.http.caller import CallerDep
+from shared.models.values import JsonObject
 
 ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
 router = new_router("Conversations")
@@ -113,7 +114,7 @@ async def retrieve_item(
     services: ServicesDep,
     caller: CallerDep,
     include: IncludeParam = NOTHING_MORE,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return one item. Items are never deleted: the log only grows."""
     found = await services.conversations.item(caller, conversation_id, item_id)
     (body,) = await services.withheld.shown_items(caller, conversation_id, [found])

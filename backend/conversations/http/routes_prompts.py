@@ -1,17 +1,61 @@
-"""Prompts: what exactly a turn's model calls sent."""
+"""Prompts: what exactly the model calls of a turn sent."""
 
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from fastapi import Depends
+from pydantic import BaseModel, Field
 
-from backend.conversations.http.prompt_shapes import PromptList
+from backend.conversations.domain.prompt_record import Shortfall
 from backend.conversations.services.use_cases import ConversationServices
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep
+from shared.models.values import JsonObject
 
 ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
 router = new_router("Responses")
+
+
+class PromptMessage(BaseModel):
+    """A message as the provider got it, and in its order: without our own four fields these are the bytes sent.
+
+    `tool_calls` stands on calls of the model, `tool_call_id` on results.
+    """
+
+    kind: str = Field(description="system, user, dynamic_context, assistant, tool_result or notice.")
+    role: Literal["system", "user", "assistant", "tool"]
+    tool_call_id: str | None = None
+    content: str | list[JsonObject] | None
+    tool_calls: list[JsonObject] | None = None
+    position: int | None = Field(description="The place in the conversation's log; null for what is not kept there.")
+    tokens: int = Field(description="Estimated.")
+    reused: bool = Field(description="Whether the model call before had sent it at this place already.")
+
+
+class Prompt(BaseModel):
+    """What one model call sent, and what of it the call before had sent already."""
+
+    call: int
+    epoch: int
+    epoch_reason: str | None = Field(description="Why an epoch began with this call; null where it went on.")
+    tools: list[JsonObject]
+    messages: list[PromptMessage]
+    reused_bytes: int
+    reused_tokens: int = Field(description="Estimated.")
+    cached_tokens: int | None = Field(description="What the provider read from its cache; null where it did not say.")
+    first_difference: str | None = Field(
+        description="The path of the first part that the call before had otherwise, such as `messages[3].content`."
+    )
+    shortfall: Shortfall | None = Field(
+        description="Whose doing it is that the cache was not read as far as it could be; null where it was."
+    )
+
+
+class PromptList(BaseModel):
+    """All model calls of a turn, in order."""
+
+    object: Literal["list"] = "list"
+    data: list[Prompt]
 
 
 @router.get(
@@ -20,6 +64,6 @@ router = new_router("Responses")
     response_model=PromptList,
     response_model_exclude_unset=True,
 )
-async def list_prompts(response_id: str, services: ServicesDep, caller: CallerDep) -> dict[str, Any]:
+async def list_prompts(response_id: str, services: ServicesDep, caller: CallerDep) -> JsonObject:
     """Return, for each model call of the turn, what was sent and what of it the call before had sent already."""
     return {"object": "list", "data": await services.prompts(caller, response_id)}

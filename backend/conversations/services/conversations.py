@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.conversations.domain.cache_key import conversation_cache_key
 from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import input_bodies
-from backend.conversations.domain.responses import Conversation, Item
-from backend.conversations.domain.seeded_log import check_no_instructions, items_after, seeded_entries
+from backend.conversations.domain.responses import Conversation, Item, conversation_cache_key
+from backend.conversations.domain.seeded_log import check_no_instructions, seeded_entries
+from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
 from backend.identity.domain import Caller
@@ -34,7 +34,7 @@ class ItemPage:
     has_more: bool
 
 
-class Conversations:
+class CallerConversations:
     """The conversations of a caller; somebody else's is not found.
 
     `secret` keys the cache keys that providers see.
@@ -56,7 +56,7 @@ class Conversations:
         messages = read_given_history(given, ()).history
         entries = seeded_entries(conversation, messages, self._clock.now())
         begun = conversation.model_copy(update={"log_length": len(entries)})
-        await self._store.create(begun, entries, items_after(-1, input_bodies(given, new_id)))
+        await self._store.create(begun, entries, numbered_items(input_bodies(given, new_id), 0, None))
         return begun
 
     async def find(self, caller: Caller, conversation_id: str) -> Conversation:
@@ -103,7 +103,8 @@ class Conversations:
         waiting = pending_calls(history(await self._store.log(conversation_id, found.log_length)))
         messages = read_given_history(given, waiting).history
         newest = await self._store.items(conversation_id, after=None, limit=1, descending=True)
-        items = items_after(newest[0].sequence if newest else -1, input_bodies(given, new_id))
+        next_sequence = newest[0].sequence + 1 if newest else 0
+        items = numbered_items(input_bodies(given, new_id), next_sequence, None)
         entries = seeded_entries(found, messages, self._clock.now())
         await self._store.append(conversation_id, found.log_length, entries, items)
         return items

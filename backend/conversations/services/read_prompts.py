@@ -1,24 +1,23 @@
 """What a turn's model calls sent, for the one whose turn it is."""
 
-from typing import Any
-
 from backend.conversations.domain.model_calls import prompt_parts, shown_prompt
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.services.turn_ownership import owned_response
-from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.identity.domain import Caller
 from shared.errors import NotFound
+from shared.models.values import JsonObject
 
 
 class ReadPrompts:
-    """Makes prompts again from the log; of a running turn those of its calls so far."""
+    """Rebuilds the prompts of a turn from the log; for a running turn those of its calls so far."""
 
-    def __init__(self, turns: TurnStore, conversations: ConversationStore, withheld: WithheldTurns) -> None:
+    def __init__(self, turns: TurnStore, conversations: ConversationStore, withheld: WithheldText) -> None:
         self._turns = turns
         self._conversations = conversations
         self._withheld = withheld
 
-    async def __call__(self, caller: Caller, response_id: str) -> list[dict[str, Any]]:
+    async def __call__(self, caller: Caller, response_id: str) -> list[JsonObject]:
         """Return the calls of a turn in order, notices standing for words that the caller may not read any more.
 
         Raises:

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from backend.conversations.services.conversations import Conversations
+from backend.conversations.services.conversations import CallerConversations
 from backend.conversations.services.read_prompts import ReadPrompts
-from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.services.withheld_turns import WithheldText
 
 
 @dataclass(frozen=True)
 class ConversationServices:
     """What the routes of conversations call."""
 
-    conversations: Conversations
+    conversations: CallerConversations
     prompts: ReadPrompts
-    withheld: WithheldTurns
+    withheld: WithheldText

@@ -11,8 +11,8 @@ from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import access_to
 
 
-class WithheldTurns:
-    """Takes words from knowledge out of what was stored, for readers who lost the access they had."""
+class WithheldText:
+    """Replaces stored text that came from knowledge by notices, for readers who have lost access to that knowledge."""
 
     def __init__(self, conversations: ConversationStore, knowledge: KnowledgeStore) -> None:
         self._conversations = conversations

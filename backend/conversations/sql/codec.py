@@ -1,43 +1,35 @@
 """Values to rows and back; JSON columns hold text, so that what was stored is what is read, byte for byte."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
 
 import orjson
 from pydantic import TypeAdapter
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.prompt_record import SentPrompt
-from backend.conversations.domain.responses import Conversation, Item, ItemBody, ResponseStatus, StoredResponse
+from backend.conversations.domain.responses import (
+    Conversation,
+    ConversationSettings,
+    Item,
+    ItemBody,
+    ResponseStatus,
+    StoredResponse,
+)
 from backend.foundation.sql.parameters import json_text, to_json
+from backend.foundation.sql.prepared import Row
 from backend.knowledge.domain.labels import decode_labels, encode_labels
-from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import CorruptRecord
-from shared.models.execution import ToolDefinition
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
-Parameters = dict[str, Any]
+Parameters = dict[str, object]
 
 _ENTRY = TypeAdapter(Entry).validator
 """A history has many rows: what stands between them and the checks is left out."""
 
 
-class _TurnDefaults(Value):
-    """What a conversation's next turn uses where it names nothing itself; early rows have no `search`."""
-
-    instructions: str
-    model: str
-    functions: tuple[ToolDefinition, ...]
-    knowledge_base_ids: tuple[str, ...]
-    search: SearchOptions = SearchOptions()
-
-
-Row = Mapping[str, Any]
-
-
 def conversation_parameters(conversation: Conversation) -> Parameters:
     """Make the row of a conversation."""
-    defaults = conversation.model_dump(include=set(_TurnDefaults.model_fields))
+    defaults = conversation.model_dump(include=set(ConversationSettings.model_fields))
     return {
         "id": conversation.id,
         "tenant": conversation.tenant,
@@ -58,7 +50,7 @@ def to_conversation(row: Row) -> Conversation:
     """Read the row of a conversation."""
     columns = dict(row)
     try:
-        defaults = _TurnDefaults.model_validate_json(columns.pop("turn_defaults"))
+        defaults = ConversationSettings.model_validate_json(columns.pop("turn_defaults"))
         metadata = orjson.loads(columns.pop("metadata"))
         sent_prompt = columns.pop("sent_prompt")
         sent = SentPrompt.model_validate_json(sent_prompt) if sent_prompt is not None else None
@@ -117,7 +109,7 @@ _ROLES: Mapping[str, str | None] = {
 
 def _entry_fields(row: Row) -> Parameters:
     content: str | None = row["content"]
-    message = cast(Parameters | None, orjson.loads(content)) if content is not None else None
+    message: JsonObject | None = orjson.loads(content) if content is not None else None
     if (message["role"] if message is not None else None) != _ROLES[row["kind"]]:
         raise ValueError("kind and content do not go together")
     fields: Parameters = {
@@ -190,10 +182,10 @@ def to_response(row: Row) -> StoredResponse:
     del columns["is_deleted"]
     partial_output = columns.pop("partial_output")
     try:
-        body = cast(Parameters, orjson.loads(columns.pop("body")))
+        body: JsonObject = orjson.loads(columns.pop("body"))
         if partial_output is not None:
             body["output"] = orjson.loads(partial_output)
-        input_items = cast(list[ItemBody], orjson.loads(columns.pop("input_items")))
+        input_items: list[ItemBody] = orjson.loads(columns.pop("input_items"))
         status = ResponseStatus(columns.pop("status"))
         label = decode_labels(columns.pop("label"))
         return StoredResponse(**columns, label=label, status=status, body=body, input_items=tuple(input_items))
@@ -201,7 +193,7 @@ def to_response(row: Row) -> StoredResponse:
         raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
 
 
-def finish_parameters(response: StoredResponse) -> Mapping[str, Any]:
+def finish_parameters(response: StoredResponse) -> Parameters:
     """Make the columns of a response that the end of its turn writes."""
     return {
         "status": response.status.value,

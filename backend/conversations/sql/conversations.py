@@ -1,9 +1,8 @@
 """Conversations, their logs and their items in SQL."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from sqlalchemy import Connection, Integer, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
@@ -16,7 +15,7 @@ from backend.conversations.sql.codec import (
     to_item,
     to_json,
 )
-from backend.conversations.sql.writing import HAS_LENGTH, IS_CONVERSATION, IS_FREE, refusal, write_rows
+from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.labels import Labels, decode_labels
@@ -59,7 +58,7 @@ _LABELS = Prepared(
     )
 )
 
-_items: Select[Any, Any, Any, Any] = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
+_items = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
     _item.c.conversation_id == bindparam("where_id")
 )
 _is_above = _sequence > bindparam("where_place")
@@ -127,7 +126,7 @@ class SqlConversationStore:
         def work(connection: Connection) -> None:
             if _DELETE.change(connection, {"where_id": conversation_id}):
                 return
-            error = refusal(connection, conversation_id)
+            error = guard_error(connection, conversation_id)
             if isinstance(error, TurnRunning):
                 raise error
 
@@ -145,7 +144,7 @@ class SqlConversationStore:
                 "log_length": expected_log_length + len(entries),
             }
             if not _GROW.change(connection, growth):
-                raise refusal(connection, conversation_id)
+                raise guard_error(connection, conversation_id)
             write_rows(connection, conversation_id, entries, items)
 
         await self._database.write(work)
@@ -174,8 +173,8 @@ class SqlConversationStore:
             place = _BEHIND_ALL if descending else _BEFORE_ALL
             if after is not None:
                 place = _sequence_of(connection, conversation_id, after)
-            page = {"where_id": conversation_id, "where_place": place, "where_limit": limit}
-            return _read_items(connection, _PAGE_DOWN if descending else _PAGE_UP, page)
+            page: Parameters = {"where_place": place, "where_limit": limit}
+            return _read_items(connection, _PAGE_DOWN if descending else _PAGE_UP, conversation_id, page)
 
         return await self._database.read(work)
 
@@ -183,7 +182,7 @@ class SqlConversationStore:
         """Return the items with a sequence below `end`, in order."""
 
         def work(connection: Connection) -> tuple[Item, ...]:
-            return _read_items(connection, _ITEMS_BELOW, {"where_id": conversation_id, "where_place": end})
+            return _read_items(connection, _ITEMS_BELOW, conversation_id, {"where_place": end})
 
         return await self._database.read(work)
 
@@ -204,14 +203,15 @@ def _read_log(connection: Connection, conversation_id: str, end: int | None) -> 
     return to_entries(conversation_id, query.rows(connection, parameters))
 
 
-def _read_items(connection: Connection, query: Prepared, parameters: Parameters) -> tuple[Item, ...]:
-    conversation_id = parameters["where_id"]
-    return tuple(to_item(conversation_id, row) for row in query.rows(connection, parameters))
+def _read_items(
+    connection: Connection, query: Prepared, conversation_id: str, parameters: Parameters
+) -> tuple[Item, ...]:
+    rows = query.rows(connection, {"where_id": conversation_id, **parameters})
+    return tuple(to_item(conversation_id, row) for row in rows)
 
 
 def _find_item(connection: Connection, conversation_id: str, item_id: str) -> Item | None:
-    named = {"where_id": conversation_id, "where_item_id": item_id}
-    return next(iter(_read_items(connection, _FIND_ITEM, named)), None)
+    return next(iter(_read_items(connection, _FIND_ITEM, conversation_id, {"where_item_id": item_id})), None)
 
 
 def _sequence_of(connection: Connection, conversation_id: str, item_id: str) -> int:

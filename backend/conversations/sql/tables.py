@@ -1,7 +1,5 @@
 """The tables of conversations, their logs and items, responses and model calls."""
 
-from typing import Any
-
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
 
 from backend.foundation.sql.schema import Instant, metadata, required
@@ -10,7 +8,7 @@ IS_RUNNING = text("status IN ('queued', 'in_progress')")
 """Written out, because a partial index serves only queries that repeat its words."""
 
 
-def _conversation_key() -> Column[Any]:
+def _conversation_key() -> Column[str]:
     return Column("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), primary_key=True)
 
 

@@ -1,4 +1,4 @@
-"""What a turn writes, in SQL. `begin` and `finish` stand between a user and his answer: few statements each."""
+"""The statements that a turn runs in SQL. A user waits for `begin` and `finish`, so each of them runs few."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,12 +18,12 @@ from backend.conversations.sql.codec import (
     to_response,
 )
 from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, write_calls
-from backend.conversations.sql.writing import (
+from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
     IS_CONVERSATION,
     IS_FREE,
+    guard_error,
     held_by_another,
-    refusal,
     write_rows,
 )
 from backend.foundation.sql.database import Database
@@ -189,11 +189,14 @@ def _take_conversation(connection: Connection, turn: NewTurn) -> None:
     parameters["where_id"] = turn.conversation.id
     parameters["where_log_length"] = turn.expected_log_length
     if not _TAKE.change(connection, parameters):
-        raise refusal(connection, turn.conversation.id)
+        raise guard_error(connection, turn.conversation.id)
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool | None:
-    """Write the end; None when the response had ended. One that was deleted meanwhile goes for good: that is True."""
+    """Write the end of a response and return whether it was deleted meanwhile, which removes its row.
+
+    Return None when the response had ended already.
+    """
     ended = _END_RUNNING.first(connection, {"where_response_id": response.id, **finish_parameters(response)})
     if ended is None:
         return None

@@ -22,7 +22,7 @@ from shared.models.events import (
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, TextPart, UserMessage
 from shared.plain_text.figures import Figure
-from shared.prompts.outgoing import ANSWER_CUT
+from shared.prompts.knowledge_base import ANSWER_CUT
 
 _PARAGRAPH_END = "\n\n"
 

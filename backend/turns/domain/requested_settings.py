@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from backend.conversations.domain.responses import Conversation
-from backend.conversations.domain.turn_settings import TurnSettings
+from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.turns.domain.response_object import text_format
 from backend.turns.domain.turn_request import FileSearchChoice, FileSearchTool, FunctionChoice, TurnRequest
 from shared.errors import InvalidRequest
@@ -20,12 +19,12 @@ from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 
 def turn_settings(
     request: TurnRequest, conversation: Conversation, leading_instructions: Sequence[str], default_model: str
-) -> TurnSettings:
+) -> ConversationSettings:
     """Resolve what the request leaves to the conversation, and to the default before its first turn.
 
     `tools`, when given, is the whole truth for functions, bases and what a search may bring.
     """
-    settings = TurnSettings(
+    settings = ConversationSettings(
         model=request.model or conversation.model or default_model,
         instructions=_instructions(request, conversation, leading_instructions),
         functions=_functions(request) if request.tools is not None else conversation.functions,
@@ -92,7 +91,7 @@ def _tool_choice(request: TurnRequest) -> ToolChoice:
             return mode or "auto"
 
 
-def _check_choice(request: TurnRequest, settings: TurnSettings) -> None:
+def _check_choice(request: TurnRequest, settings: ConversationSettings) -> None:
     match request.tool_choice:
         case FunctionChoice(name=name) if name not in {function.name for function in settings.functions}:
             raise InvalidRequest(f"The tools hold no function {name!r}.", param="tool_choice.name")

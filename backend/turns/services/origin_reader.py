@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 
-from backend.conversations.domain.cache_key import conversation_cache_key
 from backend.conversations.domain.conversation_log import Entry, broken_at
-from backend.conversations.domain.responses import Conversation, OpenedConversation, StoredResponse
+from backend.conversations.domain.responses import (
+    Conversation,
+    OpenedConversation,
+    StoredResponse,
+    conversation_cache_key,
+)
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.identity.domain import Caller
 from backend.turns.domain.turn_origin import Origin, blank_origin, continued, forked

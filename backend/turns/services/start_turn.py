@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.conversations.domain.conversation_log import history, pending_calls
-from backend.conversations.domain.epochs import TurnAccess, plan_epoch
-from backend.conversations.domain.turn_input import read_items, read_text
+from backend.conversations.domain.epochs import CallerAccess, plan_epoch
+from backend.conversations.domain.turn_input import read_items, read_string
 from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
@@ -72,14 +72,16 @@ class StartTurn:
         origin = await self._sources.origins.find(caller, request)
         waiting = pending_calls(history(origin.log))
         read = (
-            read_text(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
+            read_string(request.input, waiting)
+            if isinstance(request.input, str)
+            else read_items(request.input, waiting)
         )
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
         card = await self._sources.models.find(settings.model)
         bindings = await self._sources.context.bindings(caller, request, settings.knowledge_base_ids)
         withheld = await self._withheld(caller, origin)
-        access = TurnAccess(
+        access = CallerAccess(
             mode=strictest_mode(bindings),
             withheld=tuple(sorted(withheld)),
             modes={binding.base.id: binding.role.access_mode for binding in bindings},

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from backend.conversations.domain.compaction import TOOLS_TOKENS, Load
 from backend.conversations.domain.context_policy import BaseText, ContextPlan, full_context, plan_context
 from backend.conversations.domain.conversation_log import (
+    COMPACTED,
     Entry,
     messages_of,
     said_context,
@@ -15,10 +16,16 @@ from backend.conversations.domain.conversation_log import (
 )
 from backend.conversations.domain.epochs import Epoch, compact
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
-from backend.conversations.domain.notices import COMPACTED
-from backend.conversations.domain.responses import Item, ItemBody, NewTurn, ResponseStatus, StoredResponse
+from backend.conversations.domain.responses import (
+    ConversationSettings,
+    Item,
+    ItemBody,
+    NewTurn,
+    ResponseStatus,
+    StoredResponse,
+)
 from backend.conversations.domain.turn_entries import (
-    TurnStamp,
+    EntryStamp,
     context_entry,
     current_entry,
     given_entries,
@@ -26,8 +33,7 @@ from backend.conversations.domain.turn_entries import (
     numbered_items,
     placed,
 )
-from backend.conversations.domain.turn_input import TurnInput
-from backend.conversations.domain.turn_settings import TurnSettings
+from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.withheld import labels_in
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
@@ -92,8 +98,8 @@ class TurnDraft:
     response_id: str
     now: datetime
     origin: Origin
-    read: TurnInput
-    settings: TurnSettings
+    read: ParsedInput
+    settings: ConversationSettings
     bindings: tuple[Binding, ...]
     base_texts: tuple[BaseText, ...]
     dynamic_blocks: tuple[DynamicBlock, ...]
@@ -169,7 +175,7 @@ def _context(draft: TurnDraft) -> ContextPlan:
 def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
     """Return the turn's entries that the request sends as history, and those behind that it carries by themselves."""
     epoch = draft.epoch
-    stamp = TurnStamp(
+    stamp = EntryStamp(
         turn_id=draft.response_id,
         epoch=epoch.number,
         sent_at=draft.now,

@@ -8,7 +8,7 @@ from itertools import chain, repeat
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade
 from backend.conversations.domain.responses import FinishedTurn, StoredResponse
-from backend.conversations.domain.turn_calls import SentCall, TurnCalls, TurnPrompt
+from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_log import TurnLog
 from backend.restricted.services.outgoing_scan import OutgoingScan
@@ -45,8 +45,8 @@ class TurnWriter:
         self._turn = turn
         self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
         self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
-        self._calls = TurnCalls(
-            TurnPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
+        self._calls = CallRecorder(
+            FirstPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
         )
         self._stored_length = turn.log_length
         self._kept_number = -1

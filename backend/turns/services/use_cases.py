@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.conversations.services.withheld_turns import WithheldTurns
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.turns.services.cancel_response import CancelResponse
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
@@ -21,4 +21,4 @@ class TurnServices:
     read: ReadResponses
     models: ModelCatalogue
     registry: TurnRegistry
-    withheld: WithheldTurns
+    withheld: WithheldText

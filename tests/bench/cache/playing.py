@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from backend.conversations.domain.context_policy import BaseText
 from backend.conversations.domain.conversation_log import EpochReason
-from backend.conversations.domain.epochs import Epoch, TurnAccess, plan_epoch
-from backend.conversations.domain.turn_input import TurnInput
+from backend.conversations.domain.epochs import CallerAccess, Epoch, plan_epoch
+from backend.conversations.domain.responses import ConversationSettings
+from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.turn_log import TurnLog
-from backend.conversations.domain.turn_settings import TurnSettings
 from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
@@ -161,7 +161,7 @@ class _Stage:
             response_id=turn.id,
             now=turn.sent_at,
             origin=origin,
-            read=TurnInput(instructions=(), history=(), current=turn.user),
+            read=ParsedInput(instructions=(), history=(), current=turn.user),
             settings=settings,
             bindings=turn.bindings,
             base_texts=_rendered(turn.bindings),
@@ -234,11 +234,11 @@ def _ended(begun: _Begun, turn: Turn, added: Sequence[AddedMessage]) -> Origin:
     )
 
 
-def _epoch(turn: Turn, origin: Origin, settings: TurnSettings) -> Epoch:
+def _epoch(turn: Turn, origin: Origin, settings: ConversationSettings) -> Epoch:
     mode = AccessMode.RESTRICTED if turn.settings.is_restricted else AccessMode.FULL
     withheld = tuple(sorted(withheld_turns(origin.log, {label.base_id: mode for label in labels_in(origin.log)})))
     modes = {binding.base.id: binding.role.access_mode for binding in turn.bindings}
-    access = TurnAccess(mode=strictest_mode(turn.bindings), withheld=withheld, modes=modes)
+    access = CallerAccess(mode=strictest_mode(turn.bindings), withheld=withheld, modes=modes)
     return plan_epoch(origin.conversation, origin.log, settings, access)
 
 

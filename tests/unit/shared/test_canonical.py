@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.models.chat_completions.encoder import encode_call
-from shared.models.canonical import canonical_parts, message_json, tool_json
+from shared.models.canonical import canonical_parts, function_json, message_json
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from tests.fakes.json_paths import at
 from tests.fakes.model_calls import model_call, tool
 
 MESSAGES: tuple[Message, ...] = (
@@ -53,4 +54,4 @@ def test_a_schema_that_json_cannot_carry_is_an_error():
 def test_the_keys_of_a_schema_stand_in_order():
     given = tool("a", {"type": "object", "properties": {"y": {}, "x": {}}})
 
-    assert list(tool_json(given)["function"]["parameters"]) == ["properties", "type"]
+    assert list(at(function_json(given), "function", "parameters")) == ["properties", "type"]

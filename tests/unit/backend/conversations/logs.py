@@ -6,14 +6,13 @@ from typing import Any
 
 from backend.conversations.domain.context_policy import ContextState
 from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
-from backend.conversations.domain.responses import Conversation
-from backend.conversations.domain.turn_settings import TurnSettings
+from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.events import ModelCard
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolCall, ToolMessage, UserMessage
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
-SETTINGS = TurnSettings(
+SETTINGS = ConversationSettings(
     model="demo-model", instructions="Be kind.", functions=(), knowledge_base_ids=(), search=SearchOptions()
 )
 NO_CONTEXT = ContextState(bases=(), blocks=())

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from pydantic import TypeAdapter, ValidationError
+
 from backend.conversations.domain.context_policy import ContextPlan, ContextState, plan_context
+from backend.conversations.domain.input_items import InputItem, InputItems
 from backend.knowledge.domain.context_texts import BaseText
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock
+from shared.models.invalid_fields import refusal_of
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
 SUMMARY = "How trips are planned, booked, paid for and accounted for, at home and abroad, by whom and when."
@@ -64,3 +68,18 @@ class Epoch:
 def texts(plan: ContextPlan) -> list[str]:
     """Return the texts of a plan's blocks."""
     return [one.text for one in plan.dynamic_blocks]
+
+
+_ITEMS: TypeAdapter[list[InputItem]] = TypeAdapter(InputItems)
+
+
+def parse_items(raw: object, where: str) -> list[InputItem]:
+    """Check a list of items that stood in the body under the name `where`.
+
+    Raises:
+        InvalidRequest: `param` names the field, such as `items[2].content[0].image_url`.
+    """
+    try:
+        return _ITEMS.validate_python(raw)
+    except ValidationError as error:
+        raise refusal_of(error, where, raw) from None

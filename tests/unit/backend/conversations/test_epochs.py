@@ -7,6 +7,7 @@ import pytest
 from backend.conversations.domain.compaction import Load
 from backend.conversations.domain.context_policy import ContextState
 from backend.conversations.domain.conversation_log import (
+    WITHHELD,
     EpochReason,
     Reset,
     broken_at,
@@ -16,8 +17,7 @@ from backend.conversations.domain.conversation_log import (
     sent_entries,
     told_cut,
 )
-from backend.conversations.domain.epochs import Epoch, TurnAccess, compact, plan_epoch
-from backend.conversations.domain.notices import WITHHELD
+from backend.conversations.domain.epochs import CallerAccess, Epoch, compact, plan_epoch
 from backend.knowledge.domain.context_texts import BaseText
 from shared.errors import ContextTooLong
 from shared.models.execution import AccessMode, ToolDefinition
@@ -36,7 +36,7 @@ from tests.unit.backend.conversations.logs import (
     void,
 )
 
-FULL = TurnAccess(mode=AccessMode.FULL, withheld=(), modes={})
+FULL = CallerAccess(mode=AccessMode.FULL, withheld=(), modes={})
 FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
 LOG = log_of([context(), user(), answer()], epoch=3, reset=FIRST)
 WEATHER = ToolDefinition(name="weather", description="", parameters={"type": "object"}, strict=None)
@@ -107,16 +107,16 @@ def test_other_access_starts_an_epoch_whether_it_narrows_or_widens(
     before: tuple[AccessMode, tuple[str, ...]], now: tuple[AccessMode, tuple[str, ...]]
 ) -> None:
     log = log_of([user(), answer()], epoch=3, reset=began(access_mode=before[0], withheld=before[1]))
-    epoch = plan_epoch(conversation(), log, SETTINGS, TurnAccess(mode=now[0], withheld=now[1], modes={}))
+    epoch = plan_epoch(conversation(), log, SETTINGS, CallerAccess(mode=now[0], withheld=now[1], modes={}))
     assert (epoch.number, epoch.reset.reason, epoch.starts) == (4, EpochReason.ACCESS_CHANGED, True)
     assert (epoch.reset.access_mode, epoch.reset.withheld) == now
-    same = plan_epoch(conversation(), log, SETTINGS, TurnAccess(mode=before[0], withheld=before[1], modes={}))
+    same = plan_epoch(conversation(), log, SETTINGS, CallerAccess(mode=before[0], withheld=before[1], modes={}))
     assert (same.number, same.starts) == (3, False)
 
 
 def test_two_reasons_start_one_epoch_which_knows_both() -> None:
     """The setting gives the name; the turn after it finds the access as it is and goes on."""
-    now = TurnAccess(mode=AccessMode.RESTRICTED, withheld=("turn_0",), modes={})
+    now = CallerAccess(mode=AccessMode.RESTRICTED, withheld=("turn_0",), modes={})
     changed = settings(model="other-model")
     epoch = plan_epoch(conversation(), LOG, changed, now)
     assert (epoch.number, epoch.reset.reason) == (4, EpochReason.MODEL_CHANGED)
@@ -129,14 +129,14 @@ def test_two_reasons_start_one_epoch_which_knows_both() -> None:
 def test_what_was_said_of_knowledge_stands_where_only_a_setting_changed(changes: dict[str, Any]) -> None:
     epoch = plan_epoch(conversation(), LOG, settings(**changes), FULL)
     assert epoch.reset.says_from == 0
-    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
+    narrowed = CallerAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
     assert plan_epoch(conversation(), LOG, settings(**changes), narrowed).reset.says_from == len(LOG)
     retired = log_of([context(), user(), answer()], epoch=3, reset=began(template_version=RETIRED_VERSION))
     assert plan_epoch(conversation(), retired, settings(**changes), FULL).reset.says_from == len(retired)
 
 
 def test_what_was_said_of_knowledge_is_said_anew_for_other_access_and_behind_a_cut() -> None:
-    narrowed = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
+    narrowed = CallerAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
     assert plan_epoch(conversation(), LOG, SETTINGS, narrowed).reset.says_from == len(LOG)
     long = log_of(*([context(), user("x" * 4_000), answer()] for _ in range(3)), epoch=3, reset=FIRST)
     cut = compact(Epoch(number=3, reset=FIRST, starts=False), long, LIGHT, card())
@@ -230,11 +230,11 @@ def test_a_base_whose_mode_changed_starts_an_epoch_though_another_keeps_the_turn
     )
     log = (log[0].model_copy(update={"context": ContextState(bases=(base,), blocks=())}), *log[1:])
     for today, starts in ((mode, False), (other, True)):
-        access = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={"kb_a": today})
+        access = CallerAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={"kb_a": today})
         epoch = plan_epoch(conversation(), log, SETTINGS, access)
         assert epoch.starts is starts
     assert epoch.reset.says_from == len(log)
-    unbound = TurnAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
+    unbound = CallerAccess(mode=AccessMode.RESTRICTED, withheld=(), modes={})
     assert not plan_epoch(conversation(), log, SETTINGS, unbound).starts
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from backend.conversations.domain.prompt_record import measured
-from backend.conversations.domain.turn_calls import TurnCalls, TurnPrompt
+from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import ModelCallStarted
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
@@ -14,7 +14,7 @@ from tests.strategies import execution_requests
 @given(execution_requests())
 def test_what_the_backend_measures_is_what_is_sent(request: ExecutionRequest):
     request = request.model_copy(update={"time_zone": "Asia/Kathmandu", "tools": ()})
-    calls = TurnCalls(TurnPrompt(request, len(request.history), keeps_context=False, epoch_reason=None, last=None))
+    calls = CallRecorder(FirstPrompt(request, len(request.history), keeps_context=False, epoch_reason=None, last=None))
     calls.feed(ModelCallStarted(call=1))
     made = calls.unkept()
     assert made.sent is not None

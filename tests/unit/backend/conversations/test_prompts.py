@@ -9,8 +9,8 @@ import httpx2
 import orjson
 import pytest
 
+from backend.conversations.domain.conversation_log import WITHHELD
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
-from backend.conversations.domain.notices import WITHHELD
 from backend.conversations.domain.responses import ItemBody
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from shared.errors import NotFound

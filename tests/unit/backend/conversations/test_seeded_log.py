@@ -3,14 +3,14 @@
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind, history, pending_calls
-from backend.conversations.domain.input_items import parse_items
-from backend.conversations.services.conversations import Conversations, ItemQuery
+from backend.conversations.services.conversations import CallerConversations, ItemQuery
 from backend.identity.domain import Caller, KeyRole
 from shared.errors import InvalidRequest, NotFound, TurnRunning
 from shared.models.messages import AssistantMessage, ImageDetail, ImagePart, TextPart, ToolMessage, UserMessage
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
+from tests.unit.backend.conversations.samples import parse_items
 
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 EVE = Caller(user_id="eve", tenant="default", role=KeyRole.USER)
@@ -26,11 +26,11 @@ def state() -> StoreState:
 
 
 @pytest.fixture
-def conversations(state: StoreState) -> Conversations:
-    return Conversations(FakeConversationStore(state), FakeClock(), "secret")
+def conversations(state: StoreState) -> CallerConversations:
+    return CallerConversations(FakeConversationStore(state), FakeClock(), "secret")
 
 
-async def test_items_become_messages_in_their_order(conversations: Conversations, state: StoreState) -> None:
+async def test_items_become_messages_in_their_order(conversations: CallerConversations, state: StoreState) -> None:
     given = parse_items(
         [
             {"role": "user", "content": "hello"},
@@ -57,7 +57,7 @@ async def test_items_become_messages_in_their_order(conversations: Conversations
     assert [item.sequence for item in state.items[begun.id]] == [0, 1, 2, 3, 4]
 
 
-async def test_appending_goes_on_where_the_log_ends(conversations: Conversations, state: StoreState) -> None:
+async def test_appending_goes_on_where_the_log_ends(conversations: CallerConversations, state: StoreState) -> None:
     begun = await conversations.create(ADA, parse_items([{"role": "user", "content": "a"}, CALL], "items"), {})
     added = await conversations.add_items(ADA, begun.id, parse_items([OUTPUT], "items"))
     assert [item.sequence for item in added] == [2]
@@ -75,7 +75,7 @@ async def test_appending_goes_on_where_the_log_ends(conversations: Conversations
     ],
 )
 async def test_an_item_out_of_place_is_named(
-    conversations: Conversations, state: StoreState, items: list[object], param: str
+    conversations: CallerConversations, state: StoreState, items: list[object], param: str
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:
         await conversations.create(ADA, parse_items(items, "items"), {})
@@ -89,7 +89,7 @@ async def test_an_item_out_of_place_is_named(
 
 
 @pytest.mark.parametrize("other", [EVE, ADA_ELSEWHERE])
-async def test_somebody_elses_conversation_is_not_found(conversations: Conversations, other: Caller) -> None:
+async def test_somebody_elses_conversation_is_not_found(conversations: CallerConversations, other: Caller) -> None:
     begun = await conversations.create(ADA, parse_items([{"role": "user", "content": "a"}], "items"), {})
     page = await conversations.items(ADA, begun.id, ItemQuery(limit=1, descending=True, after=None))
     attempts = [
@@ -106,7 +106,7 @@ async def test_somebody_elses_conversation_is_not_found(conversations: Conversat
     assert (await conversations.find(ADA, begun.id)).metadata == {}
 
 
-async def test_nothing_grows_or_goes_while_a_turn_runs(conversations: Conversations, state: StoreState) -> None:
+async def test_nothing_grows_or_goes_while_a_turn_runs(conversations: CallerConversations, state: StoreState) -> None:
     begun = await conversations.create(ADA, (), {})
     state.conversations[begun.id] = begun.model_copy(update={"running_response_id": "resp_1"})
     with pytest.raises(TurnRunning):
@@ -116,7 +116,7 @@ async def test_nothing_grows_or_goes_while_a_turn_runs(conversations: Conversati
     assert (await conversations.set_metadata(ADA, begun.id, {"a": "b"})).metadata == {"a": "b"}
 
 
-async def test_each_conversation_has_a_cache_key_of_its_own(conversations: Conversations) -> None:
+async def test_each_conversation_has_a_cache_key_of_its_own(conversations: CallerConversations) -> None:
     keys = {(await conversations.create(ADA, (), {})).cache_key for _ in range(2)}
     assert len(keys) == 2
 

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import pytest
 
-from backend.conversations.domain.notices import COMPACTED, WITHHELD
+from backend.conversations.domain.conversation_log import COMPACTED, WITHHELD
 from shared.models.canonical import canonical_parts
 from shared.models.execution import AccessMode
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.conversation_log import history, pending_calls
-from backend.conversations.domain.input_items import MAX_ITEMS, InputItem, parse_items
+from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
 from backend.conversations.domain.item_bodies import input_bodies
-from backend.conversations.domain.turn_entries import TurnStamp, given_entries, placed
-from backend.conversations.domain.turn_input import TurnInput, read_given_history, read_items, read_text
+from backend.conversations.domain.turn_entries import EntryStamp, given_entries, placed
+from backend.conversations.domain.turn_input import ParsedInput, read_given_history, read_items, read_string
 from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest
 from shared.models.messages import (
@@ -25,6 +25,7 @@ from shared.models.messages import (
     UserMessage,
 )
 from tests.fakes.openai_types import check_item
+from tests.unit.backend.conversations.samples import parse_items
 from tests.unit.backend.turns.samples import counting_ids
 
 USER = {"role": "user", "content": "Hi"}
@@ -44,13 +45,13 @@ def items(*raw: dict[str, Any]) -> list[InputItem]:
     return parse_items(list(raw), "input")
 
 
-def read(*raw: dict[str, Any], pending: tuple[str, ...] = ()) -> TurnInput:
+def read(*raw: dict[str, Any], pending: tuple[str, ...] = ()) -> ParsedInput:
     return read_items(items(*raw), pending)
 
 
 def test_the_last_user_message_is_the_current_one() -> None:
     found = read(SYSTEM, USER, ANSWER, {"role": "user", "content": "Again"})
-    assert found == TurnInput(
+    assert found == ParsedInput(
         instructions=("Be kind.",),
         history=(UserMessage(content="Hi"), AssistantMessage(text="Hello")),
         current="Again",
@@ -90,7 +91,7 @@ def test_thousands_of_calls_are_one_message_and_their_results_stand_in_its_order
     said = found.history[1]
     assert isinstance(said, AssistantMessage)
     assert [made.call_id for made in said.tool_calls] == names
-    stamp = TurnStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
+    stamp = EntryStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
     sent = history(placed(given_entries(found, stamp), 0, None))
     assert [result.call_id for result in sent if isinstance(result, ToolMessage)] == names
 
@@ -137,9 +138,9 @@ def test_what_may_not_stand_there_is_named(raw: list[dict[str, Any]], pending: t
 
 
 def test_a_plain_text_does_not_answer_calls() -> None:
-    assert read_text("Hi", ()).current == "Hi"
+    assert read_string("Hi", ()).current == "Hi"
     with pytest.raises(InvalidRequest, match="'a'"):
-        read_text("Hi", ("a",))
+        read_string("Hi", ("a",))
 
 
 def test_history_without_a_turn_may_leave_calls_open() -> None:

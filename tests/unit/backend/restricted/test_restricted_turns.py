@@ -31,7 +31,7 @@ from shared.models.events import (
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.models.values import objects_in
-from shared.prompts.outgoing import ANSWER_CUT
+from shared.prompts.knowledge_base import ANSWER_CUT
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chat_shell_scripted import USAGE, Step, answer
 from tests.fakes.json_paths import at

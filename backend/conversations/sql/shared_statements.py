@@ -41,15 +41,15 @@ def write_rows(connection: Connection, conversation_id: str, entries: Sequence[E
             _INSERT_ITEM.change(connection, *item_parameters(conversation_id, items))
 
 
-def refusal(connection: Connection, conversation_id: str) -> Conflict | NotFound:
-    """Say why a guard let nothing through."""
+def guard_error(connection: Connection, conversation_id: str) -> Conflict | NotFound:
+    """Return the error for a guarded statement that matched no conversation."""
     if _FIND_ID.first(connection, {"where_id": conversation_id}) is None:
         return NotFound("There is no such conversation.")
     return held_by_another()
 
 
 def held_by_another() -> TurnRunning:
-    """Say that somebody else runs a turn or wrote to the log."""
+    """Return the error for a conversation in which another turn runs or has written."""
     return TurnRunning("Another turn holds this conversation, or has just written to it.")
 
 
