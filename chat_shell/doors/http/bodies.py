@@ -1,7 +1,5 @@
 """Bodies of requests: bounded, JSON, an object."""
 
-from typing import cast
-
 from starlette.requests import Request
 
 from shared.errors import InvalidRequest, PayloadTooLarge
@@ -19,7 +17,7 @@ async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
     body = decode_json(await _read(request, max_body_bytes))
     if not isinstance(body, dict):
         raise InvalidRequest("body: must be a JSON object")
-    return cast(JsonObject, body)
+    return body
 
 
 async def _read(request: Request, max_body_bytes: int) -> bytes:
