@@ -71,7 +71,7 @@ def fake_restricted() -> Restricted:
 
 
 def restricted_over(database: Database) -> Restricted:
-    knowledge = SqlKnowledgeStore(database, FakeClock(), goes_with_base=(forget_results_of,))
+    knowledge = SqlKnowledgeStore(database, FakeClock(), base_deletion_hooks=(forget_results_of,))
     return Restricted(SqlRestrictedLedger(database), SqlAuditTrail(database), knowledge)
 
 

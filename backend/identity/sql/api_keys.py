@@ -1,18 +1,16 @@
 """API keys in SQL."""
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.prepared import Prepared, Row
 from backend.identity.domain import ApiKey, KeyRole
 from backend.identity.sql.tables import api_key
 
-_key = api_key
-
-_INSERT = Prepared(insert(_key))
-_FIND = Prepared(select(_key).where(_key.c.key_hash == bindparam("where_hash")))
-_ALL = Prepared(select(_key).order_by(_key.c.created_at, _key.c.id))
-_DELETE = Prepared(delete(_key).where(_key.c.id == bindparam("where_id")))
+_INSERT = Prepared(insert(api_key))
+_FIND = Prepared(select(api_key).where(api_key.c.key_hash == bindparam("where_hash")))
+_ALL = Prepared(select(api_key).order_by(api_key.c.created_at, api_key.c.id))
+_DELETE = Prepared(delete(api_key).where(api_key.c.id == bindparam("where_id")))
 
 
 class SqlApiKeyStore:
@@ -24,11 +22,7 @@ class SqlApiKeyStore:
     async def add(self, key: ApiKey) -> None:
         """Store a key."""
         row = {**key.model_dump(), "role": key.role.value}
-
-        def work(connection: Connection) -> None:
-            _INSERT.change(connection, row)
-
-        await self._database.write(work)
+        await self._database.write(lambda connection: _INSERT.change(connection, row))
 
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
         """Return the key, or None."""
@@ -37,19 +31,11 @@ class SqlApiKeyStore:
 
     async def list(self) -> tuple[ApiKey, ...]:
         """Return all keys, oldest first."""
-
-        def work(connection: Connection) -> tuple[ApiKey, ...]:
-            return tuple(_to_key(row) for row in _ALL.rows(connection, {}))
-
-        return await self._database.read(work)
+        return tuple(map(_to_key, await self._database.read(lambda connection: _ALL.rows(connection, {}))))
 
     async def delete(self, key_id: str) -> bool:
         """Delete a key; False when there was none."""
-
-        def work(connection: Connection) -> bool:
-            return _DELETE.change(connection, {"where_id": key_id}) > 0
-
-        return await self._database.write(work)
+        return await self._database.write(lambda connection: _DELETE.change(connection, {"where_id": key_id}) > 0)
 
 
 def _to_key(row: Row) -> ApiKey:

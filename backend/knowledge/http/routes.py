@@ -1,6 +1,6 @@
 """Knowledge bases, their members and documents, and search over them."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import Depends, Path, Query, Request, Response
@@ -44,10 +44,10 @@ MEMBER = f"{BASE}/members/{{user_id}}"
 AnyBase = EditableBase | ShownBase | RestrictedBase
 UserId = Annotated[PrincipalName, Path()]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_DOCUMENT_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": dict.fromkeys(READABLE, _BINARY)}}
-_CREATED: dict[int | str, dict[str, Any]] = {201: {"description": "Created", "model": ShownDocument}}
-_MEMBER_CREATED: dict[int | str, dict[str, Any]] = {201: {"description": "Created", "model": ShownMember}}
-_DOCUMENT_ANSWER: dict[int | str, dict[str, Any]] = {
+_DOCUMENT_BODY: dict[str, object] = {"requestBody": {"required": True, "content": dict.fromkeys(READABLE, _BINARY)}}
+_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownDocument}}
+_MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownMember}}
+_DOCUMENT_ANSWER: dict[int | str, dict[str, object]] = {
     200: {"description": "The document's bytes", "content": dict.fromkeys(READABLE, _BINARY)}
 }
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, count, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class Postings(NamedTuple):
 
     word_counts: Mapping[str, int]
     numbers: NDArray[np.intp]
-    rows: NDArray[Any]
+    rows: NDArray[np.void]
 
 
 def packed(entries: Sequence[NumberedEntry]) -> Rows:

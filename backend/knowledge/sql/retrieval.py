@@ -1,7 +1,6 @@
 """Search over bases in SQL."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
 
@@ -20,7 +19,7 @@ _DOCUMENTS_AT_ONCE = 6
 """Of which the beginnings are read at once: mostly so many have as many chunks as are wanted."""
 
 
-def _hits_where(condition: ColumnElement[bool]) -> Select[Any]:
+def _hits_where(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
     return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
 
 

@@ -1,16 +1,15 @@
 """Knowledge values to rows and back."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import orjson
+from sqlalchemy import RowMapping
 
 from backend.foundation.sql.parameters import to_json
+from backend.foundation.sql.prepared import Row as PreparedRow
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
 
-Parameters = dict[str, Any]
-Row = Mapping[Any, Any]
+Parameters = dict[str, object]
+Row = PreparedRow | RowMapping
 
 BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fields]
 DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
@@ -19,7 +18,7 @@ CHUNK_COLUMNS = [*STORED_CHUNK_COLUMNS, tables.document.c.id.label("document_id"
 HIT_COLUMNS = [*CHUNK_COLUMNS, tables.chunk.c.knowledge_base_id, tables.document.c.name.label("document_name")]
 
 IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
-"""What joins chunks to documents, and leaves out the chunks of editions on their way."""
+"""Joins chunks to documents; chunks of editions that are being written or deleted belong to no document."""
 
 
 def base_parameters(base: KnowledgeBase) -> Parameters:
@@ -30,14 +29,13 @@ def base_parameters(base: KnowledgeBase) -> Parameters:
 
 def to_binding(row: Row) -> Binding:
     """Read a base and the member's role in it."""
-    columns = dict(row)
-    role = to_role(columns.pop("role"))
-    lists = {name: tuple(orjson.loads(columns[name])) for name in ("topics", "routing_keywords")}
-    return Binding(base=KnowledgeBase.model_validate({**columns, **lists}), role=role)
+    columns = {name: row[name] for name in KnowledgeBase.model_fields}
+    lists = {name: tuple(orjson.loads(row[name])) for name in ("topics", "routing_keywords")}
+    return Binding(base=KnowledgeBase.model_validate({**columns, **lists}), role=to_role(row["role"]))
 
 
 def to_role(stored: str) -> MemberRole:
-    """Read a role; one that this release does not know allows the least."""
+    """Read a role; a role that this release does not know becomes the role with the fewest rights."""
     try:
         return MemberRole(stored)
     except ValueError:

@@ -1,7 +1,7 @@
 """What both databases' indexes offer: writing beside the chunks, and finding the best ones."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
 from sqlalchemy import Connection
@@ -102,7 +102,7 @@ class SearchIndex(Protocol):
         ...
 
 
-def base_size(row: Sequence[Any]) -> BaseSize:
+def base_size(row: tuple[str, int, int, int, str | None]) -> BaseSize:
     """Read a base's size from a row that ends with its ranges of unseen chunks as JSON, or None."""
     base_id, chunk_count, index_token_count, next_chunk_number, unseen = row
     ranges = tuple(UnseenRange(*found) for found in orjson.loads(unseen or "[]"))

@@ -1,11 +1,10 @@
 """Bases, members and documents in SQL."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Executable, bindparam, delete, insert, select, update
 
-from backend.foundation.sql.prepared import Parameters, Prepared
+from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.documents import SqlDocumentStore
@@ -41,36 +40,31 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
         """Return the bases in which the user is a member, ordered by id."""
+        member: rows.Parameters = {"tenant": tenant, "user_id": user_id}
         if base_ids is not None and len(base_ids) == 1:
-            row = await self._database.find(
-                _FIND_BINDING, {"tenant": tenant, "user_id": user_id, "base_id": base_ids[0]}
-            )
+            row = await self._database.find(_FIND_BINDING, {**member, "base_id": base_ids[0]})
             return (rows.to_binding(row),) if row is not None else ()
         if base_ids is None:
-            return await self._bindings(_BINDINGS, {"tenant": tenant, "user_id": user_id})
-        among = {"tenant": tenant, "user_id": user_id, "base_ids": list(base_ids)}
-        return await self._bindings(_BINDINGS_AMONG, among)
+            return await self._bindings(_BINDINGS, member)
+        return await self._bindings(_BINDINGS_AMONG, {**member, "base_ids": list(base_ids)})
 
     async def update_base(self, base: KnowledgeBase) -> None:
         """Replace the descriptive fields of a base."""
         described = {"name", "summary", "topics", "routing_hint", "routing_keywords"}
         values = {name: value for name, value in rows.base_parameters(base).items() if name in described}
-
-        def work(connection: Connection) -> None:
-            connection.execute(update(_base).where(_base.c.id == base.id).values(values))
-
-        await self._database.write(work)
+        statement = update(_base).where(_base.c.id == base.id).values(values)
+        await self._database.write(lambda connection: connection.execute(statement))
 
     async def delete_base(self, base_id: str) -> None:
         """Delete a base with members, documents and chunks."""
         index = await self._index()
 
         def work(connection: Connection) -> None:
-            # Taking the row first makes writers to the base wait, then find it gone. Once it is gone nobody knows
-            # what the results were made of.
+            # The lock on the row makes writers to the base wait until they find the base deleted. The hooks run first,
+            # because deleting the base deletes the rows that connect it to what other rooms store.
             connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update())
-            for forget in self._goes_with_base:
-                forget(connection, base_id)
+            for hook in self._base_deletion_hooks:
+                hook(connection, base_id)
             if connection.execute(delete(_base).where(_base.c.id == base_id)).rowcount:
                 index.drop_base(connection, base_id)
 
@@ -78,11 +72,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
     async def members(self, base_id: str) -> Mapping[str, MemberRole]:
         """Return user ids and their roles."""
-
-        def work(connection: Connection) -> Mapping[str, MemberRole]:
-            return _read_members(connection, base_id)
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: _read_members(connection, base_id))
 
     async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
         """Add a member or change his role."""
@@ -109,11 +99,9 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
         return await self._database.write(work)
 
-    async def _bindings(self, query: Select[Any], parameters: Parameters) -> tuple[Binding, ...]:
-        def work(connection: Connection) -> tuple[Binding, ...]:
-            return tuple(rows.to_binding(row) for row in connection.execute(query, parameters).mappings())
-
-        return tuple(sorted(await self._database.read(work), key=lambda binding: binding.base.id))
+    async def _bindings(self, query: Executable, parameters: rows.Parameters) -> tuple[Binding, ...]:
+        found = await self._database.read(lambda connection: connection.execute(query, parameters).mappings().all())
+        return tuple(sorted(map(rows.to_binding, found), key=lambda binding: binding.base.id))
 
 
 def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRole]:

@@ -145,29 +145,19 @@ class SqlRestrictedLedger:
 
     async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         """Return the ids of the oldest searches until that instant of which no outcome was settled."""
-
-        def work(connection: Connection) -> tuple[str, ...]:
-            found = _FIND_UNREPORTED.rows(connection, {"before": before, "most": limit})
-            return tuple(row["id"] for row in found)
-
-        return await self._database.read(work)
+        asked = {"before": before, "most": limit}
+        found = await self._database.read(lambda connection: _FIND_UNREPORTED.rows(connection, asked))
+        return tuple(row["id"] for row in found)
 
     async def count_unassigned(self, since: datetime) -> int:
         """Count the audit records since then that belong to no tenant."""
-
-        def work(connection: Connection) -> int:
-            return _COUNT_UNASSIGNED.rows(connection, {"since": since})[0]["records"]
-
-        return await self._database.read(work)
+        (row,) = await self._database.read(lambda connection: _COUNT_UNASSIGNED.rows(connection, {"since": since}))
+        return row["records"]
 
     async def count_canary_replies(self, model: str, since: datetime) -> int:
         """Count the recorded searches since then in which a reply of this model held canaries; they are few."""
-
-        def work(connection: Connection) -> int:
-            found = _CANARY_REPLIES.rows(connection, {"since": since})
-            return sum(orjson.loads(row["versions"] or "{}").get("model") == model for row in found)
-
-        return await self._database.read(work)
+        found = await self._database.read(lambda connection: _CANARY_REPLIES.rows(connection, {"since": since}))
+        return sum(orjson.loads(row["versions"] or "{}").get("model") == model for row in found)
 
     async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
         """Count a cut as a refusal."""

@@ -1,54 +1,39 @@
 """Restricted searches and audit records to rows and back."""
 
-from typing import Any
+from collections.abc import Sequence
 
+import orjson
 from pydantic import TypeAdapter
 
+from backend.foundation.sql.parameters import to_json
 from backend.foundation.sql.prepared import Row
 from backend.restricted.domain.restricted import (
-    AuditedBase,
     AuditRecord,
-    BudgetLeft,
     ChargedSearch,
     RefusalHistory,
     Ruling,
     SealedSearch,
     SearchAdmission,
-    SearchedBase,
 )
-from shared.models.safe_summary import GateCode, SummaryVersions
-from shared.models.values import Instant
+from shared.models.values import Instant, Value
 
-Parameters = dict[str, Any]
+Parameters = dict[str, object]
 
-_BASES = TypeAdapter(tuple[SearchedBase, ...])
 _INSTANTS = TypeAdapter(tuple[Instant, ...])
-_BUDGETS = TypeAdapter(tuple[BudgetLeft, ...])
-_RECORD_ADAPTERS: dict[str, TypeAdapter[Any]] = {
-    "bases": TypeAdapter(tuple[AuditedBase, ...]),
-    "versions": TypeAdapter(SummaryVersions),
-    "gate_codes": TypeAdapter(tuple[GateCode, ...]),
-    "budget_before": _BUDGETS,
-    "budget_after": _BUDGETS,
-}
+_JSON_OF_SEARCH = ("bases", "versions")
+_JSON_OF_RECORD = ("bases", "versions", "gate_codes", "budget_before", "budget_after")
 
 
 def search_parameters(search: SealedSearch, admission: SearchAdmission) -> Parameters:
     """Make the row of a search that was charged."""
-    columns = search.model_dump()
-    columns["bases"] = _BASES.dump_json(search.bases).decode()
-    columns["versions"] = search.versions.model_dump_json()
-    return {**columns, "admission": admission.model_dump_json()}
+    return {**_columns(search, _JSON_OF_SEARCH), "admission": admission.model_dump_json()}
 
 
 def to_search(row: Row) -> ChargedSearch:
     """Read a search with what became of it."""
-    plain = {name: row[name] for name in SealedSearch.model_fields}
-    plain["bases"] = _BASES.validate_json(row["bases"])
-    plain["versions"] = SummaryVersions.model_validate_json(row["versions"])
     ruling = row["ruling"]
     return ChargedSearch(
-        search=SealedSearch.model_validate(plain),
+        search=SealedSearch.model_validate(_fields(SealedSearch, row, _JSON_OF_SEARCH)),
         admission=SearchAdmission.model_validate_json(row["admission"]),
         ruling=Ruling.model_validate_json(ruling) if ruling is not None else None,
     )
@@ -69,17 +54,21 @@ def to_refusals(row: Row) -> RefusalHistory:
 
 def record_parameters(record: AuditRecord) -> Parameters:
     """Make the row of an audit record; what is None stays NULL."""
-    columns = {**record.model_dump(), "decision": record.decision.value, "reason": record.reason.value}
-    for name, adapter in _RECORD_ADAPTERS.items():
-        value = getattr(record, name)
-        columns[name] = adapter.dump_json(value).decode() if value is not None else None
-    return columns
+    enums = {"decision": record.decision.value, "reason": record.reason.value}
+    return {**_columns(record, _JSON_OF_RECORD), **enums}
 
 
 def to_record(row: Row) -> AuditRecord:
     """Read an audit record."""
-    columns = dict(row)
-    for name, adapter in _RECORD_ADAPTERS.items():
-        if columns[name] is not None:
-            columns[name] = adapter.validate_json(columns[name])
-    return AuditRecord.model_validate(columns)
+    return AuditRecord.model_validate(_fields(AuditRecord, row, _JSON_OF_RECORD))
+
+
+def _columns(value: Value, json_names: Sequence[str]) -> Parameters:
+    in_json = value.model_dump(mode="json", include=set(json_names))
+    texts = {name: to_json(part) for name, part in in_json.items() if part is not None}
+    return {**value.model_dump(), **texts}
+
+
+def _fields(kind: type[Value], row: Row, json_names: Sequence[str]) -> Parameters:
+    parts = {name: orjson.loads(row[name]) for name in json_names if row[name] is not None}
+    return {**{name: row[name] for name in kind.model_fields}, **parts}
