@@ -5,7 +5,6 @@ Words of spaced scripts and CJK characters are counted apart, so that neither br
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,8 +15,6 @@ from shared.plain_text.runs import RunIndex, runs_of
 
 _BLANK = " "
 _UNSPACED = re.compile(r"\S+")
-_KEPT_TEXTS = 256
-"""Chunks whose compared forms are kept, some 10 KB each: the parts of one answer are compared with the same chunks."""
 
 
 class RunLengths(NamedTuple):
@@ -130,12 +127,8 @@ def joined_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
 
 def holds_any(text: str, runs: Collection[str]) -> bool:
     """Tell whether a chunk's text holds one of these joined runs, as it is written or as it is read."""
-    return any(run in form for run in runs for form in _joined_forms(text))
-
-
-@lru_cache(maxsize=_KEPT_TEXTS)
-def _joined_forms(text: str) -> tuple[str, ...]:
-    return tuple(_joined(part) for form in {text, as_read(text)} for part in spaced_and_cjk(words(form)))
+    forms = [_joined(part) for form in {text, as_read(text)} for part in spaced_and_cjk(words(form))]
+    return any(run in form for run in runs for form in forms)
 
 
 def tokens_of(sequence: WordSequence) -> list[tuple[str, ...]]:
