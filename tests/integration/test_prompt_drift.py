@@ -9,12 +9,11 @@ from shared.models.messages import AssistantMessage, Message, SystemMessage, Too
 from tests.bench.cache.generator import SMALL, conversation
 from tests.bench.cache.layouts import DURABLE, TAIL, Layout
 from tests.bench.cache.playing import Call, Played, play
-from tests.examples import examples
 
 seeds = st.integers(0, 2**32)
 
 
-@settings(examples(2_000, few=60), database=None)
+@settings(max_examples=2_000, database=None)
 @given(seeds)
 def test_nothing_drifts(seed: int):
     note(f"seed {seed}")
@@ -28,7 +27,7 @@ def test_nothing_drifts(seed: int):
         assert_placement(call.messages)
 
 
-@settings(examples(100), database=None)
+@settings(max_examples=100, database=None)
 @given(seeds)
 def test_a_tail_is_placed_as_well(seed: int):
     for call in play(conversation(seed, SMALL), TAIL).calls:
