@@ -4,11 +4,17 @@ from contextlib import AsyncExitStack
 
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
 from backend.turns.services.cancel_response import CancelResponse
+from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.follow_events import FollowEvents
+from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.read_responses import ReadResponses
 from backend.turns.services.run_turn import RunTurn
 from backend.turns.services.start_turn import StartTurn, TurnSources
@@ -39,6 +45,21 @@ async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExit
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)
     return EventStore(events, signals, await stack.enter_async_context(watching(client)))
+
+
+def turn_sources(
+    ports: TurnPorts, knowledge: KnowledgeStore, descriptions: SafeDescriptions, secret: str
+) -> TurnSources:
+    """Build what collects the ingredients of a turn; `secret` keys the cache keys that providers see.
+
+    Raises:
+        TypeError: an installed package offers a dynamic block that is none.
+    """
+    return TurnSources(
+        origins=OriginReader(ports.conversations, ports.turns, ports.clock, secret),
+        context=ContextSources(knowledge, descriptions, installed_blocks(), ports.observer),
+        models=ModelCatalogue(ports.chat_shell, ports.clock),
+    )
 
 
 def turn_services(

@@ -11,7 +11,6 @@ import orjson
 import pytest
 import structlog
 
-from chat_shell.models.chat_completions import model as model_module
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
@@ -41,6 +40,9 @@ MakeModel = Callable[..., ChatCompletionsModel]
 
 PATIENCES = (0.1, 1.0, 10.0)
 """Seconds; the first is enough unless the machine is too busy to get as far as the test needs."""
+
+BUSY_SECONDS = 60.0
+"""As long as a busy machine may need to send the end of a body."""
 
 
 @pytest.fixture
@@ -99,28 +101,20 @@ async def test_usage_as_reported(server: FakeModelServer, make_model: MakeModel)
     assert end.usage == Usage(input_tokens=9, cached_tokens=8)
 
 
-@pytest.fixture
-def patient_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for the end of a body as long as a busy machine may need to send it."""
-    monkeypatch.setattr(model_module, "CLOSE_GRACE_SECONDS", 60.0)
-
-
-@pytest.mark.usefixtures("patient_close")
 async def test_a_connection_is_used_again(server: FakeModelServer, make_model: MakeModel):
-    model = make_model()
+    model = make_model(close_grace_seconds=BUSY_SECONDS)
     for _ in range(3):
         await streamed(model)
 
     assert len(server.connections) == 1
 
 
-@pytest.mark.usefixtures("patient_close")
 async def test_a_body_that_ends_a_little_after_the_end_mark_spares_the_connection(
     server: FakeModelServer, make_model: MakeModel
 ):
     whole = b'data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
     server.script(Reply(raw=(whole,), pause_seconds=0.005))
-    model = make_model()
+    model = make_model(close_grace_seconds=BUSY_SECONDS)
     for _ in range(2):
         await streamed(model)
 

@@ -31,7 +31,7 @@ async def alive() -> Health:
     return Health()
 
 
-@router.get("/readyz", summary="Should this process get traffic?")
+@router.get("/readyz", summary="Should this process get traffic?", operation_id="ready_readyz_get")
 async def is_ready(readiness: Annotated[Readiness, Depends(service_of(Readiness))]) -> Ready:
     """Answer 200 when this process is not shutting down and the database answers, else 503."""
     components = await readiness.check()

@@ -17,6 +17,9 @@ _document = tables.document
 _chunk = tables.chunk
 _DOCUMENTS = select(*rows.DOCUMENT_COLUMNS)
 
+BaseDeletionHook = Callable[[Connection, str], None]
+"""Deletes what another room keeps about the knowledge base of this id."""
+
 # Both databases order names by code point: collation BINARY of SQLite and collation "C" of PostgreSQL compare bytes.
 _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate(_document.c.name, "C")}
 
@@ -33,7 +36,7 @@ class SqlDocumentStore:
         database: Database,
         clock: Clock,
         slice_seconds: float = SLICE_SECONDS,
-        base_deletion_hooks: Sequence[Callable[[Connection, str], None]] = (),
+        base_deletion_hooks: Sequence[BaseDeletionHook] = (),
     ) -> None:
         self._database = database
         self._index = ChosenIndex(database)

@@ -8,6 +8,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.observer import SafeSummaryObserver
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
 from backend.restricted.services.close_searches import CloseSearches
+from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.services.read_audit import ReadAudit
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
@@ -29,7 +30,7 @@ class RestrictedPorts:
 class RestrictedServices:
     """`ticketed` is for tools of turns, searches and outcomes for the sealed room, `audit` for administrators.
 
-    `closing` runs in the background.
+    `closing` and `forgetting` run in the background.
     """
 
     ticketed: TicketedKnowledge
@@ -37,6 +38,7 @@ class RestrictedServices:
     outcomes: SealedOutcomes
     audit: ReadAudit
     closing: CloseSearches
+    forgetting: ForgetSearches
 
 
 def build_restricted(
@@ -55,4 +57,5 @@ def build_restricted(
         outcomes=SealedOutcomes(access, use),
         audit=ReadAudit(ports.trail, secret),
         closing=CloseSearches(ports.ledger, audit, knowledge.clock, turn_time),
+        forgetting=ForgetSearches(ports.ledger, knowledge.clock),
     )

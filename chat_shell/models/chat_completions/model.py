@@ -36,6 +36,7 @@ class Endpoint:
     model: str | None = None
     idle_timeout_seconds: float = 60.0
     dialect: Dialect = STANDARD_DIALECT
+    close_grace_seconds: float = CLOSE_GRACE_SECONDS
 
 
 class ChatCompletionsModel:
@@ -78,7 +79,7 @@ class ChatCompletionsModel:
                     yield fragment
                 if reader.frame_count > frame_count:
                     timeouts.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
-            await _let_end(response)
+            await _let_end(response, self._endpoint.close_grace_seconds)
             for fragment in reader.end():
                 yield fragment
         finally:
@@ -129,10 +130,10 @@ async def _receive(response: aiohttp.ClientResponse, reader: AnswerReader, timeo
         raise ModelStreamCut("the connection to the model's provider broke in the middle of the answer") from error
 
 
-async def _let_end(response: aiohttp.ClientResponse) -> None:
+async def _let_end(response: aiohttp.ClientResponse, grace_seconds: float) -> None:
     if not response.content.at_eof():
         with suppress(TimeoutError, aiohttp.ClientError, OSError):
-            async with asyncio.timeout(CLOSE_GRACE_SECONDS):
+            async with asyncio.timeout(grace_seconds):
                 await response.content.readany()
 
 

@@ -1,0 +1,37 @@
+"""The services of conversations, built over the database and the store of knowledge bases."""
+
+from dataclasses import dataclass
+
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.services.conversations import CallerConversations
+from backend.conversations.services.read_prompts import ReadPrompts
+from backend.conversations.services.use_cases import ConversationServices
+from backend.conversations.services.withheld_turns import WithheldText
+from backend.conversations.sql.conversations import SqlConversationStore
+from backend.conversations.sql.turns import SqlTurnStore
+from backend.foundation.sql.database import Database
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from shared.clock import Clock
+
+
+@dataclass(frozen=True)
+class ConversationRoom:
+    """The use cases of conversations, and the stores over which the room of turns builds its own."""
+
+    store: ConversationStore
+    turns: TurnStore
+    services: ConversationServices
+
+
+def build_conversation_room(
+    database: Database, knowledge: KnowledgeStore, clock: Clock, secret: str
+) -> ConversationRoom:
+    """Build the room; `secret` keys the cache keys that providers see."""
+    store, turns = SqlConversationStore(database), SqlTurnStore(database)
+    withheld = WithheldText(store, knowledge)
+    services = ConversationServices(
+        conversations=CallerConversations(store, clock, secret),
+        prompts=ReadPrompts(turns, store, withheld),
+        withheld=withheld,
+    )
+    return ConversationRoom(store, turns, services)

@@ -1,0 +1,38 @@
+"""The services of knowledge, built over the database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.foundation.sql.database import Database
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
+from backend.knowledge.sql.documents import BaseDeletionHook
+from backend.knowledge.sql.protected import SqlProtectedKnowledge
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
+from shared.clock import Clock
+
+
+@dataclass(frozen=True)
+class KnowledgeRoom:
+    """The use cases of knowledge, and what the rooms above need to build theirs."""
+
+    store: SqlKnowledgeStore
+    ports: KnowledgePorts
+    protected: ProtectedKnowledge
+    descriptions: SafeDescriptions
+    services: KnowledgeServices
+
+
+def build_knowledge_room(
+    database: Database, clock: Clock, base_deletion_hooks: Sequence[BaseDeletionHook]
+) -> KnowledgeRoom:
+    """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base."""
+    store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
+    ports = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
+    protected = SqlProtectedKnowledge(database)
+    descriptions = SafeDescriptions(protected, LoggingDescriptionObserver())
+    return KnowledgeRoom(store, ports, protected, descriptions, build_knowledge(ports, descriptions))

@@ -1,0 +1,27 @@
+"""The services of restricted knowledge, built over the database and the services of knowledge."""
+
+from datetime import timedelta
+
+from backend.foundation.sql.database import Database
+from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.outgoing_check import OutgoingCheck
+from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, build_restricted
+from backend.restricted.sql.audit import SqlAuditTrail
+from backend.restricted.sql.ledger import SqlRestrictedLedger
+from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
+from shared.clock import Clock
+
+
+def restricted_services(
+    database: Database, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str, turn_time: timedelta
+) -> RestrictedServices:
+    """Build the use cases; see `build_restricted`."""
+    ports = RestrictedPorts(SqlRestrictedLedger(database), SqlAuditTrail(database), LoggingSafeSummaryObserver())
+    return build_restricted(ports, knowledge, limits, secret, turn_time)
+
+
+def outgoing_check(database: Database, protected: ProtectedKnowledge, clock: Clock, secret: str) -> OutgoingCheck:
+    """Build the check of what turns say; `secret` keys canaries."""
+    return OutgoingCheck(protected, SqlRestrictedLedger(database), clock, secret)
