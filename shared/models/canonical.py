@@ -1,6 +1,6 @@
-"""The bytes of tools and messages in a chat-completions request: equal values make equal bytes.
+"""The JSON form of tools and messages in a chat-completions request: equal values make equal bytes.
 
-chat_shell sends these forms; the backend compares them with those of the model call before.
+chat_shell sends this form; the backend compares its bytes with those of the model call before.
 """
 
 from collections.abc import Sequence
@@ -13,22 +13,22 @@ from shared.models.values import JsonObject, JsonValue
 
 
 def canonical_parts(tools: Sequence[ToolDefinition], messages: Sequence[Message]) -> tuple[bytes, ...]:
-    """Return the array of tools (b"" where there are none), then each message, in the order of a request.
+    """Return the bytes of the array of tools (b"" without tools), then those of each message in the given order.
 
     Raises:
-        orjson.JSONEncodeError: a schema holds what JSON cannot carry.
+        orjson.JSONEncodeError: a schema holds a value that cannot be written as JSON.
     """
     head = orjson.dumps(tools_json(tools)) if tools else b""
     return (head, *(orjson.dumps(message_json(message)) for message in messages))
 
 
 def tools_json(tools: Sequence[ToolDefinition]) -> list[JsonObject]:
-    """Return the array of tools, sorted by name."""
+    """Return the array of tools, sorted by their names."""
     return [function_json(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
 
 
 def function_json(definition: ToolDefinition) -> JsonObject:
-    """Return a function as it is offered, the keys of its schema in order."""
+    """Return a function as it is offered to the model; the keys of its schema are sorted."""
     function: JsonObject = {"name": definition.name}
     if definition.description is not None:
         function["description"] = definition.description
@@ -40,7 +40,7 @@ def function_json(definition: ToolDefinition) -> JsonObject:
 
 
 def sorted_keys(value: JsonObject) -> JsonObject:
-    """Order the keys of a JSON object at every depth: equal objects make equal bytes."""
+    """Sort the keys of a JSON object at every depth, so that equal objects make equal bytes."""
     return {name: _sorted(value[name]) for name in sorted(value)}
 
 
@@ -51,7 +51,7 @@ def _sorted(value: JsonValue) -> JsonValue:
 
 
 def message_json(message: Message) -> JsonObject:
-    """Return a message as it is sent."""
+    """Return a message in the form in which it is sent."""
     if message.role == "assistant":
         return _assistant_message(message)
     if message.role == "tool":

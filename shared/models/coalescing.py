@@ -1,4 +1,4 @@
-"""Joining deltas that are there at the same time, so that a busy process sends fewer and larger events."""
+"""Join text deltas that wait to be sent, so that a busy process sends fewer and larger events."""
 
 from collections.abc import Iterable
 from math import inf
@@ -7,7 +7,7 @@ from shared.models.events import ExecutionEvent, TextDelta
 
 
 def coalesced(events: Iterable[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
-    """Join neighbouring text deltas up to a size; all other events stay, and keep their places among the text."""
+    """Join neighbouring text deltas up to `max_characters`; all other events stay, in the same order."""
     joined: list[ExecutionEvent] = []
     pieces: list[str] = []
     characters = 0

@@ -1,4 +1,4 @@
-"""Errors as values that are reported, stored and sent, and back."""
+"""Convert errors to values that are reported, stored and sent, and back."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from shared.models.events import ErrorReport
 
 
 def report_of(error: BallastError) -> ErrorReport:
-    """Return what may be shown and stored of an error."""
+    """Return the report of an error, which may be shown and stored."""
     return ErrorReport(
         type=type(error).__name__,
         code=error.code,
@@ -18,12 +18,12 @@ def report_of(error: BallastError) -> ErrorReport:
 
 
 def error_of(report: ErrorReport) -> BallastError:
-    """Make the error again; a class that is not ours becomes `InternalError`."""
-    found = next((cls for cls in _tree(BallastError) if cls.__name__ == report.type), InternalError)
+    """Return the error that a report describes; where its class is unknown, an `InternalError`."""
+    found = next((cls for cls in _error_classes(BallastError) if cls.__name__ == report.type), InternalError)
     return found(report.message, param=report.param)
 
 
-def _tree(root: type[BallastError]) -> Iterator[type[BallastError]]:
+def _error_classes(root: type[BallastError]) -> Iterator[type[BallastError]]:
     yield root
     for child in root.__subclasses__():
-        yield from _tree(child)
+        yield from _error_classes(child)

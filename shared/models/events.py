@@ -1,7 +1,7 @@
-"""What chat_shell reports while a turn runs: the event union, in the order of the stream.
+"""The events that chat_shell reports while a turn runs.
 
-A turn is: (`ModelCallStarted`, deltas, `ModelCallFinished`, tool events, `MessagesAdded`)+, then exactly one
-of `TurnFinished` and `TurnFailed`. A cancelled turn has no terminal event: who cancelled knows.
+The order of a turn is (`ModelCallStarted`, deltas, `ModelCallFinished`, tool events, `MessagesAdded`)+, then exactly
+one of `TurnFinished` and `TurnFailed`. A cancelled turn has no terminal event, as its caller knows that it cancelled.
 """
 
 from enum import StrEnum
@@ -23,7 +23,7 @@ class FinishReason(StrEnum):
 
 
 class Usage(Value):
-    """Tokens as the provider reported them; None is unknown, which is not zero."""
+    """Numbers of tokens as the provider reported them; None means that the number is unknown."""
 
     input_tokens: int | None = None
     cached_tokens: int | None = None
@@ -33,7 +33,7 @@ class Usage(Value):
 
 
 class ErrorReport(Value):
-    """A failure as it may be shown: never a credential, an address or text of a document.
+    """A failure as it may be shown: it never contains a credential, an address or text of a document.
 
     `type` is the name of the class in shared/errors.py, `code` one of OpenAI's error codes.
     """
@@ -46,7 +46,7 @@ class ErrorReport(Value):
 
 
 class SearchResult(Value):
-    """One hit of a search in an unrestricted turn; `number` is what a citation names."""
+    """One passage that a search in an unrestricted turn found; citations refer to its `number`."""
 
     number: int
     file_id: str
@@ -63,28 +63,28 @@ class ModelCallStarted(Value):
 
 
 class TextDelta(Value):
-    """More of the answer, citation markers normalised to `[n]`; several frames may be joined in it."""
+    """More text of the answer, with citation markers in the form `[n]`; the text of several frames may be joined."""
 
     type: Literal["text_delta"] = "text_delta"
     text: str
 
 
 class ReasoningDelta(Value):
-    """More of what a reasoning model shows of its thinking."""
+    """More of the reasoning that a reasoning model shows."""
 
     type: Literal["reasoning_delta"] = "reasoning_delta"
     text: str
 
 
 class RefusalDelta(Value):
-    """More of a refusal that the provider marks as one."""
+    """More of a text that the provider marks as a refusal."""
 
     type: Literal["refusal_delta"] = "refusal_delta"
     text: str
 
 
 class CitationAdded(Value):
-    """A `[n]` in the text of this model call; `index` is its position in characters of that text."""
+    """A citation `[n]` in the text of this model call; `index` is its position in that text, in characters."""
 
     type: Literal["citation_added"] = "citation_added"
     number: int
@@ -94,7 +94,7 @@ class CitationAdded(Value):
 
 
 class ModelCallFinished(Value):
-    """Model call `call` has ended; its usage is its own, not the turn's."""
+    """Model call `call` has ended; `usage` is that of this call alone."""
 
     type: Literal["model_call_finished"] = "model_call_finished"
     call: int
@@ -103,7 +103,7 @@ class ModelCallFinished(Value):
 
 
 class SearchStarted(Value):
-    """A knowledge search runs."""
+    """A knowledge search has started."""
 
     type: Literal["search_started"] = "search_started"
     call_id: str
@@ -111,7 +111,7 @@ class SearchStarted(Value):
 
 
 class SearchFinished(Value):
-    """A knowledge search ended; `results` is empty in a restricted turn."""
+    """A knowledge search has ended; `results` is empty in a restricted turn."""
 
     type: Literal["search_finished"] = "search_finished"
     call_id: str
@@ -129,14 +129,14 @@ class FunctionCallRequested(Value):
 
 
 class MessagesAdded(Value):
-    """Messages to append to the log: an assistant message and all results that are known, at once."""
+    """Messages to append to the log: an assistant message, and all results of its calls that are known."""
 
     type: Literal["messages_added"] = "messages_added"
     messages: tuple[AddedMessage, ...]
 
 
 class TurnFinished(Value):
-    """The turn is over; `usage` is the sum over its model calls."""
+    """The turn has ended; `usage` is the sum over its model calls."""
 
     type: Literal["turn_finished"] = "turn_finished"
     finish_reason: FinishReason
@@ -144,7 +144,7 @@ class TurnFinished(Value):
 
 
 class TurnFailed(Value):
-    """The turn failed; what was said before stands."""
+    """The turn has failed; the events before stay valid."""
 
     type: Literal["turn_failed"] = "turn_failed"
     error: ErrorReport

@@ -1,4 +1,4 @@
-"""The one contract between backend and chat_shell: all that a turn needs, as a value."""
+"""The request by which the backend has chat_shell run a turn, with everything that the turn needs."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -11,14 +11,14 @@ from shared.models.values import Count, Instant, Int64, JsonObject, PositiveCoun
 
 
 class AccessMode(StrEnum):
-    """How knowledge may be used in a turn. There is no default: who cannot say is restricted."""
+    """How a turn may use knowledge. There is no default: where the mode is unknown, it is restricted."""
 
     FULL = "full"
     RESTRICTED = "restricted"
 
 
 class ReasoningEffort(StrEnum):
-    """How long a reasoning model thinks; OpenAI's words."""
+    """How much a reasoning model reasons; the values are OpenAI's."""
 
     NONE = "none"
     MINIMAL = "minimal"
@@ -30,7 +30,7 @@ class ReasoningEffort(StrEnum):
 
 
 class Verbosity(StrEnum):
-    """How much the answer shall say; OpenAI's words."""
+    """How long the answer shall be; the values are OpenAI's."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -38,7 +38,7 @@ class Verbosity(StrEnum):
 
 
 class User(Value):
-    """On whose behalf the turn runs."""
+    """The user for whom the turn runs."""
 
     id: str
     tenant: str
@@ -55,7 +55,7 @@ class ToolDefinition(Value):
 
 
 class NamedToolChoice(Value):
-    """The model must call this one function."""
+    """A tool choice by which the model must call this function."""
 
     name: str
 
@@ -64,9 +64,9 @@ ToolChoice = Literal["auto", "none", "required"] | NamedToolChoice
 
 
 class ModelParameters(Value):
-    """What the caller asked of the model; None leaves it to the provider.
+    """The parameters that the caller gave for the model; where one is None, the provider's default holds.
 
-    `text_format` is OpenAI's `text.format` object where the caller wants structured output.
+    `text_format` is the object `text.format` of OpenAI's API, where the caller wants structured output.
     """
 
     temperature: float | None
@@ -82,14 +82,14 @@ class ModelParameters(Value):
 
 
 class DynamicBlock(Value):
-    """A named block of request-scoped text, sent after the knowledge metadata."""
+    """A named text that the caller gives for one request; it is sent after the knowledge metadata."""
 
     name: str
     text: str
 
 
 class KnowledgeBaseRef(Value):
-    """A bound base and how this user may use it."""
+    """A knowledge base in scope, and how this user may use it."""
 
     id: str
     name: str
@@ -97,7 +97,7 @@ class KnowledgeBaseRef(Value):
 
 
 class Knowledge(Value):
-    """The bound bases, the strictest mode of them, and the signed ticket for retrieval."""
+    """The knowledge bases in scope, the strictest of their modes, and the signed ticket for retrieval."""
 
     bases: tuple[KnowledgeBaseRef, ...]
     access_mode: AccessMode
@@ -112,17 +112,17 @@ class Knowledge(Value):
 
 
 class TurnLimits(Value):
-    """Bounds on one turn: calls of knowledge tools, and model calls (the last one must answer)."""
+    """The limits of one turn: calls of knowledge tools, and model calls, the last of which may not call tools."""
 
     max_knowledge_calls: Count
     max_model_calls: PositiveCount | None
 
 
 class ExecutionRequest(Value):
-    """One turn, whole. Every field is required, so that nothing is permitted by omission.
+    """A whole turn. Every field is required, so that no field that was forgotten permits anything.
 
-    `history` is the conversation log's messages exactly as once sent. `prompt` is the current user
-    message without its date suffix; it is None when the turn continues from tool results alone.
+    `history` holds the messages of the conversation log exactly as they were sent before. `prompt` is the current
+    message of the user without its date suffix; it is None when the turn continues from tool results.
     """
 
     request_id: str
@@ -160,5 +160,5 @@ class ExecutionRequest(Value):
 
 
 def remaining_seconds(deadline: datetime, now: datetime) -> float:
-    """Seconds left until the deadline; 0.0 when it has passed."""
+    """Return the seconds until the deadline; 0.0 when it has passed."""
     return max(0.0, (deadline - now).total_seconds())

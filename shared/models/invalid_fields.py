@@ -1,4 +1,4 @@
-"""From pydantic's complaints to the one field that a caller must change, and the sentence that tells him how."""
+"""Convert the errors that pydantic finds to one error of ours, which names the field that the caller must change."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar, cast
@@ -26,7 +26,7 @@ _UNSUPPORTED = (*_UNION_TAGS, "none_required")
 
 
 class Complaint(NamedTuple):
-    """What pydantic objects to in one place: the type of the error, its location and its message."""
+    """One error that pydantic has found: the type of the error, its location and its message."""
 
     kind: str
     location: tuple[int | str, ...]
@@ -34,7 +34,7 @@ class Complaint(NamedTuple):
 
 
 def place_of(root: str, path: Sequence[str | int]) -> str:
-    """Write a path as callers read it: `input[3].role`."""
+    """Return a path below `root` in the form that callers read, such as `input[3].role`."""
     place = root
     for step in path:
         if isinstance(step, int):
@@ -45,18 +45,18 @@ def place_of(root: str, path: Sequence[str | int]) -> str:
 
 
 def refusal_of(error: ValidationError, root: str = "", given: object = None) -> InvalidRequest:
-    """Describe what pydantic objects to; `root` and `given` as in `refusal_among`."""
+    """Return the error for a failed validation; `root` and `given` are those of `refusal_among`."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     return refusal_among([Complaint(each["type"], each["loc"], each["msg"]) for each in found], root, given)
 
 
 def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object = None) -> InvalidRequest:
-    """Describe the complaint that lies deepest in the value, the first of several that lie equally deep.
+    """Return the error for the complaint with the longest path, the first of several with paths of equal length.
 
-    A union has a complaint for each of its members; the member that was meant is the one that got furthest.
-    `root` names the place of the value. `given` is the JSON value as it came, by which the tags of unions in
-    pydantic's locations are told from keys; where it is None, each step of a location counts as a key. A validator's
-    own message may begin with the name of a field, such as `tools: …`.
+    For a union pydantic reports a complaint for each member; the member that the caller meant is taken to be the one
+    with the longest path. `root` is the path of the value. `given` is the JSON value as it was received: it serves to
+    distinguish the keys in pydantic's locations from the tags of unions; where it is None, all of a location are keys.
+    The message of one of our own validators may begin with the name of a field, such as `tools: …`.
     """
     paths = [_path(complaint, given) for complaint in complaints]
     (kind, _, message), path = max(zip(complaints, paths, strict=True), key=lambda found: len(found[1]))
@@ -73,10 +73,10 @@ def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object
 
 
 def read(kind: type[V], raw: object, place: str) -> V:
-    """Read one strictly typed object.
+    """Validate one object in pydantic's strict mode.
 
     Raises:
-        InvalidRequest: `param` names the field below `place`.
+        InvalidRequest: the object is not valid; `param` names the field, starting with `place`.
     """
     if not isinstance(raw, Mapping):
         raise InvalidRequest(_NOT_AN_OBJECT.format(field=place or "body"), param=place or None)
@@ -87,7 +87,7 @@ def read(kind: type[V], raw: object, place: str) -> V:
 
 
 def _path(complaint: Complaint, given: object) -> Sequence[str | int]:
-    """Return those steps of a location that index into the value, and the name of a field that is missing in it."""
+    """Return the steps of a location that are keys or indexes of the value, or the name of a missing field."""
     steps = complaint.location
     if given is None:
         return steps

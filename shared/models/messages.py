@@ -1,4 +1,4 @@
-"""Messages as a model sees them: what the conversation log keeps and what a request carries."""
+"""Messages as a model receives them; the conversation log stores them and a request contains them."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from shared.models.values import Value
 
 
 class ImageDetail(StrEnum):
-    """How closely a model looks at an image; OpenAI's words."""
+    """The resolution at which a model reads an image; the values are OpenAI's."""
 
     LOW = "low"
     HIGH = "high"
@@ -18,14 +18,14 @@ class ImageDetail(StrEnum):
 
 
 class TextPart(Value):
-    """A run of text inside a message."""
+    """A text inside a message."""
 
     type: Literal["text"] = "text"
     text: str
 
 
 class ImagePart(Value):
-    """An image inside a message; `url` is an http(s) or a data address."""
+    """An image inside a message; `url` is an http(s) or a data URL."""
 
     type: Literal["image"] = "image"
     url: str
@@ -37,7 +37,7 @@ Content = str | tuple[Part, ...]
 
 
 class ToolCall(Value):
-    """A model's demand for a tool; `arguments` is the JSON text exactly as the model wrote it."""
+    """A call of a tool by a model; `arguments` is the JSON text exactly as the model wrote it."""
 
     call_id: str
     name: str
@@ -45,21 +45,21 @@ class ToolCall(Value):
 
 
 class SystemMessage(Value):
-    """The constant head of a prompt."""
+    """The system message, with which a prompt begins."""
 
     role: Literal["system"] = "system"
     content: str
 
 
 class UserMessage(Value):
-    """What a user, or the dynamic context on his behalf, says."""
+    """A message of the user, or one that the application adds in this role, such as the dynamic context."""
 
     role: Literal["user"] = "user"
     content: Content
 
 
 class AssistantMessage(Value):
-    """What a model said in one model call: its own text, untouched, and its tool calls in order."""
+    """The answer of one model call: its text, unchanged, and its tool calls in order."""
 
     role: Literal["assistant"] = "assistant"
     text: str
@@ -67,7 +67,7 @@ class AssistantMessage(Value):
 
 
 class ToolMessage(Value):
-    """The result of one tool call, as the model sees it."""
+    """The result of one tool call, as the model receives it."""
 
     role: Literal["tool"] = "tool"
     call_id: str

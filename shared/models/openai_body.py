@@ -1,4 +1,4 @@
-"""The OpenAI Responses request that carries an `ExecutionRequest`, as strictly typed values."""
+"""The body of the OpenAI Responses request that carries an `ExecutionRequest`, as strictly typed values."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -42,7 +42,7 @@ DetailText = Annotated[ImageDetail, _one_of(ImageDetail)]
 
 
 class FunctionTool(Value):
-    """An element of `tools`."""
+    """An element of the field `tools`."""
 
     type: Literal["function"]
     name: str
@@ -52,27 +52,27 @@ class FunctionTool(Value):
 
 
 class FunctionChoice(Value):
-    """`tool_choice` where it names a function."""
+    """The value of the field `tool_choice` that names a function."""
 
     type: Literal["function"]
     name: str
 
 
 class Reasoning(Value):
-    """`reasoning`."""
+    """The value of the field `reasoning`."""
 
     effort: EffortText | None = None
 
 
 class TextOptions(Value):
-    """`text`."""
+    """The value of the field `text`."""
 
     format: JsonObject | None = None
     verbosity: VerbosityText | None = None
 
 
 class KnowledgeBaseBody(Value):
-    """An element of `metadata.knowledge_bases`; without an access mode it is restricted."""
+    """An element of the field `metadata.knowledge_bases`; a base without an access mode is restricted."""
 
     id: str
     name: str
@@ -80,7 +80,10 @@ class KnowledgeBaseBody(Value):
 
 
 class Metadata(Value):
-    """What OpenAI has no word for, each a string; without an access mode the turn is restricted."""
+    """The fields for which OpenAI's API has no field of its own, each as a string.
+
+    A turn without an access mode is restricted.
+    """
 
     request_id: str
     conversation_id: str
@@ -101,7 +104,7 @@ class Metadata(Value):
 
 
 class RequestBody(Value):
-    """The whole body; what OpenAI lets a caller leave out may be left out here."""
+    """The whole body; the fields that are optional in OpenAI's API are optional here."""
 
     model: str
     input: JsonValue
@@ -128,7 +131,7 @@ class InputText(Value):
 
 
 class InputImage(Value):
-    """An image part; OpenAI's default for `detail` is auto."""
+    """An image part; as in OpenAI's API, `detail` is auto by default."""
 
     type: Literal["input_image"]
     image_url: str
@@ -144,7 +147,7 @@ class OutputText(Value):
 
 
 class Item(Value):
-    """What OpenAI's items may carry besides; both are read and mean nothing here."""
+    """The base of items, with the fields that OpenAI's items may have in addition; both are accepted and ignored."""
 
     id: str | None = None
     status: Literal["in_progress", "completed", "incomplete"] | None = None

@@ -1,6 +1,6 @@
-"""`ExecutionRequest` as an OpenAI Responses request, and back, without loss.
+"""Convert an `ExecutionRequest` to the body of an OpenAI Responses request, and back, without loss.
 
-What OpenAI has a word for stands under that word; all else stands in `metadata`, each value a string.
+A value for which OpenAI's API has a field is written to that field; every other value becomes a string in `metadata`.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ from shared.models.values import JsonObject, JsonValue, Value
 
 
 class OpenAIRequestConverter:
-    """Both directions; `to_execution_request(from_execution_request(r)) == r` for every request."""
+    """Converts in both directions: `to_execution_request(from_execution_request(r)) == r` for every request `r`."""
 
     @staticmethod
     def from_execution_request(request: ExecutionRequest) -> JsonObject:
-        """Write the request as a body made of dicts, lists, strings, numbers, booleans and None."""
+        """Convert a request to a body of dicts, lists, strings, numbers, booleans and None."""
         return {
             "model": request.model,
             "instructions": request.system_prompt,
@@ -45,10 +45,10 @@ class OpenAIRequestConverter:
 
     @staticmethod
     def to_execution_request(body: Mapping[str, JsonValue]) -> ExecutionRequest:
-        """Read a body.
+        """Read a request from a body.
 
         Raises:
-            InvalidRequest: a key that is unknown, a value that is missing or malformed; `param` names the
+            InvalidRequest: a key is unknown, or a value is missing or malformed; `param` names the
                 place, such as `input[3].role`.
         """
         encode_json(dict(body))
@@ -56,25 +56,15 @@ class OpenAIRequestConverter:
         history, prompt = decode_input(parsed.input)
         metadata = parsed.metadata
         fields = {
-            "request_id": metadata.request_id,
-            "conversation_id": metadata.conversation_id,
-            "turn_id": metadata.turn_id,
-            "epoch": metadata.epoch,
-            "user": metadata.user,
+            **{name: value for name, value in metadata if name in ExecutionRequest.model_fields},
             "model": parsed.model,
             "parameters": _decode_parameters(parsed),
             "system_prompt": parsed.instructions or "",
             "history": history,
-            "kb_meta_prompt": metadata.kb_meta_prompt,
-            "dynamic_blocks": metadata.dynamic_blocks,
             "prompt": prompt,
-            "sent_at": metadata.sent_at,
-            "time_zone": metadata.time_zone,
             "knowledge": _decode_knowledge(metadata),
             "tools": tuple(_decode_tool(tool) for tool in parsed.tools or ()),
-            "limits": metadata.limits,
             "cache_key": parsed.prompt_cache_key,
-            "deadline": metadata.deadline,
         }
         try:
             return ExecutionRequest.model_validate(fields)

@@ -1,7 +1,8 @@
-"""History and prompt as OpenAI's input items, and back.
+"""Convert the history and the prompt of a turn to input items of OpenAI's Responses API, and back.
 
-An assistant message is a message item and its function_call items. The message item is left out when it
-would be empty, calls follow, and no assistant message stands before it: there the calls say all.
+An assistant message becomes a message item and one function_call item for each call. The message item is left out
+where the text is empty, there are calls, and the message before is not an assistant message: then the calls alone
+determine the message.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ from shared.models.values import JsonObject, JsonValue
 
 
 def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> list[JsonObject]:
-    """Write the messages as items; a prompt is the last of them."""
+    """Convert messages to items; the prompt, where there is one, becomes the last item."""
     items: list[JsonObject] = []
     previous: HistoryMessage | None = None
     for message in history:
@@ -79,10 +80,10 @@ def _encode_part(part: Part) -> JsonObject:
 
 
 def decode_input(raw: JsonValue) -> tuple[tuple[HistoryMessage, ...], Content | None]:
-    """Read `input`: the history, and the prompt unless the last item is a tool's result.
+    """Read the field `input`: the history, and the prompt, which is None where the last item is a tool's result.
 
     Raises:
-        InvalidRequest: `param` names the place.
+        InvalidRequest: an item is malformed or out of place; `param` names it.
     """
     if isinstance(raw, str):
         return (), raw
@@ -110,7 +111,7 @@ def _append_item(messages: list[HistoryMessage], raw: JsonValue, place: str) -> 
             call = ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments)
             said = messages.pop() if messages and isinstance(messages[-1], AssistantMessage) else None
             before = said if isinstance(said, AssistantMessage) else AssistantMessage(text="")
-            # A copy checks no call again: thousands of them in one message stay cheap.
+            # A copy is not validated: a message with thousands of calls would be validated again for each of them.
             messages.append(before.model_copy(update={"tool_calls": (*before.tool_calls, call)}))
         case FunctionCallOutputItem():
             content = _decode_content(item.output, f"{place}.output")

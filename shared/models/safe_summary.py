@@ -1,6 +1,6 @@
-"""Why a restricted search was answered or not: closed lists, and what a released summary may be.
+"""The closed lists of reasons for which a restricted search is answered or refused, and the form of a released summary.
 
-Both services speak them; a label of a metric, a code in the audit and a reason on the wire is one of these.
+Both services use them: as labels of metrics, as codes in the audit log, and as reasons in messages between services.
 """
 
 from enum import StrEnum
@@ -16,14 +16,14 @@ MAX_LIST_ITEM_CHARACTERS = 140
 
 
 class Decision(StrEnum):
-    """What became of a restricted search."""
+    """The outcome of a restricted search."""
 
     ANSWER = "answer"
     REFUSE = "refuse"
 
 
 class AnswerReason(StrEnum):
-    """What a released summary is."""
+    """The kind of a released summary."""
 
     DIAGNOSIS = "diagnosis"
     GAP = "gap"
@@ -33,7 +33,7 @@ class AnswerReason(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure a summary is of itself."""
+    """How well the evidence supports a summary, as the model that wrote it says."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -41,7 +41,7 @@ class Confidence(StrEnum):
 
 
 class PolicyRefusal(StrEnum):
-    """Asked for what restricted access does not give."""
+    """Why a query is refused: it asks for information that restricted access does not give."""
 
     KNOWLEDGE_BASE_QUESTION = "knowledge_base_question"
     EXACT_VALUE = "exact_value"
@@ -56,7 +56,7 @@ class PolicyRefusal(StrEnum):
 
 
 class Failure(StrEnum):
-    """What failed, closed; a gate that blocked twice is named by a `GateBlock`."""
+    """What failed, so that a search was refused; a summary that the gate blocked twice has a `GateBlock` instead."""
 
     MODEL_UNAVAILABLE = "model_unavailable"
     TIMEOUT = "timeout"
@@ -75,7 +75,7 @@ class Failure(StrEnum):
 
 
 class GateCode(StrEnum):
-    """The checks of the gate, in the order in which they are named."""
+    """The checks of the gate, in the order in which an error lists them."""
 
     SCHEMA = "schema"
     UNICODE = "unicode"
@@ -90,7 +90,7 @@ class GateCode(StrEnum):
 
 
 class GateBlock(StrEnum):
-    """The check at which a summary ended, its rewrite included."""
+    """The check that a summary still failed after it had been rewritten once."""
 
     SCHEMA = "gate_blocked_schema"
     UNICODE = "gate_blocked_unicode"
@@ -105,11 +105,11 @@ class GateBlock(StrEnum):
 
 
 Reason = AnswerReason | PolicyRefusal | Failure | GateBlock
-"""Why a search was answered or refused; no two of them are the same word."""
+"""Why a search was answered or refused; the values of all four enumerations differ."""
 
 
 class SummaryVersions(Value):
-    """What a summary depends on beside the knowledge: a change in one of them makes another summary."""
+    """The versions on which a summary depends; a stored summary is used only while none of them has changed."""
 
     policy_version: Annotated[str, Field(min_length=1, max_length=64)]
     gate_version: Annotated[str, Field(min_length=1, max_length=64)]
@@ -123,7 +123,7 @@ _Items = Annotated[
 
 
 class ReleasedSummary(Value):
-    """A summary that the gate let out, as it travels and is kept; reading one vouches for its shape alone."""
+    """A summary that the gate released, as it is sent and stored; validating one checks its form only."""
 
     decision: Literal["answer"]
     reason: AnswerReason
@@ -135,5 +135,5 @@ class ReleasedSummary(Value):
 
 
 def gate_blocked(code: GateCode) -> str:
-    """Name the refusal of a gate that blocked twice."""
+    """Return the reason of a refusal after this check of the gate failed twice."""
     return GateBlock[code.name].value

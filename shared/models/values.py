@@ -1,4 +1,4 @@
-"""The base of every value that crosses a border, scalars that survive each encoding, and the type of JSON values."""
+"""The base class of the values that the services exchange, scalar types that fit every encoding, and JSON types."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -9,14 +9,14 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 else:
-    # pydantic accepts any object as it is: what stands here was read from JSON, and nobody pays for a second check.
+    # pydantic does not check a field of type object: such a value was read from JSON, and a second check costs time.
     JsonValue = object
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 def objects_in(value: JsonValue) -> list[JsonObject]:
-    """Return the objects of a JSON array, in order; none where the value is no array."""
+    """Return the objects in a JSON array, in order; an empty list where the value is not an array."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
@@ -27,16 +27,16 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("lies outside of the years 1 to 9999") from error
 
 
-# In UTC, because two instants of an hour that a zone repeats are never equal across zones (PEP 495).
+# Instants are kept in UTC: an instant in an hour that a time zone repeats never equals one of another zone (PEP 495).
 Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
-# Bounded by what protobuf's int64 holds.
+# The bounds are those of int64 in protobuf.
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 PositiveCount = Annotated[int, Field(ge=1, lt=2**63)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class Value(BaseModel):
-    """An immutable value; an unknown field is an error, never ignored, and no number is infinite or NaN."""
+    """An immutable value; an unknown field is an error, and so is a number that is infinite or NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -1,8 +1,8 @@
-"""The contract's values as protobuf messages, and back, without loss.
+"""Convert the values that both services exchange to protobuf messages, and back, without loss.
 
-Pure functions. Reading refuses what is missing or malformed with `InvalidRequest`, whose `param` is the
-path in the value, such as `knowledge.bases[0].access_mode`; fields that are not known yet are ignored, so
-that the two services may be of different releases. An access mode that is missing is restricted.
+All functions are pure. Reading a value that is missing or malformed raises `InvalidRequest`, whose `param` is the path
+of the value, such as `knowledge.bases[0].access_mode`. Unknown fields are ignored, so that the two services may be of
+different releases. A missing access mode is read as restricted.
 """
 
 from shared.wire.events import (

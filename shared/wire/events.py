@@ -1,4 +1,7 @@
-"""The events of a turn, and models on offer. Deltas come by the thousand, so both functions treat them first."""
+"""Convert the events of a turn and the cards of models to protobuf messages, and back.
+
+A turn sends thousands of deltas, so both conversions of events handle deltas first.
+"""
 
 from collections.abc import Callable
 
@@ -30,14 +33,9 @@ from shared.models.events import (
 from shared.models.invalid_fields import refusal_of
 from shared.models.messages import AddedMessage, UserMessage
 from shared.wire.messages import messages_from_proto, write_messages
-from shared.wire.values import known, optional, refusal, require, unwritable
+from shared.wire.values import known, refusal, require, scalar_fields, unwritable
 
-REASON_TO_PROTO = {
-    FinishReason.STOP: pb.FINISH_REASON_STOP,
-    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
-    FinishReason.CONTENT_FILTER: pb.FINISH_REASON_CONTENT_FILTER,
-    FinishReason.TOOL_CALLS: pb.FINISH_REASON_TOOL_CALLS,
-}
+REASON_TO_PROTO = {reason: pb.FinishReason.Value(f"FINISH_REASON_{reason.name}") for reason in FinishReason}
 REASON_FROM_PROTO = {number: reason for reason, number in REASON_TO_PROTO.items()}
 
 
@@ -46,10 +44,10 @@ Milestone = ModelCallStarted | ModelCallFinished | MessagesAdded | TurnFinished 
 
 
 def event_to_proto(event: ExecutionEvent) -> pb.ExecutionEvent:
-    """Write an event.
+    """Convert an event to a protobuf message.
 
     Raises:
-        InvalidRequest: a lone surrogate, or a number beyond 64 bits.
+        InvalidRequest: a text holds a lone surrogate, or a number has more than 64 bits.
     """
     try:
         match event:
@@ -66,10 +64,10 @@ def event_to_proto(event: ExecutionEvent) -> pb.ExecutionEvent:
 
 
 def event_from_proto(event: pb.ExecutionEvent) -> ExecutionEvent:
-    """Read an event.
+    """Read an event from a protobuf message.
 
     Raises:
-        InvalidRequest: a kind that is not known here, or a malformed value.
+        InvalidRequest: the kind of the event is unknown, or a value is malformed.
     """
     kind = event.WhichOneof("event")
     if kind == "text_delta":
@@ -83,49 +81,37 @@ def event_from_proto(event: pb.ExecutionEvent) -> ExecutionEvent:
 
 
 def report_to_proto(report: ErrorReport) -> pb.ErrorReport:
-    """Write a failure."""
+    """Convert the report of a failure.
+
+    Raises:
+        InvalidRequest: a text holds a lone surrogate.
+    """
     try:
-        return pb.ErrorReport(
-            type=report.type,
-            code=report.code,
-            message=report.message,
-            param=report.param,
-            retryable=report.retryable,
-        )
+        return pb.ErrorReport(**dict(report))
     except ValueError as error:
         raise unwritable(report) from error
 
 
 def report_from_proto(report: pb.ErrorReport) -> ErrorReport:
-    """Read a failure."""
-    return ErrorReport(
-        type=report.type,
-        code=report.code,
-        message=report.message,
-        param=optional(report, "param"),
-        retryable=report.retryable,
-    )
+    """Read the report of a failure."""
+    return ErrorReport.model_validate(scalar_fields(report))
 
 
 def card_to_proto(card: ModelCard) -> models_pb.ModelCard:
-    """Write a model's card."""
+    """Convert the card of a model.
+
+    Raises:
+        InvalidRequest: the name holds a lone surrogate, or a number has more than 64 bits.
+    """
     try:
-        return models_pb.ModelCard(
-            name=card.name,
-            context_window_tokens=card.context_window_tokens,
-            max_output_tokens=card.max_output_tokens,
-        )
+        return models_pb.ModelCard(**dict(card))
     except ValueError as error:
         raise unwritable(card) from error
 
 
 def card_from_proto(card: models_pb.ModelCard) -> ModelCard:
-    """Read a model's card."""
-    return ModelCard(
-        name=card.name,
-        context_window_tokens=card.context_window_tokens,
-        max_output_tokens=card.max_output_tokens,
-    )
+    """Read the card of a model."""
+    return ModelCard.model_validate(scalar_fields(card))
 
 
 def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
@@ -133,23 +119,18 @@ def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
         case ModelCallStarted():
             return pb.ExecutionEvent(model_call_started=pb.ModelCallStarted(call=event.call))
         case ModelCallFinished():
-            finished = pb.ModelCallFinished(
-                call=event.call,
-                finish_reason=REASON_TO_PROTO[event.finish_reason],
-                usage=_usage_to_proto(event.usage),
-            )
+            reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
+            finished = pb.ModelCallFinished(call=event.call, finish_reason=reason, usage=usage)
             return pb.ExecutionEvent(model_call_finished=finished)
         case MessagesAdded():
             added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
             write_messages(event.messages, added.messages_added.messages.add)
             return added
         case TurnFinished():
-            ended = pb.TurnFinished(
-                finish_reason=REASON_TO_PROTO[event.finish_reason], usage=_usage_to_proto(event.usage)
-            )
-            return pb.ExecutionEvent(turn_finished=ended)
+            reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
+            return pb.ExecutionEvent(turn_finished=pb.TurnFinished(finish_reason=reason, usage=usage))
         case TurnFailed():
-            failed = pb.TurnFailed(error=report_to_proto(event.error), usage=_usage_to_proto(event.usage))
+            failed = pb.TurnFailed(error=report_to_proto(event.error), usage=pb.Usage(**dict(event.usage)))
             return pb.ExecutionEvent(turn_failed=failed)
         case _:
             return _tool_event_to_proto(event)
@@ -158,60 +139,21 @@ def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
 def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
     match event:
         case CitationAdded():
-            citation = pb.CitationAdded(
-                number=event.number, file_id=event.file_id, filename=event.filename, index=event.index
-            )
-            return pb.ExecutionEvent(citation_added=citation)
+            return pb.ExecutionEvent(citation_added=pb.CitationAdded(**event.model_dump(exclude={"type"})))
         case SearchStarted():
-            started = pb.SearchStarted(call_id=event.call_id, queries=event.queries)
-            return pb.ExecutionEvent(search_started=started)
+            return pb.ExecutionEvent(search_started=pb.SearchStarted(**event.model_dump(exclude={"type"})))
         case SearchFinished():
-            results = [_result_to_proto(result) for result in event.results]
+            results = [pb.SearchResult(**dict(result)) for result in event.results]
             finished = pb.SearchFinished(call_id=event.call_id, failed=event.failed, results=results)
             return pb.ExecutionEvent(search_finished=finished)
         case FunctionCallRequested():
-            requested = pb.FunctionCallRequested(call_id=event.call_id, name=event.name, arguments=event.arguments)
-            return pb.ExecutionEvent(function_call_requested=requested)
-
-
-def _usage_to_proto(usage: Usage) -> pb.Usage:
-    return pb.Usage(
-        input_tokens=usage.input_tokens,
-        cached_tokens=usage.cached_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        output_tokens=usage.output_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-    )
+            return pb.ExecutionEvent(
+                function_call_requested=pb.FunctionCallRequested(**event.model_dump(exclude={"type"}))
+            )
 
 
 def _usage_from_proto(usage: pb.Usage) -> Usage:
-    return Usage(
-        input_tokens=optional(usage, "input_tokens"),
-        cached_tokens=optional(usage, "cached_tokens"),
-        cache_write_tokens=optional(usage, "cache_write_tokens"),
-        output_tokens=optional(usage, "output_tokens"),
-        reasoning_tokens=optional(usage, "reasoning_tokens"),
-    )
-
-
-def _result_to_proto(result: SearchResult) -> pb.SearchResult:
-    return pb.SearchResult(
-        number=result.number,
-        file_id=result.file_id,
-        filename=result.filename,
-        score=result.score,
-        text=result.text,
-    )
-
-
-def _result_from_proto(result: pb.SearchResult) -> SearchResult:
-    return SearchResult(
-        number=result.number,
-        file_id=result.file_id,
-        filename=result.filename,
-        score=result.score,
-        text=result.text,
-    )
+    return Usage.model_validate(scalar_fields(usage))
 
 
 def _read_call_finished(event: pb.ExecutionEvent) -> ModelCallFinished:
@@ -223,22 +165,10 @@ def _read_call_finished(event: pb.ExecutionEvent) -> ModelCallFinished:
     )
 
 
-def _read_citation(event: pb.ExecutionEvent) -> CitationAdded:
-    citation = event.citation_added
-    return CitationAdded(
-        number=citation.number, file_id=citation.file_id, filename=citation.filename, index=citation.index
-    )
-
-
 def _read_search_finished(event: pb.ExecutionEvent) -> SearchFinished:
     finished = event.search_finished
-    results = tuple(_result_from_proto(result) for result in finished.results)
+    results = tuple(SearchResult.model_validate(scalar_fields(result)) for result in finished.results)
     return SearchFinished(call_id=finished.call_id, failed=finished.failed, results=results)
-
-
-def _read_function_call(event: pb.ExecutionEvent) -> FunctionCallRequested:
-    call = event.function_call_requested
-    return FunctionCallRequested(call_id=call.call_id, name=call.name, arguments=call.arguments)
 
 
 def _read_messages_added(event: pb.ExecutionEvent) -> MessagesAdded:
@@ -268,13 +198,15 @@ READERS: dict[str, Callable[[pb.ExecutionEvent], ExecutionEvent]] = {
     "reasoning_delta": lambda event: ReasoningDelta(text=event.reasoning_delta),
     "refusal_delta": lambda event: RefusalDelta(text=event.refusal_delta),
     "model_call_started": lambda event: ModelCallStarted(call=event.model_call_started.call),
-    "citation_added": _read_citation,
+    "citation_added": lambda event: CitationAdded.model_validate(scalar_fields(event.citation_added)),
     "model_call_finished": _read_call_finished,
     "search_started": lambda event: SearchStarted(
         call_id=event.search_started.call_id, queries=tuple(event.search_started.queries)
     ),
     "search_finished": _read_search_finished,
-    "function_call_requested": _read_function_call,
+    "function_call_requested": lambda event: FunctionCallRequested.model_validate(
+        scalar_fields(event.function_call_requested)
+    ),
     "messages_added": _read_messages_added,
     "turn_finished": _read_turn_finished,
     "turn_failed": _read_turn_failed,

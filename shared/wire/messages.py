@@ -1,33 +1,21 @@
-"""Messages, parts and tool calls."""
+"""Convert messages, their parts and tool calls to protobuf messages, and back."""
 
 from collections.abc import Callable, Iterable
 
 from pydantic import TypeAdapter
 
 from protos.execution.v1 import messages_pb2 as pb
-from shared.models.messages import (
-    Content,
-    HistoryMessage,
-    ImageDetail,
-    ImagePart,
-    Part,
-    TextPart,
-)
+from shared.models.messages import Content, HistoryMessage, ImageDetail, ImagePart, Part, TextPart
 from shared.wire.values import known, refusal, require
 
-DETAIL_TO_PROTO = {
-    ImageDetail.LOW: pb.IMAGE_DETAIL_LOW,
-    ImageDetail.HIGH: pb.IMAGE_DETAIL_HIGH,
-    ImageDetail.AUTO: pb.IMAGE_DETAIL_AUTO,
-    ImageDetail.ORIGINAL: pb.IMAGE_DETAIL_ORIGINAL,
-}
+DETAIL_TO_PROTO = {detail: pb.ImageDetail.Value(f"IMAGE_DETAIL_{detail.name}") for detail in ImageDetail}
 DETAIL_FROM_PROTO = {number: detail for detail, number in DETAIL_TO_PROTO.items()}
 
 _MESSAGES = TypeAdapter(tuple[HistoryMessage, ...])
 
 
 def content_to_proto(content: Content) -> pb.Content:
-    """Write text or parts."""
+    """Convert the content of a message: a text, or a list of parts."""
     if isinstance(content, str):
         return pb.Content(text=content)
     return pb.Content(parts=pb.Parts(parts=[_part_to_proto(part) for part in content]))
@@ -40,7 +28,11 @@ def _part_to_proto(part: Part) -> pb.Part:
 
 
 def content_from_proto(content: pb.Content, place: str) -> Content:
-    """Read text or parts."""
+    """Read the content of a message: a text, or a list of parts.
+
+    Raises:
+        InvalidRequest: a part is malformed or missing; `param` names it, starting with `place`.
+    """
     match content.WhichOneof("content"):
         case "text":
             return content.text
@@ -61,7 +53,11 @@ def _part_from_proto(part: pb.Part, place: str) -> Part:
 
 
 def write_messages(messages: Iterable[HistoryMessage], added: Callable[[], pb.Message]) -> None:
-    """Write messages in their order, each into one that `added` appends: one made by itself would be copied there."""
+    """Write messages in their order.
+
+    `added` appends an empty protobuf message to the list to be filled and returns it. A message that was created
+    outside of the list would have to be copied into it.
+    """
     for message in messages:
         _write_message(message, added())
 
@@ -87,7 +83,11 @@ def _write_content(content: Content, target: pb.Content) -> None:
 
 
 def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[HistoryMessage, ...]:
-    """Read messages in their order."""
+    """Read messages in their order.
+
+    Raises:
+        InvalidRequest: a message is malformed or of an unknown kind; `param` names it, starting with `place`.
+    """
     return _MESSAGES.validate_python([_fields_of(message, place, index) for index, message in enumerate(messages)])
 
 

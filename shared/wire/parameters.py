@@ -1,4 +1,4 @@
-"""What the caller asked of the model."""
+"""Convert the parameters of a model call to a protobuf message, and back."""
 
 from pydantic import ValidationError
 
@@ -9,20 +9,12 @@ from shared.wire.values import known, object_from_proto, object_to_proto, option
 
 EFFORT_TO_PROTO = {
     None: pb.REASONING_EFFORT_UNSPECIFIED,
-    ReasoningEffort.NONE: pb.REASONING_EFFORT_NONE,
-    ReasoningEffort.MINIMAL: pb.REASONING_EFFORT_MINIMAL,
-    ReasoningEffort.LOW: pb.REASONING_EFFORT_LOW,
-    ReasoningEffort.MEDIUM: pb.REASONING_EFFORT_MEDIUM,
-    ReasoningEffort.HIGH: pb.REASONING_EFFORT_HIGH,
-    ReasoningEffort.XHIGH: pb.REASONING_EFFORT_XHIGH,
-    ReasoningEffort.MAX: pb.REASONING_EFFORT_MAX,
+    **{effort: pb.ReasoningEffort.Value(f"REASONING_EFFORT_{effort.name}") for effort in ReasoningEffort},
 }
 EFFORT_FROM_PROTO = {number: effort for effort, number in EFFORT_TO_PROTO.items()}
 VERBOSITY_TO_PROTO = {
     None: pb.VERBOSITY_UNSPECIFIED,
-    Verbosity.LOW: pb.VERBOSITY_LOW,
-    Verbosity.MEDIUM: pb.VERBOSITY_MEDIUM,
-    Verbosity.HIGH: pb.VERBOSITY_HIGH,
+    **{verbosity: pb.Verbosity.Value(f"VERBOSITY_{verbosity.name}") for verbosity in Verbosity},
 }
 VERBOSITY_FROM_PROTO = {number: verbosity for verbosity, number in VERBOSITY_TO_PROTO.items()}
 MODE_TO_PROTO = {
@@ -38,7 +30,7 @@ MODE_FROM_PROTO: dict[pb.ToolChoiceMode.ValueType, ToolChoice] = {
 
 
 def parameters_to_proto(parameters: ModelParameters) -> pb.ModelParameters:
-    """Write parameters; None stays absent."""
+    """Convert parameters; a value of None leaves its field absent."""
     return pb.ModelParameters(
         temperature=parameters.temperature,
         top_p=parameters.top_p,
@@ -54,7 +46,11 @@ def parameters_to_proto(parameters: ModelParameters) -> pb.ModelParameters:
 
 
 def parameters_from_proto(parameters: pb.ModelParameters) -> ModelParameters:
-    """Read parameters; what is absent is None."""
+    """Read parameters; an absent field becomes None.
+
+    Raises:
+        InvalidRequest: a value is malformed or unknown; `param` names it, starting with `parameters`.
+    """
     text_format = object_from_proto(optional(parameters, "text_format"), "parameters.text_format")
     try:
         return ModelParameters(

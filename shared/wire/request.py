@@ -1,4 +1,4 @@
-"""`ExecutionRequest` and its parts."""
+"""Convert an `ExecutionRequest` to a protobuf message, and back."""
 
 from pydantic import ValidationError
 
@@ -24,26 +24,23 @@ from shared.wire.values import (
     object_to_proto,
     optional,
     require,
+    scalar_fields,
     unwritable,
 )
 
-ACCESS_MODE_TO_PROTO = {
-    AccessMode.RESTRICTED: pb.ACCESS_MODE_RESTRICTED,
-    AccessMode.FULL: pb.ACCESS_MODE_FULL,
-}
+ACCESS_MODE_TO_PROTO = {mode: pb.AccessMode.Value(f"ACCESS_MODE_{mode.name}") for mode in AccessMode}
 ACCESS_MODE_FROM_PROTO = {
     pb.ACCESS_MODE_UNSPECIFIED: AccessMode.RESTRICTED,
-    pb.ACCESS_MODE_RESTRICTED: AccessMode.RESTRICTED,
-    pb.ACCESS_MODE_FULL: AccessMode.FULL,
+    **{number: mode for mode, number in ACCESS_MODE_TO_PROTO.items()},
 }
 REQUIRED_MESSAGES = ("user", "parameters", "knowledge", "limits")
 
 
 def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
-    """Write a request.
+    """Convert a request to a protobuf message.
 
     Raises:
-        InvalidRequest: a lone surrogate, or a JSON object that is none.
+        InvalidRequest: a text holds a lone surrogate, or a value cannot be written as JSON.
     """
     try:
         written = pb.ExecutionRequest(
@@ -73,7 +70,7 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
 
 
 def request_from_proto(request: pb.ExecutionRequest) -> ExecutionRequest:
-    """Read a request.
+    """Read a request from a protobuf message.
 
     Raises:
         InvalidRequest: a value is missing or malformed; `param` names it.
@@ -87,7 +84,7 @@ def request_from_proto(request: pb.ExecutionRequest) -> ExecutionRequest:
             conversation_id=request.conversation_id,
             turn_id=request.turn_id,
             epoch=request.epoch,
-            user=User(id=request.user.id, tenant=request.user.tenant, display_name=request.user.display_name),
+            user=User.model_validate(scalar_fields(request.user)),
             model=request.model,
             parameters=parameters_from_proto(request.parameters),
             system_prompt=request.system_prompt,
@@ -151,9 +148,6 @@ def _tool_from_proto(tool: pb.ToolDefinition, place: str) -> ToolDefinition:
 
 def _limits_from_proto(limits: pb.TurnLimits) -> TurnLimits:
     try:
-        return TurnLimits(
-            max_knowledge_calls=limits.max_knowledge_calls,
-            max_model_calls=optional(limits, "max_model_calls"),
-        )
+        return TurnLimits.model_validate(scalar_fields(limits))
     except ValidationError as error:
         raise refusal_of(error, "limits") from error

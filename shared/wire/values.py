@@ -1,4 +1,4 @@
-"""What every message needs: instants, JSON objects, presence, and errors that name the place."""
+"""Helpers of all conversions: instants, JSON objects, absent fields, and errors that name the place in the value."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ MICROSECONDS_A_SECOND = 1_000_000
 
 
 def unwritable(value: Value) -> InvalidRequest:
-    """Say why protobuf refused a value: a lone surrogate, named by its place, or too large a number."""
+    """Return the error for a value that protobuf refused: it holds a lone surrogate, or too large a number."""
     try:
         encode_json(value.model_dump(exclude={"sent_at", "deadline"}))
     except InvalidRequest as refusal:
@@ -29,30 +29,38 @@ def unwritable(value: Value) -> InvalidRequest:
 
 
 def require(present: bool, place: str) -> None:
-    """Refuse a missing message.
+    """Check that a required message is present.
 
     Raises:
-        InvalidRequest: `param` is `place`.
+        InvalidRequest: it is missing; `param` is `place`.
     """
     if not present:
         raise refusal(place, "is missing")
 
 
 def refusal(place: str, complaint: str) -> InvalidRequest:
-    """Describe what is wrong at a place."""
+    """Return the error for a malformed value; `place` is its path, such as `knowledge.bases[0].access_mode`."""
     return InvalidRequest(f"{place}: {complaint}", param=place)
 
 
 def optional(message: Message, field: str) -> Any:
-    """Return a field that knows its presence, or None."""
+    """Return the value of an optional field, or None where it is absent."""
     return getattr(message, field) if message.HasField(field) else None
 
 
+def scalar_fields(message: Message) -> dict[str, object]:
+    """Return the fields of a message by their names; an optional field that is absent is None."""
+    return {
+        field.name: optional(message, field.name) if field.has_presence else getattr(message, field.name)
+        for field in message.DESCRIPTOR.fields
+    }
+
+
 def known(words: Mapping[K, T], word: K, place: str) -> T:
-    """Translate an enum's value.
+    """Return what a table has for a value of an enumeration.
 
     Raises:
-        InvalidRequest: it is not in the table.
+        InvalidRequest: the table does not have the value; `param` is `place`.
     """
     try:
         return words[word]
@@ -61,16 +69,16 @@ def known(words: Mapping[K, T], word: K, place: str) -> T:
 
 
 def instant_to_proto(moment: datetime) -> Timestamp:
-    """Write an instant, to the microsecond."""
+    """Convert an instant, to the microsecond."""
     seconds, microseconds = divmod((moment - EPOCH) // MICROSECOND, MICROSECONDS_A_SECOND)
     return Timestamp(seconds=seconds, nanos=microseconds * 1000)
 
 
 def instant_from_proto(message: Message, place: str) -> datetime:
-    """Read the instant in field `place`; what is finer than a microsecond is cut off.
+    """Read the instant in field `place`; fractions of a microsecond are cut off.
 
     Raises:
-        InvalidRequest: missing, or outside of the years 1 to 9999.
+        InvalidRequest: it is missing, or outside of the years 1 to 9999.
     """
     require(message.HasField(place), place)
     stamp: Timestamp = getattr(message, place)
@@ -81,15 +89,19 @@ def instant_from_proto(message: Message, place: str) -> datetime:
 
 
 def object_to_proto(value: JsonObject | None, place: str) -> str | None:
-    """Write a JSON object as text, its keys in their order."""
+    """Return a JSON object as text; its keys keep their order.
+
+    Raises:
+        InvalidRequest: the object cannot be written as JSON; `param` names the place.
+    """
     return None if value is None else encode_json(value, place).decode()
 
 
 def object_from_proto(text: str | None, place: str) -> JsonObject | None:
-    """Read a JSON object.
+    """Read a JSON object from text; its keys keep their order.
 
     Raises:
-        InvalidRequest: no JSON, or no object.
+        InvalidRequest: the text is not valid JSON, or not an object.
     """
     if text is None:
         return None
