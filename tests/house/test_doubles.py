@@ -10,12 +10,6 @@ from tests.house.sources import Function, Source, parse, sources
 _SERVICES = ("backend", "chat_shell", "shared")
 _APART = ("chat_shell/sealed/gate/", "backend/migrations/versions/")
 _ALLOWED_NAMES = frozenset({"main"})
-_STILL_TO_RENAME = frozenset(
-    {
-        "Conversation and Conversations", "IssuedKey", "TurnOrigin and TurnOrigins", "TurnScope and TurnScopes",
-        "status_of", "tool_json and tools_json",
-    }
-)  # fmt: skip
 
 
 def places_of_names(files: Sequence[Source]) -> Mapping[str, list[str]]:
@@ -51,8 +45,7 @@ def differ_by_one_letter(one: str, other: str) -> bool:
 
 
 def test_each_name_stands_for_one_thing():
-    found = [double for service in _SERVICES for double in doubles(sources(service))]
-    assert [double for double in found if double.partition(":")[0] not in _STILL_TO_RENAME] == []
+    assert [double for service in _SERVICES for double in doubles(sources(service))] == []
 
 
 def test_the_check_bites():

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 
 from tests.house.sources import PRODUCT, Function, Source, parse, sources
 
-# the three rims: whatever escapes a request, a call or a tool is logged there and turned into an answer
-_RIMS = (
+# Whatever escapes a request, a call or a tool is caught here, logged and turned into an answer.
+_LAST_CATCHES = (
     "backend/*/http/*",
     "chat_shell/*/http/*",
     "chat_shell/*/grpc/*",
@@ -52,7 +52,7 @@ def catch_alls(file: Source) -> list[str]:
     return [
         file.at(handler)
         for handler in _handlers(file)
-        if _caught(handler) & {"", "Exception", "BaseException"} and not _is_at_a_rim(file, handler)
+        if _caught(handler) & {"", "Exception", "BaseException"} and not _is_last_catch(file, handler)
     ]
 
 
@@ -91,10 +91,12 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
     return {ast.unparse(caught).rpartition(".")[2] for caught in types}
 
 
-def _is_at_a_rim(file: Source, handler: ast.ExceptHandler) -> bool:
+def _is_last_catch(file: Source, handler: ast.ExceptHandler) -> bool:
     if file.name in _SEALED_GUARD:
         return not _logs_the_traceback(handler)
-    return any(fnmatchcase(file.name, rim) for rim in _RIMS) and (_raises(handler) or _logs_the_traceback(handler))
+    return any(fnmatchcase(file.name, place) for place in _LAST_CATCHES) and (
+        _raises(handler) or _logs_the_traceback(handler)
+    )
 
 
 def _logs_the_traceback(handler: ast.ExceptHandler) -> bool:
@@ -114,7 +116,7 @@ def test_imports_stand_at_the_top():
     assert [place for file in sources() for place in late_imports(file)] == []
 
 
-def test_only_rims_catch_everything_and_they_log_it():
+def test_only_the_last_catches_catch_everything_and_they_log_it():
     assert [place for file in sources(*PRODUCT) for place in catch_alls(file)] == []
 
 
@@ -132,18 +134,18 @@ def test_tests_neither_mock_nor_skip():
 
 
 def test_the_checks_bite():
-    rim, elsewhere = "backend/turns/http/a.py", "backend/turns/services/a.py"
+    outside, elsewhere = "backend/turns/http/a.py", "backend/turns/services/a.py"
     assert late_imports(parse(elsewhere, "def f():\n    import os"))
     for caught in ("", " Exception", " (ValueError, BaseException) as error"):
         assert catch_alls(parse(elsewhere, f"try: ...\nexcept{caught}: log.exception('x')"))
-        assert catch_alls(parse(rim, f"try: ...\nexcept{caught}: ..."))
-        assert not catch_alls(parse(rim, f"try: ...\nexcept{caught}: log.exception('x')"))
+        assert catch_alls(parse(outside, f"try: ...\nexcept{caught}: ..."))
+        assert not catch_alls(parse(outside, f"try: ...\nexcept{caught}: log.exception('x')"))
     assert not catch_alls(parse(elsewhere, "try: ...\nexcept ValueError: ..."))
     assert not catch_alls(parse("chat_shell/sealed/exception_guard.py", "try: ...\nexcept Exception: ..."))
     assert catch_alls(parse("chat_shell/sealed/exception_guard.py", "try: ...\nexcept Exception: log.exception('x')"))
     assert catch_alls(parse("chat_shell/sealed/room.py", "try: ...\nexcept Exception: ..."))
-    assert swallowed_cancellations(parse(rim, "try: ...\nexcept asyncio.CancelledError: ..."))
-    assert not swallowed_cancellations(parse(rim, "try: ...\nexcept asyncio.CancelledError: raise"))
+    assert swallowed_cancellations(parse(outside, "try: ...\nexcept asyncio.CancelledError: ..."))
+    assert not swallowed_cancellations(parse(outside, "try: ...\nexcept asyncio.CancelledError: raise"))
     assert ambient_reads(parse(elsewhere, "x = datetime.now(UTC)"))
     assert ambient_reads(parse(elsewhere, "x = os.environ['A']"))
     assert not ambient_reads(parse("shared/clock.py", "x = datetime.now(UTC)"))
