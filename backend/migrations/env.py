@@ -1,4 +1,4 @@
-"""Alembic's entry: upgrades over the connection it is handed, in that connection's transaction."""
+"""Alembic's entry: it upgrades over the connection that it is given, in the transaction of that connection."""
 
 from alembic import context
 

@@ -17,7 +17,7 @@ from backend.migrations.tables import metadata
 HEAD = "head"
 _VERSIONS = Path(__file__).parent / "versions"
 
-# Any number will do, so long as every replica takes the same one.
+# The key of the advisory lock: any number, but the same in every replica.
 _ADVISORY_LOCK = 7_205_759_403_792_793
 
 # Alembic's own table.
@@ -31,7 +31,7 @@ _SET_REVISION = text("INSERT INTO alembic_version (version_num) VALUES (:revisio
 
 
 async def migrate(database: Database, revision: str = HEAD) -> None:
-    """Upgrade in one transaction; any number of processes may try at once, one works and the others wait."""
+    """Upgrade in one transaction; of several processes that try at once, one works and the others wait."""
 
     def work(connection: Connection) -> None:
         if database.dialect == "postgresql":
@@ -48,7 +48,7 @@ async def migrate(database: Database, revision: str = HEAD) -> None:
 
 
 def newest_revision() -> str:
-    """Return what the name of the newest script begins with."""
+    """Return the number with which the name of the newest script begins."""
     return max(path.stem.partition("_")[0] for path in _VERSIONS.glob("[0-9]*.py"))
 
 

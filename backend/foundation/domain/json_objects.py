@@ -1,4 +1,4 @@
-"""JSON objects of requests: what is decoded here can be stored, and sent on as it came."""
+"""Decoding of JSON objects in requests, so that each value can be stored and is sent on unchanged."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _RUN = b"0" * len(str(2**63))
 _DIGITS_AS_ZEROS = bytes(ord("0") if chr(code).isdecimal() else ord(" ") for code in range(256))
 _MAX_PATH = 256
 _TOO_LARGE = object()
-"""Stands where a number stood that is beyond 64 bits."""
+"""Takes the place of a number that is beyond 64 bits."""
 
 
 def decode_object(raw: bytes) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Lists in pages, as OpenAI cuts them."""
+"""Pages of lists, in the way of OpenAI's API."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ MAX_LIMIT = 100
 
 
 class PageQuery(BaseModel):
-    """Which page: up to `limit` objects behind the object `after`."""
+    """The request for a page: up to `limit` objects that follow the object `after`."""
 
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     order: Literal["asc", "desc"] = "desc"
@@ -17,5 +17,5 @@ class PageQuery(BaseModel):
 
     @property
     def descending(self) -> bool:
-        """Whether the newest come first."""
+        """Say whether the newest objects come first."""
         return self.order == "desc"

@@ -17,7 +17,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
 
     Whoever built the services closes them.
     """
-    # its pages bring their scripts along: behind a closed network, too, they show something
+    # The documentation pages serve their own scripts, so that they work without internet access.
     app = FastAPIOffline(
         title="Ballast",
         summary="OpenAI's Responses API over knowledge bases.",

@@ -1,4 +1,4 @@
-"""Reading JSON bodies strictly: what gets through can be stored and sent on."""
+"""Strict reading of JSON bodies, so that each accepted body can be stored and sent on."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -22,12 +22,12 @@ class JsonRequest(Request):
         self._decoded = decoded
 
     async def json(self) -> JsonObject:
-        """Return what `decode_object` made of the body."""
+        """Return the body as `decode_object` decoded it."""
         return self._decoded
 
 
 class JsonRoute(APIRoute):
-    """A route that decodes its JSON body, where it has one, before FastAPI would."""
+    """A route that decodes its JSON body, where it has one, in place of FastAPI."""
 
     def get_route_handler(self) -> Handler:
         """Wrap FastAPI's handler."""
@@ -51,10 +51,10 @@ def new_router(tag: str) -> APIRouter:
 
 
 def check_media_type(request: Request) -> None:
-    """Check that a body is said to be JSON; nothing said counts as that.
+    """Check that the Content-Type is JSON or absent.
 
     Raises:
-        InvalidRequest: it is said to be something else.
+        InvalidRequest: the Content-Type is another one.
     """
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type != "application/json":

@@ -1,13 +1,13 @@
-"""What this process depends on, and whether it is there."""
+"""The parts that this process depends on, and whether they can be reached."""
 
 from typing import Protocol
 
 
 class Probe(Protocol):
-    """A part that can be asked whether it is there."""
+    """A part that can be asked whether it can be reached."""
 
     async def ping(self) -> None:
-        """Ask it something cheap.
+        """Send a cheap query.
 
         Raises:
             Unavailable: it does not answer. Retryable.
@@ -16,7 +16,7 @@ class Probe(Protocol):
 
 
 class Presence(Protocol):
-    """A part that is watched all the time."""
+    """A part that is watched all the time, such as Redis."""
 
     @property
     def is_away(self) -> bool:

@@ -4,13 +4,13 @@ from backend.foundation.ports.readiness import Presence
 from shared.errors import Draining, Unavailable
 
 RETRY_AFTER_SECONDS = 1.0
-"""Soon enough for a client that reaches another replica at its next attempt."""
+"""How long a refused client waits: its next attempt may reach another replica."""
 
 
 class Admission:
-    """One per process: open from the start, closed for good when it drains.
+    """Decides whether this process takes new turns: it does from its start until it shuts down.
 
-    `event_store` is where the events of turns go; None: it is in this process.
+    `event_store` watches where the events of turns are kept; it is None where that is the memory of this process.
     """
 
     def __init__(self, event_store: Presence | None = None) -> None:
@@ -19,12 +19,12 @@ class Admission:
 
     @property
     def accepting(self) -> bool:
-        """Whether new turns are taken."""
+        """Say whether new turns are taken."""
         return self._accepting
 
     @property
     def has_event_store(self) -> bool:
-        """Whether the events of a new turn have somewhere to go."""
+        """Say whether the events of a new turn can be stored."""
         return self._event_store is None or not self._event_store.is_away
 
     def close(self) -> None:
@@ -32,7 +32,7 @@ class Admission:
         self._accepting = False
 
     def check(self) -> None:
-        """Let a new turn in.
+        """Check that a new turn may begin.
 
         Raises:
             Draining: this process is shutting down. Retryable, on another replica.

@@ -8,14 +8,14 @@ from backend.foundation.services.admission import Admission
 from shared.errors import Unavailable
 
 PING_TIMEOUT_SECONDS = 2.0
-"""Below the timeouts that probes of Kubernetes are given in deploy/."""
+"""Shorter than the timeouts of the Kubernetes probes in deploy/."""
 
 
 State = Literal["ok", "away"]
 
 
 class Components(NamedTuple):
-    """What a ready process has found of what it depends on."""
+    """The states in which a ready process found the parts that it depends on."""
 
     database: State
     event_store: State
@@ -33,7 +33,7 @@ class Readiness:
         self._database = database
 
     async def check(self) -> Components:
-        """Return when ready, with what was found.
+        """Return the states of the parts when this process is ready.
 
         Raises:
             Draining: this process is shutting down.

@@ -1,9 +1,9 @@
-"""Running foreign or detached work so that its failure is a value."""
+"""Running work that may fail without ending the work around it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from shared.errors import Unavailable
 
@@ -11,17 +11,17 @@ Result = TypeVar("Result")
 
 
 async def repeat_forever(step: Callable[[], Awaitable[None]], seconds_between: float) -> None:
-    """Do a step until cancelled, the first time at once; while what it needs is away, later."""
+    """Run `step` at once and then again and again until cancelled; `Unavailable` only delays it to the next time."""
     while True:
         with suppress(Unavailable):
             await step()
         await asyncio.sleep(seconds_between)
 
 
-async def result_or_error(work: Coroutine[Any, Any, Result]) -> Result | BaseException:
-    """Run work to its end; return its result, or what it raised.
+async def result_or_error(work: Coroutine[object, None, Result]) -> Result | BaseException:
+    """Run work to its end; return its result, or the exception that it raised.
 
-    Cancelling the caller cancels the work, waits for its end and goes on as a cancellation.
+    When the caller is cancelled, the work is cancelled too and awaited before the cancellation goes on.
     """
     task = asyncio.create_task(work)
     try:

@@ -30,7 +30,7 @@ class Database(Protocol):
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
-        """Which SQL it speaks."""
+        """Name the dialect of SQL that the database speaks."""
         ...
 
     async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
@@ -59,11 +59,11 @@ class Database(Protocol):
         ...
 
     async def ping(self) -> None:
-        """Ask it something cheap."""
+        """Send a cheap query."""
         ...
 
     async def close(self) -> None:
-        """Finish what runs and free the connections."""
+        """Wait for the running units of work, then close the connections."""
         ...
 
 

@@ -30,7 +30,7 @@ _POSTGRES_BAD_VALUE = "22"
 
 @contextmanager
 def sql_errors_translated() -> Generator[None]:
-    """Raise `Unavailable` and `InvalidRequest` for what a driver says of the world; a defect stays itself."""
+    """Raise `Unavailable` or `InvalidRequest` for driver errors that are no defects of ours; let the others pass."""
     try:
         yield
     except (IntegrityError, sqlite3.IntegrityError):

@@ -48,7 +48,7 @@ class PostgresDatabase:
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
-        """PostgreSQL's."""
+        """Return the name of PostgreSQL's dialect."""
         return "postgresql"
 
     async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
@@ -74,7 +74,7 @@ class PostgresDatabase:
                 return await connection.run_sync(work)
 
     async def ping(self) -> None:
-        """Ask it something cheap."""
+        """Send a cheap query."""
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def close(self) -> None:

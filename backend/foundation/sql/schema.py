@@ -1,4 +1,4 @@
-"""What every table is made with: one `metadata` for all rooms, instants, and columns that are never NULL."""
+"""What all tables share: one `metadata`, a column type for instants, and columns that are never NULL."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,13 +17,13 @@ metadata = MetaData(
 
 
 class Instant(TypeDecorator[datetime]):
-    """A time-zone-aware instant, kept and returned in UTC; SQLite has no zones, so there it goes without."""
+    """A time-zone-aware instant, stored and returned in UTC; SQLite has no time zones and stores it without one."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Turn any aware instant into UTC."""
+        """Convert an aware instant to UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -32,7 +32,7 @@ class Instant(TypeDecorator[datetime]):
         return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Put the zone back where the database dropped it."""
+        """Add the time zone where the database does not store it."""
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 

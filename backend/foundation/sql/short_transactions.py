@@ -1,4 +1,4 @@
-"""Long work in short transactions: other writers of the database get their turn between two of them."""
+"""Long work in short transactions, so that other writers can write between two of them."""
 
 from collections.abc import Generator
 from time import perf_counter

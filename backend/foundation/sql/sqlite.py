@@ -1,8 +1,8 @@
-"""SQLite: one writing thread, a few reading threads, a connection each.
+"""SQLite with one writing thread and a few reading threads, each with its own connection.
 
-A unit of work costs one hop into a thread, however many statements it has; the writing thread is the queue in
-which writers wait, so that within a process nobody ever meets a locked database. Other processes are met with
-BEGIN IMMEDIATE and a busy timeout.
+A unit of work is handed to a thread once, however many statements it has. Writers of this process wait in the queue
+of the writing thread and therefore never find the database locked. Against writers of other processes, transactions
+begin with BEGIN IMMEDIATE and wait for the busy timeout.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ _PRAGMAS = (
     "PRAGMA cache_size = -2000",
 )
 
-# A checkpoint waits for the disk. Run beside the writer it is in nobody's way; the automatic one, which makes a
-# commit wait, remains as the bound should these not get through.
+# A checkpoint waits for the disk. In a reading thread it delays no writer; SQLite's automatic checkpoint, which delays
+# a commit, remains as the upper bound in case these do not succeed.
 _WRITES_PER_CHECKPOINT = 100
 
 
 class SqliteDatabase:
-    """A SQLite file, whose parents are created with it."""
+    """A SQLite file; missing parent directories are created with it."""
 
     def __init__(self, url: URL) -> None:
         path = url.database
@@ -59,11 +59,11 @@ class SqliteDatabase:
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:
-        """SQLite's."""
+        """Return the name of SQLite's dialect."""
         return "sqlite"
 
     async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
-        """Return one row by its key, read right here: in WAL mode a reader waits for nobody."""
+        """Return one row by its key, read in the event loop's thread: in WAL mode a reader never waits for a writer."""
         connection = self._connection_of(self._reader)
         with sql_errors_translated(), connection.begin():
             return query.first(connection, parameters)
@@ -87,11 +87,11 @@ class SqliteDatabase:
         return result
 
     async def ping(self) -> None:
-        """Ask it something cheap."""
+        """Send a cheap query."""
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def close(self) -> None:
-        """Finish what runs, then close the connections."""
+        """Wait for the running units of work, then close the connections."""
         for executor in (self._reading, self._writing):
             await asyncio.to_thread(executor.shutdown)
         for connection in self._connections:
@@ -100,7 +100,7 @@ class SqliteDatabase:
             engine.dispose()
 
     async def _run(self, executor: ThreadPoolExecutor, engine: Engine, work: Callable[[Connection], Result]) -> Result:
-        """Run in a thread; who is cancelled while waiting leaves a transaction that ends by itself."""
+        """Run in a thread; when the caller is cancelled while it waits, the transaction still runs to its end."""
         return await asyncio.get_running_loop().run_in_executor(executor, self._transact, engine, work)
 
     def _count_write(self) -> None:
@@ -118,7 +118,7 @@ class SqliteDatabase:
             return work(connection)
 
     def _connection_of(self, engine: Engine) -> Connection:
-        """Return the thread's own connection."""
+        """Return the connection of the current thread, opened at its first use."""
         connection: Connection | None = getattr(self._own, "connection", None)
         if connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
