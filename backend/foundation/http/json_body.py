@@ -1,7 +1,6 @@
 """Strict reading of JSON bodies, so that each accepted body can be stored and sent on."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
@@ -10,7 +9,7 @@ from backend.foundation.domain.json_objects import decode_object
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
 
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+Handler = Callable[[Request], Coroutine[None, None, Response]]
 
 
 class JsonRequest(Request):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, FastAPI, Request
 
@@ -24,7 +24,7 @@ def install_services(app: FastAPI, *services: object) -> None:
     app.state.services = {type(service): service for service in services}
 
 
-def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[Any, Any, Service]]:
+def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[None, None, Service]]:
     """Return a dependency that finds the object of this class in the application that serves a request.
 
     A room thereby names its own use cases only, and this room none. The dependency raises `KeyError` where the

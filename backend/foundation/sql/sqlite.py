@@ -6,11 +6,12 @@ begin with BEGIN IMMEDIATE and wait for the busy timeout.
 """
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
@@ -137,7 +138,7 @@ def _engine(url: URL, pool_size: int) -> Engine:
         hide_parameters=True,
     )
 
-    def configure(dbapi_connection: Any, _record: object) -> None:
+    def configure(dbapi_connection: sqlite3.Connection, _record: object) -> None:
         # The driver's own transactions begin late and deferred.
         dbapi_connection.isolation_level = None
         for pragma in _PRAGMAS:
