@@ -10,8 +10,7 @@ import pytest
 
 from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.shared_runs import DESCRIBED, SAID, RunLengths, sequences_of
-from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.ports.knowledge import KnowledgeStore, ProtectedKnowledge
 from backend.knowledge.sql.protected import RUNS_AT_ONCE, SqlProtectedKnowledge
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate

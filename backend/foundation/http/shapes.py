@@ -1,13 +1,16 @@
 """Shapes that several routes answer with; pydantic models for the OpenAPI document."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 MAX_METADATA_PAIRS = 16
 MAX_METADATA_KEY_CHARS = 64
 MAX_METADATA_VALUE_CHARS = 512
+
+Shown = TypeVar("Shown")
 
 
 class RequestBody(BaseModel):
@@ -56,6 +59,22 @@ class Deleted(BaseModel):
     id: str
     object: str
     deleted: Literal[True] = True
+
+
+class ListPage(BaseModel, Generic[Shown]):
+    """A page of objects as OpenAI's list types have it."""
+
+    object: Literal["list"] = "list"
+    data: list[Shown]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+    @classmethod
+    def of(cls, data: Sequence[Shown], ids: Sequence[str], *, has_more: bool = False) -> Self:
+        """Make a page from its objects and their ids; both ids of an empty page are empty."""
+        first_id, last_id = (ids[0], ids[-1]) if ids else ("", "")
+        return cls(data=list(data), first_id=first_id, last_id=last_id, has_more=has_more)
 
 
 def unix_seconds(instant: datetime) -> int:

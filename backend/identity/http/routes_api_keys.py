@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from backend.foundation.http.json_body import new_router
-from backend.foundation.http.shapes import Deleted, PrincipalName, RequestBody, unix_seconds
+from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
 from backend.identity.domain import ApiKey, KeyRole
 from backend.identity.http.caller import AdminDep, ServicesDep
 from backend.identity.services import DEFAULT_TENANT
@@ -38,13 +38,9 @@ class IssuedKey(ShownKey):
     key: str
 
 
-class KeyList(BaseModel):
+class KeyList(ListPage[ShownKey]):
     """All keys, oldest first, in one page."""
 
-    object: Literal["list"] = "list"
-    data: list[ShownKey]
-    first_id: str
-    last_id: str
     has_more: bool = False
 
 
@@ -59,7 +55,7 @@ async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) ->
 async def list_keys(services: ServicesDep, admin: AdminDep) -> KeyList:
     """Return all keys without their secrets."""
     keys = [_shown(key) for key in await services.api_keys.all()]
-    return KeyList(data=keys, first_id=keys[0].id if keys else "", last_id=keys[-1].id if keys else "")
+    return KeyList.of(keys, [key.id for key in keys])
 
 
 @router.get("/v1/api_keys/{key_id}", summary="Retrieve an API key")

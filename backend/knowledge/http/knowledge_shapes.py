@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from backend.foundation.http.shapes import RequestBody, unix_seconds
+from backend.foundation.http.shapes import ListPage, RequestBody, unix_seconds
 from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_HINT_CHARACTERS,
     MAX_ROUTING_KEYWORD_CHARACTERS,
@@ -82,14 +82,8 @@ class EditableBase(ShownBase):
     left_out: list[str]
 
 
-class BaseList(BaseModel):
+class BaseList(ListPage[ShownBase | RestrictedBase]):
     """A page of the caller's bases."""
-
-    object: Literal["list"] = "list"
-    data: list[ShownBase | RestrictedBase]
-    first_id: str
-    last_id: str
-    has_more: bool
 
 
 class ShownMember(BaseModel):
@@ -100,13 +94,9 @@ class ShownMember(BaseModel):
     role: MemberRole
 
 
-class MemberList(BaseModel):
+class MemberList(ListPage[ShownMember]):
     """All members, by user id, in one page."""
 
-    object: Literal["list"] = "list"
-    data: list[ShownMember]
-    first_id: str
-    last_id: str
     has_more: bool = False
 
 
@@ -123,14 +113,8 @@ class ShownDocument(BaseModel):
     created_at: int
 
 
-class DocumentList(BaseModel):
+class DocumentList(ListPage[ShownDocument]):
     """A page of documents, by name."""
-
-    object: Literal["list"] = "list"
-    data: list[ShownDocument]
-    first_id: str
-    last_id: str
-    has_more: bool
 
 
 class ShownHit(BaseModel):

@@ -70,8 +70,7 @@ async def list_bases(services: ServicesDep, caller: CallerDep, page: Annotated[P
     """Return a page of the bases that the caller is a member of, the newest first unless asked otherwise."""
     found, has_more = await services.bases.page(caller, after=page.after, limit=page.limit, descending=page.descending)
     shown = [shown_base(binding) for binding in found]
-    first_id, last_id = _ends([base.id for base in shown])
-    return BaseList(data=shown, first_id=first_id, last_id=last_id, has_more=has_more)
+    return BaseList.of(shown, [base.id for base in shown], has_more=has_more)
 
 
 @router.get(BASE, summary="Retrieve a knowledge base")
@@ -103,8 +102,7 @@ async def list_documents(
         caller, base_id, after=page.after, limit=page.limit, descending=page.descending
     )
     shown = [shown_document(document) for document in found.documents]
-    first_id, last_id = _ends([document.id for document in shown])
-    return DocumentList(data=shown, first_id=first_id, last_id=last_id, has_more=found.has_more)
+    return DocumentList.of(shown, [document.id for document in shown], has_more=found.has_more)
 
 
 @router.put(DOCUMENT, summary="Put a document", responses=_CREATED, openapi_extra=_DOCUMENT_BODY)
@@ -145,8 +143,7 @@ async def list_members(base_id: str, services: ServicesDep, caller: CallerDep) -
     """Return all members by user id."""
     members = await services.members.all(caller, base_id)
     shown = [ShownMember(user_id=user_id, role=role) for user_id, role in members.items()]
-    first_id, last_id = _ends(list(members))
-    return MemberList(data=shown, first_id=first_id, last_id=last_id)
+    return MemberList.of(shown, list(members))
 
 
 @router.put(MEMBER, summary="Set a member", responses=_MEMBER_CREATED)
@@ -182,8 +179,3 @@ async def search_base(base_id: str, body: SearchBody, services: ServicesDep, cal
 
 async def _shown(services: KnowledgeServices, binding: Binding) -> AnyBase:
     return shown_base(binding, await services.bases.left_out(binding))
-
-
-def _ends(ids: list[str]) -> tuple[str, str]:
-    """Return the first and the last id of a page, "" for an empty one, as OpenAI's list types want it."""
-    return (ids[0], ids[-1]) if ids else ("", "")

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Block, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.shared_runs import WordSequence
 
 
 class KnowledgeStore(Protocol):
@@ -120,4 +121,41 @@ class Retrieval(Protocol):
 
         Their score is 0.0.
         """
+        ...
+
+
+class DocumentReader(Protocol):
+    """Takes headings and paragraphs out of a file."""
+
+    async def read(self, body: bytes, media_type: str) -> tuple[Block, ...]:
+        """Return the document's text in reading order, at least one block of it.
+
+        Raises:
+            UnsupportedValue: a media type that is not read; `param` is `Content-Type`.
+            PayloadTooLarge: the text in it, or its archive unpacked, is over the limit.
+            InvalidRequest: malformed, encrypted, not UTF-8, or without any text; `param` is `body`.
+        """
+        ...
+
+
+class ProtectedKnowledge(Protocol):
+    """Tells whether words are a base's, never what it holds.
+
+    Every method raises Unavailable while the database is away. Retryable.
+    """
+
+    async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
+        """Tell whether a chunk of these bases, or the headings above it, holds a run of one of the sequences."""
+        ...
+
+    async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
+        """Return the bases that these documents are in; one that is gone is in none."""
+        ...
+
+
+class DescriptionObserver(Protocol):
+    """Told what of descriptions is kept from restricted members; must not raise and must not block."""
+
+    def texts_left_out(self, base_id: str, count: int) -> None:
+        """So many of a base's hint and keywords tell of its content, or give orders to a model."""
         ...

@@ -11,8 +11,7 @@ from backend.knowledge.domain.access import require_write
 from backend.knowledge.domain.chunking import cut_into_pieces
 from backend.knowledge.domain.knowledge import Block, Chunk, Document
 from backend.knowledge.domain.media_types import media_type_of
-from backend.knowledge.ports.documents import DocumentReader
-from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore
 from backend.knowledge.services.knowledge_access import find_binding
 from shared.clock import Clock
 from shared.errors import InvalidRequest

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
 from backend.knowledge.domain.safe_description import places_of, routing_texts, tells_or_orders, without_texts
 from backend.knowledge.domain.shared_runs import DESCRIBED, sequences_of
-from backend.knowledge.ports.observer import DescriptionObserver
-from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.ports.knowledge import DescriptionObserver, ProtectedKnowledge
 from shared.models.execution import AccessMode
 
 MAX_KEPT_VERDICTS = 4_096

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 
 import orjson
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, select
 
 from backend.foundation.sql.database import Database, compute_off_event_loop
-from backend.foundation.sql.parameters import is_among, list_parameter
+from backend.foundation.sql.parameters import list_parameter
 from backend.foundation.sql.prepared import Prepared
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.sql import rows, tables
@@ -31,13 +31,10 @@ class SqlProtectedKnowledge:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = ChosenIndex(database)
-        is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
-            _chunk.c.number, "numbers", database.dialect
-        )
         self._find_texts = Prepared(
             select(_document.c.id, _chunk.c.number, _chunk.c.heading_path, _chunk.c.text)
             .join_from(_chunk, _document, rows.IS_OF_DOCUMENT)
-            .where(is_found)
+            .where(rows.are_numbered_chunks(database.dialect))
             .order_by(_chunk.c.number)
         )
 

@@ -29,10 +29,7 @@ class SqlRetrieval:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = ChosenIndex(database)
-        is_found = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_among(
-            _chunk.c.number, "numbers", database.dialect
-        )
-        self._find_hits = Prepared(_hits_where(is_found))
+        self._find_hits = Prepared(_hits_where(rows.are_numbered_chunks(database.dialect)))
         is_of_these = is_among(_document.c.id, "ids", database.dialect)
         self._find_beginnings = Prepared(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 

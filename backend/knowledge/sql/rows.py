@@ -1,9 +1,9 @@
 """Knowledge values to rows and back."""
 
 import orjson
-from sqlalchemy import RowMapping
+from sqlalchemy import ColumnElement, RowMapping, bindparam
 
-from backend.foundation.sql.parameters import to_json
+from backend.foundation.sql.parameters import Dialect, is_among, to_json
 from backend.foundation.sql.prepared import Row as PreparedRow
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
@@ -19,6 +19,12 @@ HIT_COLUMNS = [*CHUNK_COLUMNS, tables.chunk.c.knowledge_base_id, tables.document
 
 IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
 """Joins chunks to documents; chunks of editions that are being written or deleted belong to no document."""
+
+
+def are_numbered_chunks(dialect: Dialect) -> ColumnElement[bool]:
+    """Select chunks of the base `:base_id` by the list `:numbers` of their numbers."""
+    numbers = is_among(tables.chunk.c.number, "numbers", dialect)
+    return (tables.chunk.c.knowledge_base_id == bindparam("base_id")) & numbers
 
 
 def base_parameters(base: KnowledgeBase) -> Parameters:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
-from backend.foundation.http.shapes import PrincipalName, unix_seconds
+from backend.foundation.http.shapes import ListPage, PrincipalName, unix_seconds
 from backend.identity.http.caller import AdminDep
 from backend.restricted.domain.restricted import AuditedBase, AuditQuery, AuditRecord, BudgetLeft
 from backend.restricted.services.use_cases import RestrictedServices
@@ -73,14 +73,8 @@ class ShownRecord(BaseModel):
     preview: str
 
 
-class RecordList(BaseModel):
+class RecordList(ListPage[ShownRecord]):
     """A page of records; both ids are empty on an empty page."""
-
-    object: Literal["list"] = "list"
-    data: list[ShownRecord]
-    first_id: str
-    last_id: str
-    has_more: bool
 
 
 @router.get("/v1/audit/safe_summaries", summary="List the audit records of restricted searches")
@@ -93,12 +87,7 @@ async def list_safe_summaries(
     """
     found = await services.audit.page(admin, page)
     shown = [_shown(record) for record in found.records]
-    return RecordList(
-        data=shown,
-        first_id=shown[0].id if shown else "",
-        last_id=shown[-1].id if shown else "",
-        has_more=found.has_more,
-    )
+    return RecordList.of(shown, [record.id for record in shown], has_more=found.has_more)
 
 
 def _shown(record: AuditRecord) -> ShownRecord:

@@ -7,6 +7,7 @@ from typing import Protocol
 from backend.restricted.domain.restricted import (
     AuditPage,
     AuditQuery,
+    AuditRecord,
     Candidate,
     ChargedSearch,
     Ruling,
@@ -111,4 +112,16 @@ class AuditTrail(Protocol):
         Raises:
             NotFound: `query.after` names no record of the tenant or of no tenant.
         """
+        ...
+
+
+class SafeSummaryObserver(Protocol):
+    """Told what became of restricted searches; must not raise and must not block."""
+
+    def decided(self, record: AuditRecord) -> None:
+        """A search was answered or refused."""
+        ...
+
+    def not_closable(self, search_id: str, error: BaseException) -> None:
+        """A search whose outcome never came could not be put on record: a defect, to be logged with its traceback."""
         ...

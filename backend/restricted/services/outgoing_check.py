@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.restricted.domain.canaries import canaries_in
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.domain.outgoing_text import Doubt

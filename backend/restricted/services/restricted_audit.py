@@ -14,8 +14,7 @@ from backend.restricted.domain.restricted import (
     Settlement,
     preview_of,
 )
-from backend.restricted.ports.observer import SafeSummaryObserver
-from backend.restricted.ports.restricted import RestrictedLedger
+from backend.restricted.ports.restricted import RestrictedLedger, SafeSummaryObserver
 from backend.restricted.services.ticket_access import TicketAccess
 from shared.clock import Clock
 from shared.errors import Unauthenticated

@@ -9,12 +9,11 @@ from backend.restricted.domain.restricted import (
     ChargedSearch,
     Ruling,
     SealedSearch,
-    SearchedBase,
     Settlement,
     is_moved,
     preview_of,
 )
-from backend.restricted.services.sealed_search import RestrictedUse, searched_bases
+from backend.restricted.services.sealed_search import RestrictedUse, searched_bases, uncharged_search
 from backend.restricted.services.ticket_access import TicketAccess, wanted_bases
 from shared.errors import Conflict, InvalidRequest, NotFound
 from shared.models.safe_summary import (
@@ -79,7 +78,7 @@ class SealedOutcomes:
         today = searched_bases(bindings)
         charged = await self._charged(ticket, outcome, wanted)
         if charged is None:
-            search = self._unsearched(ticket, outcome, today)
+            search = uncharged_search(ticket, today, outcome.versions, self._use.clock.now())
             moved = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
         else:
             search, moved = charged.search, is_moved(charged.search, today)
@@ -142,19 +141,6 @@ class SealedOutcomes:
         if frozenset(charged.search.base_ids) != wanted or charged.search.versions != outcome.versions:
             raise InvalidRequest("The outcome is of other bases or versions than its search.", param="search_id")
         return charged
-
-    def _unsearched(self, ticket: Ticket, outcome: Outcome, today: tuple[SearchedBase, ...]) -> SealedSearch:
-        return SealedSearch(
-            id="",
-            tenant=ticket.tenant,
-            user_id=ticket.user_id,
-            conversation_id=ticket.conversation_id,
-            turn_id=ticket.turn_id,
-            searched_at=self._use.clock.now(),
-            bases=today,
-            versions=outcome.versions,
-            cache_key="",
-        )
 
 
 def _check(outcome: Outcome) -> None:

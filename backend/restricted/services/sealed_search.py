@@ -1,6 +1,6 @@
 """Searches of restricted members, for the sealed room: the only way by which their text leaves this service."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from backend.knowledge.domain.knowledge import Binding, ChunkHit
@@ -138,18 +138,9 @@ class SealedSearches:
         self, ticket: Ticket, bindings: tuple[Binding, ...], query: str, versions: SummaryVersions
     ) -> SealedSearch:
         bases = searched_bases(bindings)
-        user = (ticket.tenant, ticket.user_id)
-        return SealedSearch(
-            id=new_id(IdPrefix.SEALED_SEARCH),
-            tenant=ticket.tenant,
-            user_id=ticket.user_id,
-            conversation_id=ticket.conversation_id,
-            turn_id=ticket.turn_id,
-            searched_at=self._use.clock.now(),
-            bases=bases,
-            versions=versions,
-            cache_key=result_key(self._use.secret, user, bases, versions, query),
-        )
+        cache_key = result_key(self._use.secret, (ticket.tenant, ticket.user_id), bases, versions, query)
+        search = uncharged_search(ticket, bases, versions, self._use.clock.now())
+        return search.model_copy(update={"id": new_id(IdPrefix.SEALED_SEARCH), "cache_key": cache_key})
 
     def _sealed(self, hit: ChunkHit) -> SealedChunk:
         return SealedChunk(hit, document_canary(self._use.secret, hit.document_id))
@@ -159,6 +150,23 @@ def searched_bases(bindings: tuple[Binding, ...]) -> tuple[SearchedBase, ...]:
     """Return the bases as they are now."""
     return tuple(
         SearchedBase(id=binding.base.id, version=binding.base.version, role=binding.role) for binding in bindings
+    )
+
+
+def uncharged_search(
+    ticket: Ticket, bases: tuple[SearchedBase, ...], versions: SummaryVersions, now: datetime
+) -> SealedSearch:
+    """Return the search of a ticket without an id and without a key for its released result."""
+    return SealedSearch(
+        id="",
+        tenant=ticket.tenant,
+        user_id=ticket.user_id,
+        conversation_id=ticket.conversation_id,
+        turn_id=ticket.turn_id,
+        searched_at=now,
+        bases=bases,
+        versions=versions,
+        cache_key="",
     )
 
 

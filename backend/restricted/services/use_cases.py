@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.ports.observer import SafeSummaryObserver
-from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
+from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.services.read_audit import ReadAudit
