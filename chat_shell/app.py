@@ -15,7 +15,8 @@ from chat_shell.doors.http.app import create_http_app
 from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.knowledge.http.backend import BackendKnowledge
-from chat_shell.knowledge.services.knowledge_tools import SafeSummaries, knowledge_tools
+from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.knowledge.services.search_tool import SafeSummaries
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
@@ -33,7 +34,7 @@ from chat_shell.settings import Settings
 from chat_shell.tools.ports import Tool
 from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
-from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.services.turn_service import TurnService
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
@@ -65,7 +66,7 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         room = _sealed_room(settings, secondary, session, room_times)
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
         run = turn_runner(models, knowledge_tools(knowledge, room), clock, turn_defaults(settings, room_times))
-        turns = Turns(run, models.cards, clock, admission)
+        turns = TurnService(run, models.cards, clock, admission)
         await _serve_doors(settings, turns, admission)
 
 
@@ -146,7 +147,7 @@ def turn_runner(models: ModelDirectory, tools: Sequence[Tool], clock: Clock, def
         raise WrongSetting(f"tools: {error}") from None
 
 
-async def _serve_doors(settings: Settings, turns: Turns, admission: Admission) -> None:
+async def _serve_doors(settings: Settings, turns: TurnService, admission: Admission) -> None:
     stop = _stop_event()
     grpc_door, server = _doors(settings, turns)
     with _listening(settings) as listening:
@@ -163,7 +164,7 @@ async def _serve_doors(settings: Settings, turns: Turns, admission: Admission) -
             server.should_exit = True
 
 
-def _doors(settings: Settings, turns: Turns) -> tuple[GrpcDoor, HttpServer]:
+def _doors(settings: Settings, turns: TurnService) -> tuple[GrpcDoor, HttpServer]:
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
     try:

@@ -1,4 +1,4 @@
-"""Retrieval through the backend."""
+"""The port for retrieval, which the backend does."""
 
 from typing import Protocol
 
@@ -44,36 +44,46 @@ class KnowledgePage(Value):
     next_offset: int | None
 
 
-class Claim(Value):
-    """The turn that asks for knowledge: its signed ticket, and its request id, for the logs of both services."""
+class TurnCredentials(Value):
+    """Credentials of the turn for which knowledge is read: its signed ticket, and its request id for the logs."""
 
     ticket: str
     request_id: str
 
 
 class Knowledge(Protocol):
-    """Retrieval through the backend, which derives the access from the turn's claim at each call.
+    """Retrieval through the backend, which derives the access rights from the turn's ticket at each call.
 
     Every method raises:
-        PermissionDenied: a base that is not in the ticket, or text that this user may not read.
+        PermissionDenied: a base is not in the ticket, or the user may not read the text.
         Unauthenticated: the ticket is forged or expired.
         Unavailable: the backend cannot be reached. Retryable.
     """
 
     async def search(
-        self, claim: Claim, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
+        self,
+        credentials: TurnCredentials,
+        query: str,
+        base_ids: tuple[str, ...],
+        *,
+        limit: int,
+        whole_below_tokens: int,
     ) -> KnowledgeAnswer:
-        """Search; a small base (at most `whole_below_tokens`) comes whole, in document order."""
+        """Search; a base of at most `whole_below_tokens` tokens is returned whole, in the order of its documents."""
         ...
 
-    async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
+    async def list_documents(
+        self, credentials: TurnCredentials, base_ids: tuple[str, ...]
+    ) -> tuple[KnowledgeDocument, ...]:
         """List the documents, ordered by base and name."""
         ...
 
-    async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+    async def read_document(
+        self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int
+    ) -> KnowledgePage:
         """Read up to `limit` characters of a document's text from `offset`.
 
         Raises:
-            NotFound: no such document in the bases of the ticket.
+            NotFound: the bases of the ticket have no such document.
         """
         ...

@@ -1,7 +1,8 @@
-"""The pre-screen: refuses what is plainly asked for in vain, before anything is retrieved or charged.
+"""The pre-screen: refuse queries that restricted access never answers, before anything is retrieved or charged.
 
-It saves a search and a model call, and tells attackers less; what gets past it meets the gate. So a miss costs
-little, and a false alarm costs a useful answer. The patterns stand in `asks/`, a file for each language.
+A refusal here saves a search and a model call, and tells attackers less. A query that is missed is still checked by
+the gate, so a miss costs little, while a false alarm costs a useful answer. The directory `pre_screen_patterns` has a
+file of patterns for each language.
 """
 
 import re
@@ -13,7 +14,7 @@ from shared.models.safe_summary import PolicyRefusal
 from shared.plain_text.normal_form import normal_form
 
 MAX_CHARACTERS = 20_000
-"""Of each text the end is read: what is asked stands last."""
+"""Only the end of a longer text is read, because the question is usually at its end."""
 
 _SIMPLIFIED = str.maketrans(
     "義幾標題錄節編碼檔數據東麼為這個們說請問誰員單價額閾費權導調試讀寫條規則約輸轉譯縮術語總結構頁倒繞過濾護漏隱藏禁觸發斷應經負責審簽廠聯嗎"
@@ -21,9 +22,9 @@ _SIMPLIFIED = str.maketrans(
     "义几标题录节编码档数据东么为这个们说请问谁员单价额阈费权导调试读写条规则约输转译缩术语总结构页倒绕过滤护漏隐藏禁触发断应经负责审签厂联吗"
     "释阐讲举伙欧镑钟给与从时间属烦复风险进议优难点训误区碍赖紧够滞后脱赔亏样舍顿纷",
 )
-"""The traditional forms of characters that the patterns hold."""
+"""Maps the traditional forms of those characters that occur in the patterns to the simplified ones."""
 
-_ASKS = Path(__file__).with_name("asks")
+_PATTERN_FILES = Path(__file__).with_name("pre_screen_patterns")
 _FRAGMENT = re.compile(r"([A-Z]+) = (.+)")
 _SECTION = re.compile(r"\[(\w+)( unless useful)?\]")
 _USEFUL = "USEFUL"
@@ -32,36 +33,36 @@ _NOTHING = re.compile(r"(?!)")
 
 @dataclass(slots=True)
 class _Section:
-    """Patterns that mean one refusal; those in `guarded` only where nothing useful is asked for."""
+    """The patterns of one refusal; those in `guarded` count only where no <USEFUL> pattern matches."""
 
     plain: list[str]
     guarded: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Ask:
-    """A refusal and how one asks for it in one language."""
+class _RefusalPatterns:
+    """A policy refusal, and the patterns of the queries in one language that get it."""
 
     refusal: PolicyRefusal
     plain: re.Pattern[str]
     guarded: re.Pattern[str]
     useful: re.Pattern[str]
 
-    def is_in(self, text: str) -> bool:
-        """Whether a text in normal form asks for it."""
+    def match(self, text: str) -> bool:
+        """Whether a text in normal form gets this refusal."""
         if self.plain.search(text):
             return True
         return self.guarded.search(text) is not None and not self.useful.search(text)
 
 
 def pre_screen(last_message: str, query: str) -> PolicyRefusal | None:
-    """Return why a search is refused from the words alone: the user's last message, and the main model's query."""
+    """Return the refusal that the user's last message or the main model's query gets, or None."""
     texts = [normal_form(text[-MAX_CHARACTERS:]).translate(_SIMPLIFIED) for text in (last_message, query)]
-    return next((ask.refusal for ask in _SORTED_ASKS for text in texts if ask.is_in(text)), None)
+    return next((patterns.refusal for patterns in _PATTERNS_IN_ORDER for text in texts if patterns.match(text)), None)
 
 
-def read_asks(lines: str) -> Iterator[_Ask]:
-    """Read a file of patterns.
+def read_patterns(lines: str) -> Iterator[_RefusalPatterns]:
+    """Read a file of patterns; its first lines describe the format.
 
     Raises:
         ValueError: a section names no policy refusal.
@@ -81,7 +82,7 @@ def read_asks(lines: str) -> Iterator[_Ask]:
             current.append(_filled(line, fragments))
     useful = re.compile(fragments[_USEFUL])
     for refusal, found in sections.items():
-        yield _Ask(refusal, _any_of(found.plain), _any_of(found.guarded), useful)
+        yield _RefusalPatterns(refusal, _any_of(found.plain), _any_of(found.guarded), useful)
 
 
 def _filled(pattern: str, fragments: Mapping[str, str]) -> str:
@@ -104,11 +105,15 @@ _ORDER = (
     PolicyRefusal.KNOWLEDGE_BASE_QUESTION,
     PolicyRefusal.OUT_OF_SCOPE,
 )
-"""Where several fit, the first is named: how something is asked for tells more than what."""
+"""Of several refusals that match, the first in this order is returned."""
 
-_SORTED_ASKS = tuple(
+_PATTERNS_IN_ORDER = tuple(
     sorted(
-        (ask for file in sorted(_ASKS.glob("*.txt")) for ask in read_asks(file.read_text(encoding="utf-8"))),
-        key=lambda ask: _ORDER.index(ask.refusal),
+        (
+            patterns
+            for file in sorted(_PATTERN_FILES.glob("*.txt"))
+            for patterns in read_patterns(file.read_text(encoding="utf-8"))
+        ),
+        key=lambda patterns: _ORDER.index(patterns.refusal),
     )
 )

@@ -2,18 +2,10 @@
 
 from typing import Protocol
 
-from chat_shell.tools.domain.documents import FoundDocument
+from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest, ToolDefinition
 from shared.models.values import JsonObject, Value
-
-
-class ToolAnswer(Value):
-    """What a tool brought: documents, which are numbered and rendered later, or else a text."""
-
-    documents: tuple[FoundDocument, ...] = ()
-    text: str = ""
-    failed: bool = False
 
 
 class ToolContext(Value):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from chat_shell.tools.ports import ToolAnswer
+from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.models.events import Usage
 from shared.models.execution import ExecutionRequest
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from chat_shell.knowledge.http.backend import BackendKnowledge
-from chat_shell.knowledge.ports import Claim, Knowledge, KnowledgeAnswer
+from chat_shell.knowledge.ports import Knowledge, KnowledgeAnswer, TurnCredentials
 from shared.errors import (
     BallastError,
     InternalError,
@@ -21,7 +21,7 @@ from shared.models.execution import AccessMode
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 
 TOKEN = "service-token"
-CLAIM = Claim(ticket="ticket", request_id="req_1")
+CREDENTIALS = TurnCredentials(ticket="ticket", request_id="req_1")
 SHELF = {"kb_a": {"leave.md": "Thirty days.", "紧急.md": "Three months."}}
 STATUS: dict[type[BallastError], int] = {Unauthenticated: 401, PermissionDenied: 403, NotFound: 404}
 
@@ -58,7 +58,7 @@ class InternalApi:
 
     async def _search(self, body: dict[str, Any]) -> dict[str, Any]:
         found = await self._shelf.search(
-            claim_of(body),
+            credentials_of(body),
             body["query"],
             tuple(body["knowledge_base_ids"]),
             limit=body["limit"],
@@ -68,18 +68,18 @@ class InternalApi:
         return {"access_mode": found.access_mode.value, "whole": False, "data": chunks, "more": 1}
 
     async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
-        listed = await self._shelf.list_documents(claim_of(body), tuple(body["knowledge_base_ids"]))
+        listed = await self._shelf.list_documents(credentials_of(body), tuple(body["knowledge_base_ids"]))
         return {"data": [document.model_dump() for document in listed]}
 
     async def _read(self, body: dict[str, Any]) -> dict[str, Any]:
         page = await self._shelf.read_document(
-            claim_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
+            credentials_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
         )
         return page.model_dump()
 
 
-def claim_of(body: dict[str, Any]) -> Claim:
-    return Claim(ticket=body["ticket"], request_id="")
+def credentials_of(body: dict[str, Any]) -> TurnCredentials:
+    return TurnCredentials(ticket=body["ticket"], request_id="")
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def port(request: pytest.FixtureRequest, shelf: KnowledgeShelf, backend: Backend
 
 
 async def search(knowledge: Knowledge, *base_ids: str) -> KnowledgeAnswer:
-    return await knowledge.search(CLAIM, "多久", base_ids, limit=1, whole_below_tokens=100)
+    return await knowledge.search(CREDENTIALS, "多久", base_ids, limit=1, whole_below_tokens=100)
 
 
 async def test_a_search_brings_chunks(port: Knowledge):
@@ -136,24 +136,24 @@ async def test_a_restricted_search_brings_nothing(port: Knowledge, shelf: Knowle
 
 
 async def test_documents_are_listed_and_read(port: Knowledge):
-    listed = await port.list_documents(CLAIM, ("kb_a",))
+    listed = await port.list_documents(CREDENTIALS, ("kb_a",))
     assert [document.filename for document in listed] == ["leave.md", "紧急.md"]
-    page = await port.read_document(CLAIM, listed[1].file_id, offset=6, limit=3)
+    page = await port.read_document(CREDENTIALS, listed[1].file_id, offset=6, limit=3)
     assert (page.text, page.offset, page.next_offset, page.total_characters) == ("mon", 6, 9, 13)
-    end = await port.read_document(CLAIM, listed[1].file_id, offset=6, limit=100)
+    end = await port.read_document(CREDENTIALS, listed[1].file_id, offset=6, limit=100)
     assert (end.text, end.next_offset) == ("months.", None)
 
 
 async def test_an_unknown_document_is_not_found(port: Knowledge):
     with pytest.raises(NotFound):
-        await port.read_document(CLAIM, "doc_other", offset=0, limit=1)
+        await port.read_document(CREDENTIALS, "doc_other", offset=0, limit=1)
 
 
 async def test_a_base_that_is_not_in_the_ticket_is_refused(port: Knowledge):
     with pytest.raises(PermissionDenied):
         await search(port, "kb_a", "kb_x")
     with pytest.raises(PermissionDenied):
-        await port.list_documents(CLAIM, ("kb_x",))
+        await port.list_documents(CREDENTIALS, ("kb_x",))
 
 
 @pytest.mark.parametrize("error", [Unauthenticated("forged"), Unavailable("down")])
@@ -182,8 +182,8 @@ async def test_the_request_is_as_agreed(backend: BackendKnowledge, api: Internal
 
 async def test_every_request_carries_the_id_of_the_turns_request(backend: BackendKnowledge, api: InternalApi):
     await search(backend, "kb_a")
-    (document, *_) = await backend.list_documents(CLAIM, ("kb_a",))
-    await backend.read_document(CLAIM, document.file_id, offset=0, limit=1)
+    (document, *_) = await backend.list_documents(CREDENTIALS, ("kb_a",))
+    await backend.read_document(CREDENTIALS, document.file_id, offset=0, limit=1)
     assert api.request_ids == ["req_1"] * 3
 
 
@@ -191,7 +191,7 @@ async def test_every_request_carries_the_id_of_the_turns_request(backend: Backen
 async def test_an_id_that_no_header_should_hold_is_not_sent(
     backend: BackendKnowledge, api: InternalApi, request_id: str
 ):
-    await backend.list_documents(Claim(ticket="ticket", request_id=request_id), ("kb_a",))
+    await backend.list_documents(TurnCredentials(ticket="ticket", request_id=request_id), ("kb_a",))
     assert api.request_ids == [None]
 
 

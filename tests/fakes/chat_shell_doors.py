@@ -14,7 +14,7 @@ from backend.turns.ports.chat_shell import ChatShell
 from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_http_app
 from chat_shell.foundation.services.admission import Admission
-from chat_shell.turns.services.turns import ModelLister, Turns
+from chat_shell.turns.services.turn_service import ModelLister, TurnService
 from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner
@@ -29,7 +29,7 @@ class Shell:
 
     runner: ScriptedRunner
     admission: Admission
-    turns: Turns
+    turns: TurnService
 
 
 def list_cards() -> tuple[ModelCard, ...]:
@@ -40,7 +40,7 @@ def list_cards() -> tuple[ModelCard, ...]:
 def shell_with(runner: ScriptedRunner, models: ModelLister = list_cards, clock: Clock | None = None) -> Shell:
     """Put a runner behind doors that enforce deadlines at once."""
     admission = Admission()
-    turns = Turns(runner, models, clock or SystemClock(), admission, deadline_grace_seconds=0.0)
+    turns = TurnService(runner, models, clock or SystemClock(), admission, deadline_grace_seconds=0.0)
     return Shell(runner, admission, turns)
 
 

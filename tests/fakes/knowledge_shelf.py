@@ -1,6 +1,12 @@
 """Knowledge in memory: finds every document of the asked bases and remembers what it was asked."""
 
-from chat_shell.knowledge.ports import Claim, KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
+from chat_shell.knowledge.ports import (
+    KnowledgeAnswer,
+    KnowledgeChunk,
+    KnowledgeDocument,
+    KnowledgePage,
+    TurnCredentials,
+)
 from shared.errors import BallastError, NotFound, PermissionDenied
 from shared.models.execution import AccessMode
 
@@ -16,9 +22,15 @@ class KnowledgeShelf:
         self.reads: list[tuple[str, int, int]] = []
 
     async def search(
-        self, claim: Claim, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
+        self,
+        credentials: TurnCredentials,
+        query: str,
+        base_ids: tuple[str, ...],
+        *,
+        limit: int,
+        whole_below_tokens: int,
     ) -> KnowledgeAnswer:
-        self.searches.append((claim.ticket, query, base_ids, limit, whole_below_tokens))
+        self.searches.append((credentials.ticket, query, base_ids, limit, whole_below_tokens))
         self._check(base_ids)
         if self.mode is not AccessMode.FULL:
             return KnowledgeAnswer(access_mode=self.mode, chunks=())
@@ -36,7 +48,9 @@ class KnowledgeShelf:
         ]
         return KnowledgeAnswer(access_mode=self.mode, chunks=tuple(chunks[:limit]))
 
-    async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
+    async def list_documents(
+        self, credentials: TurnCredentials, base_ids: tuple[str, ...]
+    ) -> tuple[KnowledgeDocument, ...]:
         self._check(base_ids)
         return tuple(
             KnowledgeDocument(
@@ -49,9 +63,11 @@ class KnowledgeShelf:
             for name, text in sorted(self.shelf[base_id].items())
         )
 
-    async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+    async def read_document(
+        self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int
+    ) -> KnowledgePage:
         self.reads.append((file_id, offset, limit))
-        for document in await self.list_documents(claim, tuple(self.shelf)):
+        for document in await self.list_documents(credentials, tuple(self.shelf)):
             if document.file_id == file_id:
                 text = self.shelf[document.knowledge_base_id][document.filename]
                 stop = offset + limit

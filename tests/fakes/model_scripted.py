@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import datetime
 
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
-from chat_shell.tools.ports import ToolAnswer
+from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.errors import UnknownModel
 from shared.models.events import FinishReason, ModelCard, Usage
 from shared.models.execution import ExecutionRequest

@@ -25,7 +25,7 @@ _OUTSIDE_OF_APP = {
     "starlette": ("backend.*.http", "chat_shell.*.http"),
     "structlog": ("shared.telemetry", "backend.*.telemetry", "backend.*.http", "backend.*.dynamic_blocks",
                   "chat_shell.*.telemetry", "chat_shell.doors", "chat_shell.models.configured",
-                  "chat_shell.turns.services.turns"),
+                  "chat_shell.turns.services.turn_service"),
     "uvicorn": ("backend.*.http", "chat_shell.*.http"),
     "yaml": ("chat_shell.models.configured", "chat_shell.settings"),
 }  # fmt: skip

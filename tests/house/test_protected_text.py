@@ -9,7 +9,7 @@ _READS = frozenset({"reveal", "_ProtectedText__text"})
 _TESTS_OF_THE_ROOM = ("tests/unit/chat_shell/sealed/", "tests/bench/", "tests/house/")
 _BUILDERS = (f"{_ROOM}gate/",)
 _READER_OF_RECORDS = f"{_ROOM}backend_wire.py"
-_HOLDERS = (_ROOM, "chat_shell/knowledge/services/knowledge_tools.py")
+_HOLDERS = (_ROOM, "chat_shell/knowledge/services/")
 """Where releases are at hand, of which a changed copy would be another one."""
 
 
@@ -101,7 +101,7 @@ def test_the_checks_bite():
         assert not builders(parse("chat_shell/sealed/gate/verdict.py", text))
     for text in ("released.model_copy(update={'summary': x})", "type(released)(x)"):
         assert builders(parse("chat_shell/sealed/room.py", text))
-        assert builders(parse("chat_shell/knowledge/services/knowledge_tools.py", text))
+        assert builders(parse("chat_shell/knowledge/services/search_tool.py", text))
     for text in (
         "Verdict = Released | Blocked",
         "isinstance(x, Released)",

@@ -9,14 +9,16 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
+import structlog
 from aiohttp import web
 from pydantic import SecretStr
 
+from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
 from chat_shell.sealed.outcome import SealedSearchResult, SearchProgress, outcome_of
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint
-from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
+from shared.models.safe_summary import Decision, Failure, PolicyRefusal, SummaryVersions
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import FakeModelServer, Fault, Reply
 from tests.fakes.safe_summaries import released
@@ -90,6 +92,24 @@ async def test_nobody_there_is_unavailable(session: aiohttp.ClientSession):
     async with FakeModelServer() as server:
         address = server.base_url
     assert await secondary(session, address).reply(MESSAGES) is Failure.MODEL_UNAVAILABLE
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/v1", "http://127.0.0.1:1/v1", "http://no..host/v1"])
+async def test_without_a_usable_model_the_search_is_refused_recorded_and_logged(
+    session: aiohttp.ClientSession, address: str
+):
+    stage = RoomStage()
+    stage.model = secondary(session, address)  # type: ignore[assignment]
+    stage.observer = LoggingRoomObserver(log_requests=False)  # type: ignore[assignment]
+    with structlog.testing.capture_logs() as lines:
+        assert await stage.ask() is None
+    assert [(one.decision, one.reason) for one in stage.backend.outcomes] == [
+        (Decision.REFUSE, Failure.MODEL_UNAVAILABLE)
+    ]
+    last = lines[-1]
+    assert (last["event"], last["decision"], last["reason"]) == (
+        "Safe summary completed", "refuse", "model_unavailable",
+    )  # fmt: skip
 
 
 # The backend
@@ -204,11 +224,15 @@ async def test_an_outcome_is_told_whole(session: aiohttp.ClientSession):
 
 async def test_an_outcome_without_a_readable_answer_is_not_recorded(session: aiohttp.ClientSession):
     outcome = outcome_of(sealed_search(), PolicyRefusal.VERBATIM, SearchProgress(FakeClock().now()), FakeClock().now())
-    unreadable: tuple[tuple[Any, int], ...] = ((b"{", 200), ({"recorded": True}, 500), ([], 200))
+    whole = {"recorded": True, "release": True, "reason": "gap"}
+    ill_typed = ({**whole, "recorded": 1}, {**whole, "release": "true"}, {**whole, "reason": None})
+    unreadable: tuple[tuple[Any, int], ...] = (
+        (b"{", 200), ({"recorded": True}, 500), ([], 200), *((given, 200) for given in ill_typed)
+    )  # fmt: skip
     for given, status in unreadable:
         async with backend(given, status) as (url, _):
             told = await HttpSealedBackend(session, url, "t").record(sealed_search(), VERSIONS, outcome)
-        assert not told.recorded
+        assert not (told.recorded or told.release)
     async with backend([], 200) as (gone, _):
         """Nobody listens there once it is left."""
     told = await HttpSealedBackend(session, gone, "t").record(sealed_search(), VERSIONS, outcome)

@@ -18,7 +18,7 @@ from grpc import (
 from grpc.aio import ServicerContext
 
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
-from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest, Unauthenticated
 from shared.models.events import ExecutionEvent
@@ -37,7 +37,7 @@ SERVICE_NAME = chat_shell_pb2.DESCRIPTOR.services_by_name["ChatShell"].full_name
 class ChatShellHandlers:
     """Answers calls."""
 
-    def __init__(self, turns: Turns, service_token: str) -> None:
+    def __init__(self, turns: TurnService, service_token: str) -> None:
         self._turns = turns
         self._authorization = f"Bearer {service_token}".encode()
 

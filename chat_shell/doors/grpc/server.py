@@ -7,7 +7,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from chat_shell.doors.grpc.handlers import SERVICE_NAME, ChatShellHandlers
-from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.services.turn_service import TurnService
 
 KEEPALIVE_OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
@@ -52,7 +52,7 @@ class GrpcDoor:
         await self._server.stop(grace_seconds)
 
 
-def create_grpc_server(turns: Turns, service_token: str, *, address: str, max_message_bytes: int) -> GrpcDoor:
+def create_grpc_server(turns: TurnService, service_token: str, *, address: str, max_message_bytes: int) -> GrpcDoor:
     """Build the door and bind it; port 0 takes a free one.
 
     Raises:

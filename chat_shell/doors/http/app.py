@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from chat_shell.doors.http.bodies import read_json_object
 from chat_shell.doors.http.errors import error_response
 from chat_shell.doors.http.turn_response import TurnResponse
-from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
@@ -26,7 +26,7 @@ CLIENT_CLOSED_REQUEST = 499
 
 
 def create_http_app(
-    turns: Turns, service_token: str, *, max_body_bytes: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
+    turns: TurnService, service_token: str, *, max_body_bytes: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
 ) -> FastAPI:
     """Build the door: turns and models for who has the service token, health and metrics for all."""
     app = FastAPI(title="chat_shell", docs_url=None, redoc_url=None, openapi_url=None)
@@ -39,7 +39,7 @@ def create_http_app(
     return app
 
 
-def _turn_routes(turns: Turns, service_token: str, max_body_bytes: int, heartbeat_seconds: float) -> APIRouter:
+def _turn_routes(turns: TurnService, service_token: str, max_body_bytes: int, heartbeat_seconds: float) -> APIRouter:
     authorization = f"Bearer {service_token}".encode()
 
     async def authenticate(request: Request) -> None:
@@ -61,7 +61,7 @@ def _turn_routes(turns: Turns, service_token: str, max_body_bytes: int, heartbea
     return router
 
 
-def _operator_routes(turns: Turns) -> APIRouter:
+def _operator_routes(turns: TurnService) -> APIRouter:
     router = APIRouter()
 
     @router.get("/healthz")

@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from chat_shell.doors.http.errors import error_response
 from chat_shell.turns.services.event_buffer import EventBuffer
-from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest
@@ -21,7 +21,7 @@ class TurnResponse(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, turns: Turns, request: ExecutionRequest, heartbeat_seconds: float) -> None:
+    def __init__(self, turns: TurnService, request: ExecutionRequest, heartbeat_seconds: float) -> None:
         self.status_code = 200
         self.background = None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})

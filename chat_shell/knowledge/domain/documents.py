@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chat_shell.knowledge.domain.citations import CitedDocument
-from chat_shell.tools.domain.documents import FoundDocument
+from chat_shell.tools.domain.tool_answers import FoundDocument
 from shared.models.events import SearchResult
 from shared.models.messages import AssistantMessage, Message, ToolMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDGE_BASE_SEARCH

@@ -1,4 +1,4 @@
-"""Knowledge through the backend's internal HTTP API."""
+"""The port `Knowledge` over the backend's internal HTTP API."""
 
 from collections.abc import Mapping
 from typing import TypeVar, cast
@@ -7,7 +7,13 @@ import aiohttp
 import orjson
 from pydantic import BaseModel, ValidationError, model_validator
 
-from chat_shell.knowledge.ports import Claim, KnowledgeAnswer, KnowledgeChunk, KnowledgeDocument, KnowledgePage
+from chat_shell.knowledge.ports import (
+    KnowledgeAnswer,
+    KnowledgeChunk,
+    KnowledgeDocument,
+    KnowledgePage,
+    TurnCredentials,
+)
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unauthenticated, Unavailable
 from shared.ids import request_id_headers
 from shared.models.execution import AccessMode
@@ -28,7 +34,10 @@ _REFUSALS: Mapping[int, type[BallastError]] = {
 
 
 class _SearchAnswer(BaseModel):
-    """A search as the backend answers it; chunks are read in full mode only, and any other mode is restricted."""
+    """The backend's answer to a search.
+
+    Chunks are read in full mode only; every other or unreadable mode counts as restricted.
+    """
 
     access_mode: AccessMode
     data: tuple[KnowledgeChunk, ...] = ()
@@ -61,7 +70,13 @@ class BackendKnowledge:
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
 
     async def search(
-        self, claim: Claim, query: str, base_ids: tuple[str, ...], *, limit: int, whole_below_tokens: int
+        self,
+        credentials: TurnCredentials,
+        query: str,
+        base_ids: tuple[str, ...],
+        *,
+        limit: int,
+        whole_below_tokens: int,
     ) -> KnowledgeAnswer:
         """Search; see the port."""
         body = {
@@ -70,21 +85,29 @@ class BackendKnowledge:
             "limit": limit,
             "whole_below_tokens": whole_below_tokens,
         }
-        answer = await self._post("/search", claim, body, _SearchAnswer)
+        answer = await self._post("/search", credentials, body, _SearchAnswer)
         return KnowledgeAnswer(access_mode=answer.access_mode, chunks=answer.data)
 
-    async def list_documents(self, claim: Claim, base_ids: tuple[str, ...]) -> tuple[KnowledgeDocument, ...]:
+    async def list_documents(
+        self, credentials: TurnCredentials, base_ids: tuple[str, ...]
+    ) -> tuple[KnowledgeDocument, ...]:
         """List the documents; see the port."""
         body = {"knowledge_base_ids": base_ids}
-        return (await self._post("/documents", claim, body, _DocumentsAnswer)).data
+        return (await self._post("/documents", credentials, body, _DocumentsAnswer)).data
 
-    async def read_document(self, claim: Claim, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+    async def read_document(
+        self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int
+    ) -> KnowledgePage:
         """Read a page; see the port."""
         body = {"file_id": file_id, "offset": offset, "limit": limit}
-        return await self._post("/read", claim, body, KnowledgePage)
+        return await self._post("/read", credentials, body, KnowledgePage)
 
-    async def _post(self, path: str, claim: Claim, body: Mapping[str, object], shape: type[_Answer]) -> _Answer:
-        status, text = await self._send(path, claim.request_id, orjson.dumps({"ticket": claim.ticket, **body}))
+    async def _post(
+        self, path: str, credentials: TurnCredentials, body: Mapping[str, object], shape: type[_Answer]
+    ) -> _Answer:
+        status, text = await self._send(
+            path, credentials.request_id, orjson.dumps({"ticket": credentials.ticket, **body})
+        )
         if status != 200:
             raise _REFUSALS.get(status, Unavailable)(f"the knowledge service answered {status}")
         try:

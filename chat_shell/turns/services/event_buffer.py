@@ -1,4 +1,4 @@
-"""The events of one turn, between the task that runs it and the one that writes to the caller."""
+"""The events of one turn, passed from the task that runs it to the task that writes to the caller."""
 
 from collections.abc import Iterable
 
@@ -8,13 +8,13 @@ from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, TurnFailed, TurnFinished
 
 MAX_EVENTS = 64
-"""Beyond it the runner waits; a write of so many joined deltas costs about what one alone does."""
+"""When so many events wait, the turn waits for the writer. Written together they cost about as much as one."""
 
 MAX_JOINED_CHARACTERS = 65_536
 
 
 class EventBuffer:
-    """Bounded, for one writer and one reader; events that wait longer than a write takes are sent together."""
+    """A bounded buffer for one writer and one reader, which takes all waiting events at once."""
 
     def __init__(self, max_events: int = MAX_EVENTS) -> None:
         self._events = BatchBuffer[ExecutionEvent](max_events)
@@ -23,26 +23,28 @@ class EventBuffer:
 
     @property
     def begun(self) -> bool:
-        """Whether any event was put."""
+        """Whether any event has been added."""
         return self._last is not None
 
     @property
     def complete(self) -> bool:
-        """Whether the terminal event was put."""
+        """Whether the terminal event has been added."""
         return isinstance(self._last, TurnFinished | TurnFailed)
 
     async def put(self, event: ExecutionEvent) -> None:
-        """Add an event; waits while the buffer is full."""
+        """Add an event; wait while the buffer is full."""
         self._last = event
         await self._events.put((event,))
 
-    def end(self, last_words: Iterable[ExecutionEvent] = (), refusal: BallastError | None = None) -> None:
-        """End the turn with `last_words`, for which there is always room, or with an error for the reader."""
+    def end(self, final_events: Iterable[ExecutionEvent] = (), refusal: BallastError | None = None) -> None:
+        """End the turn with `final_events`, which are added even to a full buffer, or with an error for the reader."""
         self._refusal = refusal
-        self._events.close(last_words)
+        self._events.close(final_events)
 
     async def take(self) -> tuple[ExecutionEvent, ...]:
-        """Return all waiting events, text deltas joined; nothing at the end. Cancelling it loses nothing.
+        """Return all waiting events with adjacent text deltas joined, or nothing at the end of the turn.
+
+        No event is lost when it is cancelled.
 
         Raises:
             BallastError: the turn was refused before its first event.

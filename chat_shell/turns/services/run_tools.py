@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected, decode_arguments
-from chat_shell.tools.ports import Tool, ToolAnswer, ToolContext
+from chat_shell.tools.ports import Tool, ToolContext
 from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.ports import TurnObserver
 from shared.clock import Clock

@@ -1,4 +1,4 @@
-"""The turn: one loop over `decide` and `record`."""
+"""Run a turn: a loop that takes the steps that `decide` names and gives their results to `record`."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -44,7 +44,7 @@ CANCELLED = "cancelled"
 
 @dataclass(frozen=True, slots=True)
 class TurnDefaults:
-    """What holds for a turn that does not say otherwise."""
+    """Settings of turns, and the limits of those whose request names none."""
 
     retry: RetryPolicy
     max_model_calls: int = 12
@@ -53,7 +53,7 @@ class TurnDefaults:
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn under way: what is fixed, and the values that each step replaces."""
+    """A running turn: its fixed parts, and the values that each step replaces."""
 
     request: ExecutionRequest
     model: Model
@@ -62,16 +62,16 @@ class _Turn:
     state: TurnState
     numbers: DocumentNumbers
     knowledge_calls_left: int
-    underway: PartialAnswer | None = None
+    partial_answer: PartialAnswer | None = None
 
     @property
     def is_full(self) -> bool:
-        """Whether no bound base is restricted."""
+        """Whether the turn has full access to all its knowledge bases."""
         return self.request.knowledge.access_mode is AccessMode.FULL
 
 
 class RunTurn:
-    """Runs turns; one instance serves all of them at once."""
+    """Runs turns; one instance runs any number of them at the same time."""
 
     def __init__(
         self,
@@ -90,17 +90,17 @@ class RunTurn:
     async def __call__(self, request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
         """Run a turn and yield its events; closing the generator cancels model and tools.
 
-        Once an event was yielded, a failure is an event too.
+        A failure after the first event is not raised but yielded as `TurnFailed`.
 
         Raises:
             UnknownModel: before the first event.
             InvalidRequest: before the first event; `param` names the field.
         """
         turn = self._open(request)
-        with _Watch(self._observer, turn) as watch:
+        with _TurnReporter(self._observer, turn) as reporter:
             async with aclosing(self._events(turn)) as events:
                 async for event in events:
-                    watch.see(event)
+                    reporter.note(event)
                     yield event
 
     def _open(self, request: ExecutionRequest) -> _Turn:
@@ -129,7 +129,7 @@ class RunTurn:
                 async for event in events:
                     yield event
         except BallastError as error:
-            for event in _last_words(turn):
+            for event in _events_of_failed_call(turn):
                 yield event
             yield TurnFailed(error=report_of(error), usage=turn.state.usage)
 
@@ -150,7 +150,7 @@ class RunTurn:
     async def _call_model(self, turn: _Turn, step: CallModel) -> AsyncGenerator[ExecutionEvent]:
         if self._clock.now() >= turn.request.deadline:
             raise DeadlineExceeded("the turn took longer than it may")
-        answer = turn.underway = PartialAnswer(turn.numbers.documents)
+        answer = turn.partial_answer = PartialAnswer(turn.numbers.documents)
         yield ModelCallStarted(call=step.number)
         fragments = fragments_of(
             turn.model,
@@ -168,7 +168,7 @@ class RunTurn:
         observation = answer.finished()
         for event in answer.flush():
             yield event
-        turn.underway = None
+        turn.partial_answer = None
         turn.state = record(turn.state, observation)
         yield ModelCallFinished(call=step.number, finish_reason=observation.finish_reason, usage=observation.usage)
 
@@ -188,8 +188,8 @@ class RunTurn:
         turn.state = record(turn.state, ToolsAnswered(ended.messages))
 
 
-class _Watch:
-    """Tells the observer of a turn's beginning and, however it comes about, of its end."""
+class _TurnReporter:
+    """Reports the start of a turn to the observer, and its end, whichever way it ends."""
 
     def __init__(self, observer: TurnObserver, turn: _Turn):
         self._observer = observer
@@ -200,7 +200,7 @@ class _Watch:
         self._observer.turn_started(self._turn.request)
         return self
 
-    def see(self, event: ExecutionEvent) -> None:
+    def note(self, event: ExecutionEvent) -> None:
         if isinstance(event, TurnFinished):
             self._outcome = event.finish_reason.value
         elif isinstance(event, TurnFailed):
@@ -209,13 +209,16 @@ class _Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        defect = isinstance(error, Exception)  # neither cancellation nor the generator's closing is one
+        defect = isinstance(error, Exception)  # cancellation and the closing of the generator are no defects
         outcome = type(error).__name__ if defect else self._outcome
         self._observer.turn_finished(self._turn.request, outcome, self._turn.state.usage)
 
 
 def _demands_function(request: ExecutionRequest) -> bool:
-    """Whether `required` means the client's functions: ours are always offered, but without a base they do nothing."""
+    """Whether `required` demands a function of the client.
+
+    The knowledge tools are always offered, but without a knowledge base they have nothing to read.
+    """
     return request.parameters.tool_choice == "required" and bool(request.tools) and not request.knowledge.bases
 
 
@@ -239,11 +242,11 @@ def _allowance(turn: _Turn) -> KnowledgeAllowance:
     )
 
 
-def _last_words(turn: _Turn) -> tuple[ExecutionEvent, ...]:
-    """Let out what a failed model call has said, for the client and for the log."""
-    if turn.underway is None:
+def _events_of_failed_call(turn: _Turn) -> tuple[ExecutionEvent, ...]:
+    """Return the text of a model call that failed midway: the part held back from the client, and the log's message."""
+    if turn.partial_answer is None:
         return ()
-    held_back = turn.underway.flush()
-    if not turn.underway.text:
+    held_back = turn.partial_answer.flush()
+    if not turn.partial_answer.text:
         return held_back
-    return (*held_back, MessagesAdded(messages=(AssistantMessage(text=turn.underway.text),)))
+    return (*held_back, MessagesAdded(messages=(AssistantMessage(text=turn.partial_answer.text),)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chat_shell.knowledge.domain.documents import DocumentNumbers
-from chat_shell.tools.ports import ToolAnswer
+from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.services.run_tools import AdmittedCall
 from shared.models.events import SearchFinished, SearchResult, SearchStarted

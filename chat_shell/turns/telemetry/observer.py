@@ -3,7 +3,7 @@
 import structlog
 from prometheus_client import Counter, Gauge
 
-from chat_shell.tools.ports import ToolAnswer
+from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.models.events import Usage
 from shared.models.execution import ExecutionRequest
 from shared.telemetry import LogEvent, bind_ids

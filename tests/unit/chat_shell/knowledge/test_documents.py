@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
-from chat_shell.tools.domain.documents import FoundDocument
+from chat_shell.tools.domain.tool_answers import FoundDocument
 from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import BUDGET_WARNING
 from tests.fakes.model_scripted import call

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.sealed.pre_screen import MAX_CHARACTERS, pre_screen, read_asks
+from chat_shell.sealed.pre_screen import MAX_CHARACTERS, pre_screen, read_patterns
 from shared.models.safe_summary import PolicyRefusal
 from tests.leaks.corpus.reading import attacks, benign_questions
 
@@ -195,8 +195,10 @@ def test_message_and_query_are_read_both():
 
 
 def test_a_pattern_may_spare_who_asks_for_something_useful():
-    (ask,) = read_asks("USEFUL = risks?\nNAME = pa+rt\n\n[structure]\n<NAME>s\n\n[structure unless useful]\norder\n")
-    assert [ask.is_in(text) for text in ("parts", "order", "order of risks", "parts of risks", "none")] == [
+    (patterns,) = read_patterns(
+        "USEFUL = risks?\nNAME = pa+rt\n\n[structure]\n<NAME>s\n\n[structure unless useful]\norder\n"
+    )
+    assert [patterns.match(text) for text in ("parts", "order", "order of risks", "parts of risks", "none")] == [
         True, True, False, True, False,
     ]  # fmt: skip
 

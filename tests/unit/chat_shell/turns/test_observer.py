@@ -2,8 +2,7 @@
 
 import structlog
 
-from chat_shell.tools.domain.documents import FoundDocument
-from chat_shell.tools.ports import ToolAnswer
+from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 from tests.fakes.model_requests import execution_request, knowledge

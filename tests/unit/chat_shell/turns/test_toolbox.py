@@ -3,7 +3,8 @@
 import pytest
 
 from chat_shell.app import turn_runner
-from chat_shell.knowledge.services.knowledge_tools import KnowledgeBaseSearch, knowledge_tools
+from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch
 from chat_shell.tools.ports import Tool
 from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_tools import Toolbox

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from chat_shell.tools.domain.documents import FoundDocument
-from chat_shell.tools.ports import ToolAnswer, ToolContext
+from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
+from chat_shell.tools.ports import ToolContext
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unavailable
 from shared.models.events import (
     CitationAdded,

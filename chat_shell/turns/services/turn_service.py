@@ -1,4 +1,4 @@
-"""What stands behind both doors: turns are admitted, run, bounded in time, and end in words."""
+"""Admit, run and time out turns for gRPC and HTTP alike, and turn every failure into an error for the caller."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -22,11 +22,11 @@ TurnRunner = Callable[[ExecutionRequest], AsyncIterator[ExecutionEvent]]
 ModelLister = Callable[[], tuple[ModelCard, ...]]
 
 DEADLINE_GRACE_SECONDS = 1.0
-"""A runner tells of its deadline by itself, with its usage; past this, it is told for it."""
+"""The runner itself reports a passed deadline, together with its usage; after this grace period it is cancelled."""
 
 
-class Turns:
-    """Runs turns for the doors; one per process."""
+class TurnService:
+    """Runs turns for the gRPC and the HTTP server; there is one instance in a process."""
 
     def __init__(
         self,
@@ -45,24 +45,24 @@ class Turns:
 
     @property
     def accepting(self) -> bool:
-        """Whether new turns are taken."""
+        """Whether new turns are accepted."""
         return self._admission.accepting
 
     def models(self) -> tuple[ModelCard, ...]:
-        """Return the models on offer."""
+        """Return the models that are offered."""
         return self._models()
 
     def bounded(self, request: ExecutionRequest, left_seconds: float | None) -> ExecutionRequest:
-        """Return the request with the call's own deadline where that is the earlier one; None: it has none."""
+        """Return the request with the earlier one of its deadline and the call's, which ends in `left_seconds`."""
         if left_seconds is None or left_seconds >= remaining_seconds(request.deadline, self._clock.now()):
             return request
         return request.model_copy(update={"deadline": self._clock.now() + timedelta(seconds=left_seconds)})
 
     @asynccontextmanager
     async def open(self, request: ExecutionRequest) -> AsyncGenerator[EventBuffer]:
-        """Run a turn while the block runs; leaving the block cancels it and closes the runner.
+        """Run a turn while the block runs; leaving the block cancels the turn and closes the runner.
 
-        What the runner raises before its first event is raised by `take`; later it is a `TurnFailed`.
+        An error before the first event is raised by the buffer's `take`; a later one ends the events with `TurnFailed`.
 
         Raises:
             Draining: this process is shutting down.
@@ -80,7 +80,7 @@ class Turns:
                         yield buffer
                     finally:
                         running.cancel()
-            except BaseExceptionGroup as broken:  # the task raises nothing: it is the block's one exception
+            except BaseExceptionGroup as broken:  # the task never raises, so the only exception is the block's own
                 raise broken.exceptions[0] from None
 
     async def _run_into(self, buffer: EventBuffer, request: ExecutionRequest, left_seconds: float) -> None:
@@ -90,13 +90,13 @@ class Turns:
                 await self._copy(buffer, request)
             buffer.end()
         except BallastError as error:
-            _end_badly(buffer, error)
-        except Exception as error:  # the rim of both doors
+            _end_with_error(buffer, error)
+        except Exception as error:  # a defect: the caller learns its class, the log has the rest
             if limit.expired():
-                _end_badly(buffer, DeadlineExceeded("The turn took longer than it may."))
+                _end_with_error(buffer, DeadlineExceeded("The turn took longer than it may."))
                 return
             log.exception("Turn broke", request_id=request.request_id, turn_id=request.turn_id)
-            _end_badly(buffer, InternalError(f"An internal error ended the turn ({type(error).__name__})."))
+            _end_with_error(buffer, InternalError(f"An internal error ended the turn ({type(error).__name__})."))
 
     async def _copy(self, buffer: EventBuffer, request: ExecutionRequest) -> None:
         events = cast(AsyncGenerator[ExecutionEvent], self._run(request))
@@ -105,10 +105,10 @@ class Turns:
                 await buffer.put(event)
 
 
-def _end_badly(buffer: EventBuffer, error: BallastError) -> None:
+def _end_with_error(buffer: EventBuffer, error: BallastError) -> None:
     if buffer.complete:
         buffer.end()
     elif buffer.begun:
-        buffer.end(last_words=(TurnFailed(error=report_of(error), usage=Usage()),))
+        buffer.end(final_events=(TurnFailed(error=report_of(error), usage=Usage()),))
     else:
         buffer.end(refusal=error)

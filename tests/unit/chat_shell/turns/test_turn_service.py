@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer
-from chat_shell.turns.services.turns import Turns
+from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import Draining, UnknownModel
 from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
@@ -55,10 +55,10 @@ async def test_a_full_buffer_makes_the_writer_wait():
     assert await buffer.take() == (ModelCallStarted(call=3),)
 
 
-async def test_last_words_find_room_in_a_full_buffer():
+async def test_final_events_find_room_in_a_full_buffer():
     buffer = EventBuffer(max_events=1)
     await buffer.put(ModelCallStarted(call=1))
-    buffer.end(last_words=(FINISHED,))
+    buffer.end(final_events=(FINISHED,))
     assert await buffer.take() == (ModelCallStarted(call=1), FINISHED)
     assert await buffer.take() == ()
     assert await buffer.take() == ()
@@ -98,9 +98,9 @@ async def test_admission_counts_turns_and_waits_for_the_last():
     assert admission.running == 0
 
 
-def turns_of(runner: ScriptedRunner, admission: Admission) -> Turns:
+def turns_of(runner: ScriptedRunner, admission: Admission) -> TurnService:
     clock = FakeClock()
-    return Turns(runner, lambda: CARDS, clock, admission)
+    return TurnService(runner, lambda: CARDS, clock, admission)
 
 
 async def test_leaving_the_block_closes_the_runner_and_counts_down():

@@ -1,0 +1,21 @@
+"""The answer of a tool, before its documents are numbered and rendered for the model."""
+
+from shared.models.values import JsonObject, Value
+
+
+class FoundDocument(Value):
+    """A piece of text that a tool found, not yet numbered; `metadata` is shown to the model in its own key order."""
+
+    file_id: str
+    title: str
+    metadata: JsonObject
+    content: str
+    score: float = 0.0
+
+
+class ToolAnswer(Value):
+    """The result of a tool call: documents, or else a text for the model."""
+
+    documents: tuple[FoundDocument, ...] = ()
+    text: str = ""
+    failed: bool = False
