@@ -1,4 +1,4 @@
-"""chat_shell, put together: the only module that knows every part of it."""
+"""Build chat_shell from its parts and serve it; the only module that imports all of them."""
 
 import asyncio
 import random
@@ -48,7 +48,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Serve both doors until SIGTERM or SIGINT; then refuse new turns, finish the running ones and return.
+    """Serve gRPC and HTTP until SIGTERM or SIGINT; then refuse new turns, let the running ones end, and return.
 
     Raises:
         WrongSetting: the list of models or an address cannot be used.
@@ -96,9 +96,10 @@ def _model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[Mode
 
 
 def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> SecondaryEndpoint:
-    """Return where the secondary model is: what is not set is the main model's, the first of the entries.
+    """Return the name, address and key of the secondary model.
 
-    A key belongs to an address: the main model's is never sent to another one.
+    What the operator has not set is taken from the main model, the first of the entries. The main model's key is
+    never sent to another address than the main model's own.
     """
     main = entries[0]
     address = settings.safe_summary_base_url
@@ -127,7 +128,7 @@ def _sealed_room(
 
 
 def turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:
-    """Give tools longer than a safe summary may take: it ends by itself, and is recorded."""
+    """Return the defaults of turns; tools have more time than a safe summary and its recording may take."""
     return TurnDefaults(
         RetryPolicy(jitter=random.random),
         max_model_calls=settings.max_model_calls,
@@ -136,10 +137,10 @@ def turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:
 
 
 def turn_runner(models: ModelDirectory, tools: Sequence[Tool], clock: Clock, defaults: TurnDefaults) -> RunTurn:
-    """Make what runs turns.
+    """Create the use case that runs turns.
 
     Raises:
-        WrongSetting: the tools do not go together.
+        WrongSetting: two tools have the same name, or a knowledge tool is missing.
     """
     try:
         return RunTurn(models, tools, clock, LoggingTurnObserver(), defaults)
@@ -168,7 +169,7 @@ def _doors(settings: Settings, turns: TurnService) -> tuple[GrpcDoor, HttpServer
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
     try:
-        # gRPC would tell of a taken port in words of its own, too, which stand in no one's log format.
+        # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
         listening_socket(settings.host, settings.grpc_port).close()
         grpc_door = create_grpc_server(turns, token, address=address, max_message_bytes=settings.max_message_bytes)
     except (OSError, RuntimeError):
@@ -185,7 +186,7 @@ def _listening(settings: Settings) -> socket.socket:
 
 
 def _stop_event() -> asyncio.Event:
-    """Return an event that the stop signals set; handlers must stand before anything can be asked to stop."""
+    """Return an event that the stop signals set; called before anything is served, so that no signal is missed."""
     stop = asyncio.Event()
     for number in STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

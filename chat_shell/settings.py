@@ -13,7 +13,7 @@ DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
 
 
 class Settings(BaseModel):
-    """All that an operator can set. Model credentials live here and nowhere else."""
+    """All settings of chat_shell. Credentials of models are settings of this service only."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 

@@ -1,1 +1,1 @@
-"""gRPC and HTTP: two ways in, one turn behind them."""
+"""The gRPC server and the HTTP server, which run turns through the same service."""

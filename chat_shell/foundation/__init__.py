@@ -1,1 +1,1 @@
-"""What serves every room and knows nothing of a turn: admission."""
+"""Services for all rooms that know nothing of the content of turns: admission."""

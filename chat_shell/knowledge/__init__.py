@@ -1,1 +1,1 @@
-"""The knowledge tools, the numbers of documents, citations, and the way to the backend."""
+"""The knowledge tools, the numbering of documents, citations, and the client of the backend's retrieval."""

@@ -1,4 +1,4 @@
-"""What a provider of models is asked, and which models there are."""
+"""The ports for calling models and for listing the configured ones."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -11,7 +11,7 @@ from shared.models.values import Value
 
 
 class ModelCall(Value):
-    """One request to a model, whole: the same value makes the same bytes."""
+    """A complete request to a model; equal values are encoded as equal bytes."""
 
     model: str
     messages: tuple[Message, ...]
@@ -21,7 +21,7 @@ class ModelCall(Value):
 
 
 class TextFragment(Value):
-    """Text of the answer; the frames that one read brought are joined."""
+    """Text of the answer, joined from all frames of one read."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""The backend's two calls for restricted searches: evidence in, outcome out.
+"""The two calls to the backend for restricted searches: fetch evidence, and have the outcome recorded.
 
 The text of documents is wrapped as soon as it is read, and no exception that leaves this module holds any of it.
 """
@@ -22,7 +22,7 @@ PATH = "/internal/v1/knowledge"
 
 MAX_CHUNKS = 24
 WHOLE_BELOW_TOKENS = 12_000
-"""24 chunks of 400 tokens, and some: a base so small is read whole."""
+"""A base of at most so many tokens is read whole: slightly more than 24 chunks of 400 tokens."""
 
 MAX_ANSWER_BYTES = 4_194_304
 """Far more than 24 chunks need; a longer answer is treated as unreadable."""

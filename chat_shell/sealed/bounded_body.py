@@ -1,4 +1,4 @@
-"""Reading an HTTP answer no further than it may go."""
+"""Read HTTP response bodies of limited length."""
 
 import aiohttp
 

@@ -1,6 +1,6 @@
-"""Why the room answered or did not: closed lists, and all that audit and logs learn of a refusal.
+"""The codes of the sealed room's results, which are all that the audit and the logs contain about a refusal.
 
-They are shared with the backend, which keeps the record.
+The definitions are shared with the backend, which keeps the audit.
 """
 
 from shared.models.safe_summary import AnswerReason, Confidence, Failure, GateCode, PolicyRefusal, gate_blocked

@@ -1,4 +1,4 @@
-"""A restricted search: what is asked, what the backend answers, what is counted meanwhile, and how it ends."""
+"""The values of a restricted search: the search, the backend's answer, its progress and its outcome."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +9,7 @@ from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, P
 
 PREVIEW_CHARACTERS = 200
 MAX_CANARY_HITS = 10_000
-"""The largest count that the backend takes."""
+"""The largest count that the backend accepts."""
 
 SummaryResult = Released | PolicyRefusal | Failure | GateBlock
 """What a restricted search ends in: a summary that may be shown, or the code of why there is none."""
@@ -19,7 +19,7 @@ SummaryResult = Released | PolicyRefusal | Failure | GateBlock
 class SealedSearch:
     """A search of a restricted turn.
 
-    The main model wrote `query`; `last_message` is the user's latest message, `user_words` the text of all his
+    The main model wrote `query`; `last_message` is the user's latest message, and `user_words` the text of all the user's
     messages in the conversation. `deadline` is the turn's.
     """
 
@@ -51,7 +51,7 @@ class SealedSearchResult:
 
 @dataclass(slots=True)
 class SearchProgress:
-    """What is counted while a search runs; `is_audited` says that the backend keeps a record of it already."""
+    """The counts of a running search; `is_audited` tells that the backend has recorded its outcome already."""
 
     started_at: datetime
     search_id: str | None = None
@@ -90,7 +90,7 @@ class Outcome:
 
 
 def outcome_of(search: SealedSearch, result: SummaryResult, progress: SearchProgress, now: datetime) -> Outcome:
-    """Combine a result with what was counted."""
+    """Return the outcome for a result and the counts of its search."""
     released = result if isinstance(result, Released) else None
     return Outcome(
         search_id=progress.search_id,

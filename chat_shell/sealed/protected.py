@@ -1,16 +1,16 @@
-"""Text that must not leave the room, as a type that nothing can print, write, compare or copy."""
+"""A type for text that must not leave the sealed room: it cannot be printed, serialised, compared or copied."""
 
 from dataclasses import dataclass
 from typing import NoReturn, final
 
 
 class TextIsProtected(TypeError):
-    """Something tried to use protected text; says which text, and nothing of it."""
+    """Something tried to use protected text; the message names the text's ids and contains nothing of it."""
 
 
 @final
 class ProtectedText:
-    """A text of a restricted base. It is no `str`, and every way to read it but `reveal` raises."""
+    """A text of a restricted base. It is not a `str`, and every way to read it except `reveal` raises."""
 
     __slots__ = ("__chunk_id", "__knowledge_base_id", "__text")
 
@@ -20,7 +20,7 @@ class ProtectedText:
         object.__setattr__(self, "_ProtectedText__chunk_id", chunk_id)
 
     def reveal(self) -> str:
-        """Return the text; inside of the room only, which a test of the whole repository holds."""
+        """Return the text; a test of the whole repository ensures that only the sealed room calls this."""
         return self.__text
 
     def __repr__(self) -> str:

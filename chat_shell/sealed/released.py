@@ -1,4 +1,4 @@
-"""What may leave the room: a summary that the gate let through."""
+"""The only text that may leave the sealed room: a summary that passed the gate."""
 
 import json
 from typing import Literal, Self, final

@@ -1,4 +1,4 @@
-"""The sealed room: from a query to a released summary, or to nothing. What is refused, and why, is a code."""
+"""The sealed room: turn a query into a released summary, or into no answer and a code for the reason."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""What operators may see of the room: codes, counts and what was released, and no protected text."""
+"""The port through which operators see codes, counts and released text of the sealed room, never protected text."""
 
 from typing import Protocol
 

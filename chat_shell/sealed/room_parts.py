@@ -1,4 +1,4 @@
-"""What the sealed room is made of, and how long it may take."""
+"""The collaborators of the sealed room, and its timeouts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from chat_shell.sealed.secondary_model import SecondaryModel
 from chat_shell.sealed.verdicts import CaseT, Gate
 
 OUTCOME_TIMEOUT_SECONDS = 5.0
-"""For recording the outcome, added to the time of the summary itself: a timeout has to be recorded, too."""
+"""Time for recording the outcome, which comes after the summary's own time, because a timeout is recorded too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The secondary model, called through an OpenAI-compatible API; the operator chooses it and nobody else."""
+"""The client of the secondary model, an OpenAI-compatible API that only the operator's settings choose."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,9 +12,9 @@ from chat_shell.sealed.summary_prompt import Messages
 from shared.models.safe_summary import Failure
 
 MAX_BODY_BYTES = 131_072
-"""Of the whole answer: Chinese characters may come as escapes of 6 bytes, and reasoning models send their thoughts.
+"""Limit of the whole response: JSON may escape a Chinese character with 6 bytes, and may contain reasoning text.
 
-The gate limits the reply in it, because it looks for canaries in a reply that is too long, too.
+The reply in it is limited by the gate, which must also look for canaries in a reply that is too long.
 """
 
 CONNECT_TIMEOUT_SECONDS = 10.0

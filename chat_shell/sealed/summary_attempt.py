@@ -1,4 +1,4 @@
-"""From evidence to a result: the secondary model writes, the gate judges, and one rewrite is allowed."""
+"""Make one summary from evidence: the secondary model writes, the gate judges, and one rewrite is allowed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class SummaryAttempt(Generic[CaseT]):
         )
         canaries = self._prompt.canaries()
         async with asyncio.TaskGroup() as group:
-            # In a thread, and while the model writes: the normal forms of so many chunks take their time.
+            # Runs in a thread while the model writes, because the normal forms of many chunks take long to compute.
             preparing = group.create_task(
                 asyncio.to_thread(self._parts.gate.prepare, chunks, search.user_words, canaries, siblings)
             )

@@ -1,4 +1,4 @@
-"""A request to the secondary model: once with its text, for the model, and once without, for operators."""
+"""The request to the secondary model: with protected text for the model, and without it for the log."""
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,10 +8,10 @@ from shared.models.safe_summary import GateCode
 from shared.prompts.safe_summary import REWRITE_PROMPT, SAFE_SUMMARY_PROMPT, chunk_text, query_and_evidence
 
 _SHOWN_MARKER = "marker"
-"""Stands in the log in place of the random token that separates evidence from instructions."""
+"""Replaces, in the log, the random token that separates evidence from instructions."""
 
 _TOKEN_ALPHABET = "bcdfghjklmpqrvwx"  # noqa: S105 - an alphabet
-"""Without vowels, so that no word of a language looks like a token."""
+"""Consonants only, so that no word of a language looks like a token."""
 
 _TOKEN_LETTERS = 20
 """80 random bits."""
@@ -20,7 +20,7 @@ Messages = tuple[Mapping[str, str], ...]
 
 
 def new_token() -> str:
-    """Make a word of lower-case letters that no text holds by chance."""
+    """Create a random word of lower-case letters that no text contains by chance."""
     return "".join(secrets.choice(_TOKEN_ALPHABET) for _ in range(_TOKEN_LETTERS))
 
 

@@ -1,4 +1,4 @@
-"""What the gate says of a reply, and the gate as the room sees it."""
+"""The gate's verdicts on a reply, and the interface of the gate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A reply that does not get out: every check that it failed, and how many canaries stood in it."""
+    """A reply that must not be released: the checks that it failed, and the number of canaries in it."""
 
     codes: tuple[GateCode, ...]
     canary_hits: int = 0

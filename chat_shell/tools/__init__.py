@@ -1,1 +1,1 @@
-"""What a tool is: its port, its arguments, and its calls as models write them."""
+"""Tools in general: their port, their answers, and the calls that models write."""

@@ -1,4 +1,4 @@
-"""What a tool of our own is, what it may know of the turn, and what it answers."""
+"""The port that our own tools implement."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from shared.models.values import JsonObject, Value
 
 
 class ToolContext(Value):
-    """What a tool may know of the turn: the caller's bases, mode and ticket, and the model."""
+    """The part of a turn that tools may read: the request, with bases, access mode and ticket, and the model."""
 
     request: ExecutionRequest
     card: ModelCard

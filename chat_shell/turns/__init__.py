@@ -1,1 +1,1 @@
-"""The turn as a value, the loop over it, tool rounds, limits."""
+"""Turns: their state and rules, the loop that runs them, rounds of tool calls, and limits."""

@@ -1,4 +1,4 @@
-"""What an operator watches of turns."""
+"""The port through which operators observe turns."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""The demo's knowledge bases: what they are called and who may read them."""
+"""The demo's knowledge bases: their names, descriptions and members."""
 
 from dataclasses import dataclass
 from pathlib import Path

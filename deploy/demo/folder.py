@@ -1,4 +1,4 @@
-"""The folder of a demo: one demo at a time, and nobody else's eyes."""
+"""Lock the folder of a demo, and make it private to its user."""
 
 import fcntl
 import os
@@ -14,16 +14,16 @@ class FolderTaken(RuntimeError):
 
 
 @contextmanager
-def alone_in(var: Path) -> Generator[None]:
-    """Make the folder, close it to other users, and hold it; the kernel lets go when this process ends, however.
+def locked_folder(var: Path) -> Generator[None]:
+    """Create the folder, make it private, and lock it; the kernel releases the lock when this process ends.
 
-    Two demos would write one SQLite file, and each would take the other's running turns for lost ones.
+    Two demos in one folder would write the same SQLite file and close each other's running turns as lost.
 
     Raises:
         FolderTaken: another process holds it.
     """
     var.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(PermissionError):  # it is another user's, who decides
+    with suppress(PermissionError):  # the folder belongs to another user
         var.chmod(0o700)
     descriptor = os.open(var / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+", encoding="ascii") as lock:

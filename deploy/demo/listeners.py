@@ -1,4 +1,4 @@
-"""The ports that the services will listen on, asked before anything is started."""
+"""Check that the ports of the services are free before anything is started."""
 
 import socket
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Listener:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def ask_for_free_ports(listeners: Sequence[Listener]) -> None:
+def check_ports_are_free(listeners: Sequence[Listener]) -> None:
     """Return when nobody listens at any of them.
 
     Raises:

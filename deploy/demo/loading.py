@@ -1,4 +1,4 @@
-"""Fill a running backend with the demo's users and knowledge; what is there already stays."""
+"""Load the demo's users and knowledge into a running backend; existing data is kept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def load(connect: Connect, admin_key: str, directory: Path) -> Demo:
 
 
 def _key(connect: Connect, admin: Caller, file: Path, user_id: str) -> str:
-    """Return the kept key, or a new one where there is none or the database is another by now."""
+    """Return the stored key, or create a key where none is stored or the database no longer knows it."""
     if file.exists():
         key = file.read_text(encoding="ascii").strip()
         if connect(key).accepts_the_key():

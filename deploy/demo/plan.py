@@ -1,4 +1,4 @@
-"""What `make run` starts, worked out from the settings in the environment."""
+"""Work out from the environment's settings which processes `make run` starts."""
 
 import hashlib
 import sys
@@ -68,7 +68,7 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
 
 
 def _directory_name(environ: Mapping[str, str]) -> str:
-    """Keys belong to a database: each database has a directory."""
+    """Return a directory for each database, because stored keys are valid for one database only."""
     database_url = environ.get("BACKEND_DATABASE_URL", "")
     if not database_url:
         return "demo"

@@ -1,4 +1,4 @@
-"""The backend's public HTTP, as far as the demo calls it."""
+"""A client of the backend's public HTTP API for the demo."""
 
 import http.client
 import json

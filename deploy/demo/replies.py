@@ -1,7 +1,7 @@
-"""What the demo model says: a function of the request, the same each time.
+"""The replies of the demo model, a deterministic function of the request.
 
-It is no language model. It searches when a knowledge base is in scope, quotes the sentences that fit, and says
-plainly what it is.
+It is not a language model. It searches when a knowledge base is in scope, quotes the best matching sentences, and
+says that it is a stand-in.
 """
 
 import json

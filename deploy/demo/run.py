@@ -1,4 +1,4 @@
-"""Start the pair with its demo on this machine; what `make run` runs.
+"""Start both services with the demo on this machine; `make run` runs this.
 
 Ctrl-C, SIGTERM and a closed terminal stop everything within three seconds.
 """
@@ -15,8 +15,8 @@ from types import FrameType
 from typing import NoReturn
 
 from deploy.demo.children import Child, ChildFailed
-from deploy.demo.folder import FolderTaken, alone_in
-from deploy.demo.listeners import PortsTaken, ask_for_free_ports
+from deploy.demo.folder import FolderTaken, locked_folder
+from deploy.demo.listeners import PortsTaken, check_ports_are_free
 from deploy.demo.loading import Demo, load
 from deploy.demo.plan import ROOT, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
@@ -34,7 +34,7 @@ def main(var: Path) -> int:
     for number in _STOP_SIGNALS:
         signal.signal(number, _interrupt)
     try:
-        with alone_in(var):
+        with locked_folder(var):
             return _run(var)
     except KeyboardInterrupt:
         return 0
@@ -47,7 +47,7 @@ def _run(var: Path) -> int:
     children: list[Child] = []
     try:
         planned = plan(os.environ, var, _free_port())
-        ask_for_free_ports(planned.listeners)
+        check_ports_are_free(planned.listeners)
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
@@ -80,7 +80,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _start(planned: Plan, children: list[Child]) -> None:
     for start in planned.starts:
-        _set_aside(start.child.log_path)
+        _rotate_log(start.child.log_path)
         child = Child(start.child)
         child.start()
         children.append(child)
@@ -88,14 +88,14 @@ def _start(planned: Plan, children: list[Child]) -> None:
         child.wait_until(lambda url=start.ready_url: status_of(url) == 200, _READY_TIMEOUT_SECONDS)
 
 
-def _set_aside(log_path: Path) -> None:
-    """Keep the log of the last run, which may tell why it ended, in place of the one before."""
+def _rotate_log(log_path: Path) -> None:
+    """Rename the log of the last run, which may tell why it ended; an older one is replaced."""
     if log_path.exists():
         log_path.replace(log_path.with_name(f"{log_path.name}.1"))
 
 
 def watch(children: Sequence[Child]) -> int:
-    """Return 1 when one has ended, after saying how."""
+    """Wait until a child ends, print how it ended, and return 1."""
     while True:
         for child in children:
             if child.exit_code is not None:

@@ -1,4 +1,4 @@
-"""What the demo model can say of a topic, read from `topic_words/`, a file for each language."""
+"""The sentences of the demo model about each topic, read from `topic_words/`, a file for each language."""
 
 import re
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def _topics() -> dict[str, Topic]:
 
 TOPICS = _topics()
 ANYTHING = TOPICS.pop("anything")
-"""Said where no topic is recognised."""
+"""The sentences for queries in which no topic is recognised."""
 
 
 def topics_of(query: str, evidence: str = "") -> list[Topic]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.children import Child, ChildSpec
-from deploy.demo.folder import alone_in
+from deploy.demo.folder import locked_folder
 from deploy.demo.plan import plan
 from tests.servers.ports import free_port
 from tests.servers.services import ROOT, service_environment
@@ -37,7 +37,7 @@ def refusal(directory: Path, settings: dict[str, str]) -> str:
 
 
 def test_a_second_demo_in_a_folder_names_the_first(tmp_path: Path, settings: dict[str, str]):
-    with alone_in(tmp_path / "var"):
+    with locked_folder(tmp_path / "var"):
         said = refusal(tmp_path, settings)
     assert said == (
         f"The demo cannot start: a demo already runs in this folder (process {os.getpid()}); stop it first\n"

@@ -1,6 +1,6 @@
-"""The two methods of `execution.v1.ChatShell`, from bytes to bytes.
+"""The two methods of `execution.v1.ChatShell`, which take and return encoded messages.
 
-Requests arrive undecoded, so that bytes which are no message are the caller's error and not ours.
+Requests are decoded here and not by gRPC, so that bytes which are no message are reported as the caller's error.
 """
 
 from collections.abc import Awaitable, Callable
@@ -35,14 +35,14 @@ SERVICE_NAME = chat_shell_pb2.DESCRIPTOR.services_by_name["ChatShell"].full_name
 
 
 class ChatShellHandlers:
-    """Answers calls."""
+    """Handles the calls of `execution.v1.ChatShell`."""
 
     def __init__(self, turns: TurnService, service_token: str) -> None:
         self._turns = turns
         self._authorization = f"Bearer {service_token}".encode()
 
     def generic_handler(self) -> GenericRpcHandler:
-        """Return what a server is given to route calls here."""
+        """Return the handler to register with a gRPC server."""
         return method_handlers_generic_handler(
             SERVICE_NAME,
             {
@@ -52,7 +52,7 @@ class ChatShellHandlers:
         )
 
     async def execute(self, body: bytes, context: Context) -> None:
-        """Run a turn; a call that is cancelled cancels it."""
+        """Run a turn; cancelling the call cancels the turn."""
         self._authenticate(context)
         request = self._turns.bounded(_decode(body), context.time_remaining())
         async with self._turns.open(request) as events:
@@ -61,7 +61,7 @@ class ChatShellHandlers:
                     await context.write(_encode(event))
 
     async def list_models(self, _body: bytes, context: Context) -> bytes:
-        """List the models on offer."""
+        """List the models that are offered."""
         self._authenticate(context)
         cards = [card_to_proto(card) for card in self._turns.models()]
         return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
@@ -82,7 +82,7 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
             refusal = error
         except Exception as error:
             if context.cancelled():
-                raise  # the caller has cancelled while we wrote: nobody listens, and nothing is broken
+                raise  # the caller cancelled during a write: there is nobody to answer, and no defect
             log.exception("Call broke")
             refusal = InternalError(f"An internal error ended the call ({type(error).__name__}).")
         return await context.abort(grpc_status(refusal), refusal.message, trailers_of(refusal))

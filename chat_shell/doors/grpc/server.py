@@ -1,4 +1,4 @@
-"""The gRPC door: service, health and reflection on one port."""
+"""The gRPC server: the service, health checks and reflection on one port."""
 
 from typing import Any, Protocol, cast
 
@@ -22,16 +22,16 @@ class HealthServicer(Protocol):
     """The asyncio servicer of grpcio-health-checking, which has no types."""
 
     async def set(self, service: str, status: int) -> None:
-        """Say how a service is."""
+        """Set the health status of a service."""
         ...
 
     async def enter_graceful_shutdown(self) -> None:
-        """Say NOT_SERVING of all services from now on."""
+        """Report NOT_SERVING for all services from now on."""
         ...
 
 
 class GrpcDoor:
-    """A bound server; start it inside the loop that it shall serve in."""
+    """A server that is bound to its port; start it inside the event loop in which it will serve."""
 
     def __init__(self, server: grpc.aio.Server, health_servicer: HealthServicer, port: int) -> None:
         self._server = server
@@ -39,21 +39,21 @@ class GrpcDoor:
         self.port = port
 
     async def start(self) -> None:
-        """Begin to serve, and say SERVING."""
+        """Start serving, and report SERVING."""
         await self._health.set(SERVICE_NAME, health_pb2.HealthCheckResponse.SERVING)
         await self._server.start()
 
     async def announce_drain(self) -> None:
-        """Say NOT_SERVING from now on; calls are still answered."""
+        """Report NOT_SERVING from now on; calls are still answered."""
         await self._health.enter_graceful_shutdown()
 
     async def stop(self, grace_seconds: float) -> None:
-        """Refuse new connections, let calls end for so long, then cancel them."""
+        """Refuse new connections, give running calls `grace_seconds` to end, then cancel them."""
         await self._server.stop(grace_seconds)
 
 
 def create_grpc_server(turns: TurnService, service_token: str, *, address: str, max_message_bytes: int) -> GrpcDoor:
-    """Build the door and bind it; port 0 takes a free one.
+    """Build the server and bind it; port 0 chooses a free port.
 
     Raises:
         RuntimeError: the address cannot be bound.

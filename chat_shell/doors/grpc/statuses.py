@@ -1,4 +1,4 @@
-"""Errors as gRPC statuses: the one table of this transport."""
+"""The table that maps errors to gRPC statuses."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The HTTP door of chat_shell."""
+"""The HTTP application of chat_shell."""
 
 from hmac import compare_digest
 
@@ -22,19 +22,19 @@ log = structlog.get_logger("chat_shell.http")
 
 HEARTBEAT_SECONDS = 15.0
 CLIENT_CLOSED_REQUEST = 499
-"""Nobody reads it: the status that nginx logs for a client that has left."""
+"""The status that nginx logs when the client has disconnected; no client reads it."""
 
 
 def create_http_app(
     turns: TurnService, service_token: str, *, max_body_bytes: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
 ) -> FastAPI:
-    """Build the door: turns and models for who has the service token, health and metrics for all."""
+    """Build the application: turns and models need the service token, health checks and metrics do not."""
     app = FastAPI(title="chat_shell", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(_turn_routes(turns, service_token, max_body_bytes, heartbeat_seconds))
     app.include_router(_operator_routes(turns))
     app.add_exception_handler(BallastError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_route)
-    app.add_exception_handler(ClientDisconnect, _let_go)
+    app.add_exception_handler(ClientDisconnect, _ignore_disconnect)
     app.add_exception_handler(Exception, _report_defect)
     return app
 
@@ -108,7 +108,7 @@ async def _refuse_route(_request: Request, error: Exception) -> Response:
             return error_response(InvalidRequest("The request cannot be read."))
 
 
-async def _let_go(_request: Request, _error: Exception) -> Response:
+async def _ignore_disconnect(_request: Request, _error: Exception) -> Response:
     return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 

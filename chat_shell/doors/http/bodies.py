@@ -1,4 +1,4 @@
-"""Bodies of requests: bounded, JSON, an object."""
+"""Read request bodies, which must be JSON objects of limited size."""
 
 from starlette.requests import Request
 
@@ -11,8 +11,8 @@ async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
     """Read the body.
 
     Raises:
-        PayloadTooLarge: over the limit, whatever its declared length.
-        InvalidRequest: no JSON object.
+        PayloadTooLarge: the body is longer than the limit, whatever length its header declares.
+        InvalidRequest: the body is not a JSON object.
     """
     body = decode_json(await _read(request, max_body_bytes))
     if not isinstance(body, dict):

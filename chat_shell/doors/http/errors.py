@@ -1,4 +1,4 @@
-"""Errors as HTTP answers in OpenAI's shape: the one table of this transport."""
+"""The table that maps errors to HTTP statuses, and error responses in OpenAI's format."""
 
 from collections.abc import Mapping
 from math import ceil

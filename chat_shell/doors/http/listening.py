@@ -1,4 +1,4 @@
-"""uvicorn on a socket that is bound beforehand, with signals left to the application."""
+"""The HTTP server (uvicorn), which serves on a socket that is already bound and handles no signals."""
 
 import socket
 from collections.abc import Generator
@@ -8,7 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 
 SLOW_READER_SECONDS = 10
-"""How long connections may take to end once nothing runs behind them any more."""
+"""How long clients may take to read the rest of their responses when the server stops."""
 
 
 class HttpServer(uvicorn.Server):
@@ -40,7 +40,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """Bind and listen.
 
     Raises:
-        OSError: the address is taken, or none of this machine's.
+        OSError: the address is in use, or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=2048)

@@ -1,4 +1,4 @@
-"""A turn as server-sent events. When the client leaves, the turn is cancelled."""
+"""Stream a turn as server-sent events. When the client disconnects, the turn is cancelled."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 class TurnResponse(Response):
-    """Streams a turn; refused before its first event, it is an ordinary error answer."""
+    """Streams the events of a turn; an error before the first event becomes an ordinary error response."""
 
     media_type = "text/event-stream"
 
@@ -30,7 +30,7 @@ class TurnResponse(Response):
         self._heartbeat_seconds = heartbeat_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream until the turn ends or the client leaves, whichever comes first."""
+        """Stream until the turn ends or the client disconnects."""
         async with asyncio.TaskGroup() as group:
             streaming = group.create_task(self._stream(scope, receive, send))
             listening = group.create_task(_wait_for_disconnect(receive))

@@ -1,4 +1,4 @@
-"""Whether this process takes new turns, and which ones still run."""
+"""Decide whether this process accepts new turns, and count the running ones."""
 
 import asyncio
 from collections.abc import Generator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from shared.errors import Draining
 
 RETRY_AFTER_SECONDS = 1.0
-"""Soon enough for a caller that reaches another replica at its next attempt."""
+"""Short, because the next attempt of the caller usually reaches another replica."""
 
 
 class Admission:
-    """One per process, shared by its doors: open from the start, closed for good when it drains."""
+    """Admits turns until `close`, which cannot be undone; one instance serves the whole process."""
 
     def __init__(self) -> None:
         self._accepting = True
@@ -21,7 +21,7 @@ class Admission:
 
     @property
     def accepting(self) -> bool:
-        """Whether new turns are taken."""
+        """Whether new turns are accepted."""
         return self._accepting
 
     @property
@@ -52,5 +52,5 @@ class Admission:
                 self._idle.set()
 
     async def wait_until_idle(self) -> None:
-        """Return once no turn runs; close first, or others may follow."""
+        """Wait until no turn runs; call `close` before, or new turns may start."""
         await self._idle.wait()

@@ -1,4 +1,4 @@
-"""What a citation looks like in a model's text: `[1]`, `[1, 2]`, `[[1]]`, `【1】`."""
+"""The forms of citation markers in a model's text: `[1]`, `[1, 2]`, `[[1]]`, `【1】`."""
 
 import re
 from typing import NamedTuple
@@ -16,30 +16,30 @@ _BEGINNING = re.compile(rf"(?:\[\[?{_NUMBERS_BEFORE}(?:{_NUMBER}\]?)?|【{_NUMBE
 _DIGITS = re.compile("[0-9]+")
 
 MAX_MARKER_CHARACTERS = len("[[") + MAX_NUMBERS * (MAX_DIGITS + len(", ")) + len("]]")
-"""No marker is longer, so no more text than this ever waits for what follows it."""
+"""The length of the longest marker, and so of the text that may be held back."""
 
 OPENING = r"\[(?=\[?(?:[1-9]|\Z))|【(?=[1-9]|\Z)"
-"""Pattern of a bracket that may begin a marker, as far as its next two characters tell."""
+"""Pattern of a bracket that may begin a marker, judged by the two characters after it."""
 
 
 class CitationMarker(NamedTuple):
-    """A marker: its numbers, and where the text goes on."""
+    """A marker: its numbers, and the index of the character after it."""
 
     numbers: tuple[int, ...]
     end: int
 
 
 def marker_at(text: str, at: int) -> CitationMarker | None:
-    """Read the marker whose bracket stands at `at`; None when there is none, or only the beginning of one."""
+    """Return the marker whose bracket is at index `at`; None where there is none, or only its beginning."""
     found = _MARKER.match(text, at)
     return CitationMarker(tuple(map(int, _DIGITS.findall(found[0]))), found.end()) if found else None
 
 
 def begins_marker(text: str, at: int) -> bool:
-    """Whether all text from `at` on is the beginning of a marker: more text decides."""
+    """Whether the whole rest of the text is the beginning of a marker, so that more text must decide."""
     return _BEGINNING.match(text, at) is not None
 
 
 def is_link(opener: str, following: str, *, begins_line: bool) -> bool:
-    """Whether the character behind a marker makes it a link or a link's definition."""
+    """Whether the character after a marker makes it a link or a link definition."""
     return opener == "[" and (following == "(" or (following == ":" and begins_line))

@@ -1,8 +1,8 @@
-"""Citations in streamed text: what a model writes as `[1, 2]`, `[[1]]` or `【1】` leaves as `[1][2]`, with marks.
+"""Find citations in streamed text: `[1, 2]`, `[[1]]` and `【1】` become `[1][2]` or `[1]`, each with a citation event.
 
-Markdown decides what is no citation: code, links, link definitions. Its rules are followed as far as a stream
-allows that never waits for more than a bracket's end (CommonMark 0.31, sections 4.5, 4.7, 6.1, 6.3). How the text
-is split into deltas makes no difference to what comes out.
+Markers in Markdown's code, links and link definitions are no citations (CommonMark 0.31, sections 4.5, 4.7, 6.1,
+6.3). These rules are followed as far as possible without holding back more text than one unfinished marker. How the
+text is split into deltas makes no difference to the result.
 """
 
 import re
@@ -26,14 +26,14 @@ _RUNS = {"`": re.compile("`+"), "~": re.compile("~+")}
 
 
 class CitedDocument(NamedTuple):
-    """What a number stands for."""
+    """The document that a citation's number refers to."""
 
     file_id: str
     filename: str
 
 
 class CitedText(NamedTuple):
-    """Text for the client and the citations that lie in it."""
+    """Text for the client, and the citations in it."""
 
     text: str
     citations: tuple[CitationAdded, ...]
@@ -49,9 +49,9 @@ class _Mode(Enum):
 
 
 class CitationParser:
-    """Reads the text of one model call; feed it deltas, flush it once at the end.
+    """Finds the citations in the text of one model call; feed it deltas, and flush it once at the end.
 
-    Without documents nothing can be cited, and text passes untouched.
+    Without documents nothing can be cited, and the text is returned unchanged.
     """
 
     def __init__(self, documents: Mapping[int, CitedDocument]):
@@ -76,7 +76,7 @@ class CitationParser:
         self._code_length = 0
 
     def feed(self, delta: str) -> CitedText:
-        """Take more text; return what is certain by now."""
+        """Take more text; return the text whose citations are decided."""
         if not self._documents or not delta:
             return CitedText(delta, ())
         if self._mode is _Mode.TEXT and not self._held and _TEXT_STOPS.search(delta) is None:
@@ -87,7 +87,7 @@ class CitationParser:
         return self._take()
 
     def flush(self) -> CitedText:
-        """Return what was held back; the text has ended."""
+        """Take note that the text has ended; return what was held back."""
         self._ended = True
         self._read("")
         return self._take()
@@ -130,7 +130,7 @@ class CitationParser:
         self._emitted_characters += len(text)
 
     def _look_back(self, text: str) -> None:
-        """Note what the character behind `text` has to know of it."""
+        """Remember what the meaning of the next character depends on."""
         line = text[text.rfind("\n") + 1 :]
         blank_so_far = self._line_is_blank or len(line) < len(text)
         self._line_is_blank = blank_so_far and not line.strip(_LINE_INDENT)
@@ -160,7 +160,7 @@ class CitationParser:
         return at + 1
 
     def _read_bracket(self, text: str, at: int) -> int:
-        """Cite, hold back until more text tells, or let the bracket go: a second one behind it gets its own chance."""
+        """Cite, hold back until more text decides, or pass on this one bracket, so that the next one is read anew."""
         marker = marker_at(text, at)
         known = marker is not None and all(number in self._documents for number in marker.numbers)
         undecided = begins_marker(text, at) if marker is None else known and marker.end == len(text)
@@ -216,7 +216,7 @@ class CitationParser:
             return _Mode.CLOSING if length >= self._code_length else _Mode.FENCE
         if origin is not _Mode.TEXT and self._run_character == "`" and length == self._code_length:
             return _Mode.TEXT
-        # Models open fences behind list markers and words, too; a long code span over two lines is no habit of theirs.
+        # Models also open fences after list markers and words, but rarely use three backticks for a code span.
         may_open = self._run_begins_line or (origin is _Mode.TEXT and self._run_character == "`")
         if may_open and length >= FENCE_LENGTH:
             return self._open_code(_Mode.OPENING)

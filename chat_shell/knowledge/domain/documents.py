@@ -1,4 +1,4 @@
-"""Documents as a model sees them: JSON objects, numbered through the whole conversation."""
+"""Documents as a model sees them: JSON objects, numbered consecutively through the whole conversation."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _DOCUMENT_HEAD = re.compile(rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_S
 
 @dataclass(frozen=True, slots=True)
 class NumberedDocuments:
-    """Documents with their numbers: as text for the model, and as hits for who watches."""
+    """Numbered documents: as text for the model, and as search results for events."""
 
     text: str
     results: tuple[SearchResult, ...]
@@ -28,7 +28,7 @@ class NumberedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNumbers:
-    """The numbers given so far in a conversation and what each stands for; no new one is below `highest`."""
+    """The documents numbered so far in a conversation; new numbers are greater than `highest` and than all of these."""
 
     documents: Mapping[int, CitedDocument] = field(default_factory=dict[int, CitedDocument])
     highest: int = 0
@@ -44,7 +44,7 @@ class DocumentNumbers:
         )
 
     def without_documents(self) -> "DocumentNumbers":
-        """Return numbers that go on from these, of which none given so far can be cited."""
+        """Forget the documents, so that none of them can be cited, but continue their numbers."""
         return DocumentNumbers(highest=max(self.highest, *self.documents, 0))
 
 
@@ -58,7 +58,7 @@ def render_documents(numbered: Iterable[tuple[int, FoundDocument]]) -> str:
 
 
 def numbers_in(messages: Iterable[Message]) -> DocumentNumbers:
-    """Read from the log which numbers our tools have given; results of the client's functions do not count."""
+    """Read the numbered documents from the results of our tools; results of the client's functions are ignored."""
     known: dict[int, CitedDocument] = {}
     ours: set[str] = set()
     for message in messages:
@@ -83,7 +83,7 @@ def _documents_in(text: str) -> Iterator[tuple[int, CitedDocument]]:
     """Yield the documents of a rendered result, without decoding their contents.
 
     Inside a JSON string every quotation mark is escaped, so the head of a document is found nowhere else.
-    A caller may have written the history himself: what has another shape names no documents.
+    Results of another shape, which a caller may have written into the history, are ignored.
     """
     if not text.startswith(_RENDERED_START):
         return
@@ -100,7 +100,7 @@ def _decode(json_string: str) -> str:
     """Decode a JSON string.
 
     Raises:
-        ValueError: it holds escapes that are none, or half a character.
+        ValueError: it contains an invalid escape, or half of a surrogate pair.
     """
     text: str = json.loads(json_string) if "\\" in json_string else json_string[1:-1]
     text.encode()

@@ -1,10 +1,10 @@
-"""What the user himself has written: the one text that a summary may repeat."""
+"""The text that the user has written, which is the only text that a safe summary may repeat."""
 
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, TextPart, UserMessage
 
 MAX_CHARACTERS = 20_000
-"""The newest so many count."""
+"""Only so many of the newest characters are used."""
 
 
 def user_words(request: ExecutionRequest) -> str:

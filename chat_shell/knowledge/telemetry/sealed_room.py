@@ -1,4 +1,4 @@
-"""What an operator sees of the sealed room: codes, counts, and the beginning of what was released."""
+"""Log lines about the sealed room: codes, counts, and the first characters of released summaries."""
 
 from dataclasses import dataclass
 

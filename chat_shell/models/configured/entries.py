@@ -1,4 +1,4 @@
-"""Which models there are: the operator's list, checked before anything starts."""
+"""The operator's list of models, which is checked before anything starts."""
 
 import os
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class ModelConfigurationError(ValueError):
 
 
 class _Fields(BaseModel):
-    """What an entry may say, wherever it comes from."""
+    """The fields that entries from the settings and from the file have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 

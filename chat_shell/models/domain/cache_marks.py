@@ -1,4 +1,4 @@
-"""Where the cache marks of a prompt stand, for providers that cache only up to marks that the caller sets.
+"""Choose the positions of a prompt's cache marks, for providers that cache only up to marks that the caller sets.
 
 No adapter uses this yet: those that will speak such a provider's API add marks and never text.
 """
@@ -9,7 +9,7 @@ from shared.models.messages import AssistantMessage, Message, SystemMessage
 from shared.models.values import Value
 
 MAX_MARKS = 4
-"""What a request may carry."""
+"""The largest number of marks in a request."""
 
 LOOKBACK_BLOCKS = 20
 """How far behind a mark a provider looks for a position that an earlier request has marked."""

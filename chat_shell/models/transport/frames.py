@@ -1,4 +1,4 @@
-"""Frames of a provider's stream as JSON: of the shape that they must have, or a violation of the protocol."""
+"""Parse and check the JSON frames of a provider's stream."""
 
 import orjson
 

@@ -1,6 +1,6 @@
-"""Classify a provider's failure by its status and its words.
+"""Classify a provider's error response by its status and message.
 
-Our messages repeat no text of the provider's, which might echo a credential or the prompt.
+Our error messages never repeat text of the provider, which might contain a credential or the prompt.
 """
 
 import re

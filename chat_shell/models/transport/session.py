@@ -1,4 +1,4 @@
-"""The HTTP session that all models share: connections are used again, nothing else is remembered."""
+"""The HTTP session for calls of models, which reuses connections and keeps no other state."""
 
 import aiohttp
 

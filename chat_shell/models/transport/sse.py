@@ -1,15 +1,15 @@
-"""Server-sent events, incrementally: bytes in, the payloads of whole events out (WHATWG HTML, section 9.2)."""
+"""Decode server-sent events incrementally (WHATWG HTML, section 9.2)."""
 
 from shared.errors import ModelProtocolViolated
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""No sane frame is longer; an endless line must not fill the memory."""
+"""Far longer than any real frame; the limit keeps an endless line from filling the memory."""
 
 
 class EventDecoder:
-    """Feed what the socket brings, however it is split; get the `data` of each event that became whole.
+    """Takes received bytes, however they are split, and returns the `data` of each complete event.
 
-    Comments, `event`, `id` and `retry` fields bring nothing. A field named `error`, which some servers send in
+    Comments and the fields `event`, `id` and `retry` are ignored. A field named `error`, which some servers send in
     place of `data`, is handed on as a payload with that one key.
     """
 
@@ -42,7 +42,7 @@ class EventDecoder:
         return self._events(lines)
 
     def flush(self) -> list[bytes]:
-        """Return what the end of the stream completes: a last line or event that nothing ended."""
+        """Take note that the stream has ended; return the last event even where its final line ends are missing."""
         return self.feed(b"\n\n")
 
     def _without_half_a_line_end(self, received: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a turn may take: knowledge by calls and by a share of the model's window, answers by their length."""
+"""Limits of a turn: knowledge calls, the share of the model's window that results may fill, length of answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,13 +12,13 @@ WARNING_PERCENT = 70
 REFUSAL_PERCENT = 90
 
 MAX_ANSWER_CHARACTERS = 2_000_000
-"""Of one model call, thinking included: four times what the longest-winded models can say (128,000 tokens), so that
-nothing but a model that has lost its way meets it."""
+"""Limit of one model call's text and reasoning: four times the longest possible answer of current models (128,000
+tokens), so that only a model that repeats itself without end reaches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeAllowance:
-    """What is left to knowledge tools; `used_tokens` is all that the next request would carry."""
+    """What knowledge tools may still use; `used_tokens` counts the whole prompt of the next request."""
 
     calls_left: int
     budget_tokens: int

@@ -1,7 +1,7 @@
-"""The turn as a value, and the rules that move it: what next, and what follows from what came back.
+"""The state of a turn, and the rules for its next step.
 
-Nothing here waits, fails half-way or knows who is listening: `decide` names the next step, the service
-takes it, `record` folds its result into the next state.
+This module is pure: `decide` returns the next step, the service carries it out, and `record` returns the state
+after its result.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from shared.models.messages import AddedMessage, AssistantMessage, Message, Tool
 NOTHING_REPORTED = Usage()
 
 MAX_DEMANDS = 3
-"""Model calls of a turn that demand a function of the client; a model that still calls others is then let go."""
+"""The number of model calls that demand a function of the client; later calls leave the choice to the model."""
 
 _ENDED_EARLY = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
@@ -108,17 +108,17 @@ def decide(state: TurnState) -> Step:
 
 
 def record(state: TurnState, observation: Observation) -> TurnState:
-    """Fold what a step brought into the state."""
+    """Return the state after the result of a step."""
     if isinstance(observation, ModelAnswered):
         return _record_answer(state, observation)
     return _record_results(state, observation)
 
 
 def _tool_choice(state: TurnState, number: int) -> ToolChoice:
-    """Bind the model on the last call to answer; a demand for a tool holds until it can have been satisfied.
+    """Return the tool choice of a model call: the last call may use no tool, so that the model must answer.
 
-    Any tool satisfies it at the first call. Where only the client's functions do, a later call means that none
-    of them was called yet, for such a call ends the turn.
+    A demand for any tool is satisfied by the first call. A demand for a function of the client is repeated in later
+    calls, because a call of such a function would have ended the turn.
     """
     if number >= state.max_model_calls or state.tool_choice == "none":
         return "none"
@@ -135,7 +135,7 @@ def _record_answer(state: TurnState, answer: ModelAnswered) -> TurnState:
 
 
 def _record_end(state: TurnState, answer: ModelAnswered) -> TurnState:
-    """End the turn; calls that were cut off or not allowed are dropped, for nobody will answer them."""
+    """End the turn; tool calls that were cut off or not allowed are dropped, because they will get no result."""
     reason = FinishReason.STOP if answer.finish_reason is FinishReason.TOOL_CALLS else answer.finish_reason
     if answer.text:
         return replace(state, added=(*state.added, AssistantMessage(text=answer.text)), outcome=reason)

@@ -1,4 +1,4 @@
-"""One model call: its stream with retries, and the answer as it grows."""
+"""Stream one model call with retries, and collect its partial answer."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -69,9 +69,9 @@ async def fragments_of(
 
 
 class PartialAnswer:
-    """What a model call has said so far: untouched for the log, with citations resolved for the client.
+    """The answer of a model call so far: unchanged for the log, with citations resolved for the client.
 
-    Beyond its longest length it `is_cut`: nothing more is taken, and it ends as one that ran out of tokens.
+    An answer that is longer than allowed `is_cut`, and ends like one that reached its token limit.
     """
 
     def __init__(self, documents: Mapping[int, CitedDocument], max_characters: int = MAX_ANSWER_CHARACTERS):
@@ -98,7 +98,7 @@ class PartialAnswer:
         return (RefusalDelta(text=text),) if isinstance(fragment, RefusalFragment) else self._cited(text)
 
     def flush(self) -> tuple[ExecutionEvent, ...]:
-        """Return what the client still has to get; nothing more will come."""
+        """Take note that the text has ended; return the events that were held back."""
         return _events_of(self._citations.flush())
 
     def finished(self) -> ModelAnswered:

@@ -1,4 +1,4 @@
-"""Our own tools: which are offered, which calls run, and the guard around them."""
+"""Offer our own tools to the model, decide which of its calls run, and run them with a timeout."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
 
 @dataclass(frozen=True, slots=True)
 class AdmittedCall:
-    """A call on its way: either it runs, or `refusal` answers it."""
+    """A tool call that either runs, or is answered with `refusal` because it may not run."""
 
     call: ToolCall
     tool: Tool | None
@@ -41,7 +41,7 @@ class AdmittedCall:
 
 
 class Toolbox:
-    """Our own tools, offered and run: the knowledge tools, and what others there are.
+    """Offers and runs our own tools: the knowledge tools and any others.
 
     Raises:
         ValueError: a name is given to two tools, or a knowledge tool is missing.
@@ -119,7 +119,7 @@ class Toolbox:
             text = texts.TOOL_TIMED_OUT
         except BallastError as error:
             text = _words_for(error)
-        except Exception as error:  # noqa: BLE001 — the rim of tools: a tool's defect is not the turn's
+        except Exception as error:  # noqa: BLE001 — a defect of a tool must not end the turn
             self._observer.tool_failed(context.request, admitted.call.name, error)
             text = texts.TOOL_FAILED
         return ToolAnswer(text=_failure(admitted.call, context.request, text), failed=True)

@@ -1,7 +1,7 @@
-"""The answers of one round of tool calls, rendered in call order.
+"""Render the answers of one round of tool calls.
 
-Running and rendering are apart, because document numbers and the prompt's budget are given out in call
-order, whichever tool ends first.
+Rendering is separate from running, because document numbers and the prompt's token budget are assigned in the order
+of the calls, whichever tool ends first.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from shared.prompts import knowledge_base as texts
 
 @dataclass(frozen=True, slots=True)
 class ToolRound:
-    """What the calls of one answer came to: results for the model, events for who watches."""
+    """The results of one round of tool calls: messages for the model and search events."""
 
     messages: tuple[ToolMessage, ...]
     searches: tuple[SearchFinished, ...]
@@ -41,9 +41,9 @@ def finish_round(
     numbers: DocumentNumbers,
     allowance: KnowledgeAllowance,
 ) -> ToolRound:
-    """Render answers in call order: number their documents, charge them, warn near the budget's end.
+    """Render answers in call order: number their documents, charge the token budget, and warn near its end.
 
-    Documents for which the results before them left no room are withheld whole: nothing is cut.
+    Documents that no longer fit into the budget are withheld as a whole; no text is cut.
     """
     messages: list[ToolMessage] = []
     searches: list[SearchFinished] = []

@@ -1,4 +1,4 @@
-"""What an operator sees of a turn on this side: log lines and Prometheus counters."""
+"""Log lines and Prometheus metrics about turns in chat_shell."""
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -16,7 +16,7 @@ CACHED_TOKENS = Counter("ballast_provider_cached_tokens_total", "Input tokens th
 
 
 class LoggingTurnObserver:
-    """Implements `chat_shell.ports.TurnObserver`; no text of users or documents reaches a line or a label."""
+    """Implements `TurnObserver`; no text of users or documents reaches a line or a label."""
 
     def turn_started(self, request: ExecutionRequest) -> None:
         """Log the start and put the turn's ids on all lines of this task."""

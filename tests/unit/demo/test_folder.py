@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.demo.folder import FolderTaken, alone_in
+from deploy.demo.folder import FolderTaken, locked_folder
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -13,11 +13,11 @@ def test_only_the_owner_looks_in(tmp_path: Path, *, is_new: bool):
     var = tmp_path / "var"
     if not is_new:
         var.mkdir(mode=0o755)
-    with alone_in(var):
+    with locked_folder(var):
         assert stat.S_IMODE(var.stat().st_mode) == 0o700
 
 
 def test_a_folder_is_free_again_behind_its_demo(tmp_path: Path):
     for _ in range(2):
-        with alone_in(tmp_path), pytest.raises(FolderTaken), alone_in(tmp_path):
+        with locked_folder(tmp_path), pytest.raises(FolderTaken), locked_folder(tmp_path):
             """Never reached."""
