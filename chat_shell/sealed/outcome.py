@@ -19,8 +19,8 @@ SummaryResult = Released | PolicyRefusal | Failure | GateBlock
 class SealedSearch:
     """A search of a restricted turn.
 
-    The main model wrote `query`; `last_message` is the user's latest message, and `user_words` the text of all the user's
-    messages in the conversation. `deadline` is the turn's.
+    The main model wrote `query`. `last_message` is the user's latest message, and `user_words` the text of all the
+    user's messages in the conversation. `deadline` is the turn's.
     """
 
     ticket: str
