@@ -8,10 +8,10 @@ from decimal import Decimal
 from shared.plain_text.normal_form import normal_form
 
 TELLING_DIGITS = 3
-"""A bare number with so many significant digits points at a source; a shorter one is found in any text."""
+"""A number without a unit identifies its source if it has so many significant digits; shorter ones are common."""
 
 MAX_PIECES = 20
-"""Digits, numerals or number words of one figure; a longer row of them is a row of figures."""
+"""The largest number of digits, numerals or number words in one figure; more of them are several figures."""
 
 _DIGITS = rf"\d{{1,{MAX_PIECES}}}"
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
@@ -50,7 +50,7 @@ CHINESE_TENS = {"十": 10, "拾": 10, "廿": 20, "卅": 30, "百": 100, "佰": 1
 CHINESE_SCALES = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 
 _BELOW = {100: 10, 1_000: 100}
-"""What a lone numeral behind a hundred or a thousand counts."""
+"""The value of one unit of the last numeral after a hundred or a thousand: 三百五 is 350."""
 
 _PERCENT = "%"
 _CURRENCIES = {
@@ -109,13 +109,13 @@ class Figure:
 
     @property
     def significant_digits(self) -> int:
-        """Count the digits that say something: neither leading nor trailing zeros of a whole number."""
+        """Count the significant digits: leading zeros, and trailing zeros of a whole number, do not count."""
         digits = self.value.replace(".", "").lstrip("0")
         return len(digits if "." in self.value else digits.rstrip("0"))
 
     @property
     def is_year(self) -> bool:
-        """Whether it reads as a year of our time: four digits, no unit other than the year itself."""
+        """Whether it can be read as a year from 1900 to 2099: four digits, without a unit other than "year"."""
         return (
             self.unit in ("", "year")
             and len(self.value) == 4
@@ -125,20 +125,20 @@ class Figure:
 
     @property
     def is_telling(self) -> bool:
-        """Whether it points at its source: a unit, percent or currency, or enough digits; no year, no "one day"."""
+        """Whether it identifies its source: it has a unit or enough digits, and is no year and not like "one day"."""
         if self.is_year or (self.value in _SMALLEST and self.unit not in _ALWAYS_TELLING):
             return False
         return bool(self.unit) or self.has_telling_digits
 
     @property
     def has_telling_digits(self) -> bool:
-        """Whether the value points at its source by itself, whatever unit is left out or put in another's place."""
+        """Whether the value identifies its source even where the unit is left out or replaced."""
         return self.significant_digits >= TELLING_DIGITS
 
 
 @dataclass(frozen=True)
 class FigureSet:
-    """Figures that others are compared with: by value and unit, and by the value alone if it has digits enough."""
+    """A set of figures to compare others with: by value and unit, or by the value alone if it has enough digits."""
 
     figures: frozenset[Figure]
     _values: frozenset[str] = field(init=False)
@@ -153,18 +153,18 @@ class FigureSet:
 
 def figures(text: str) -> list[Figure]:
     """Return the figures of a text in order: digits, English number words, Chinese numerals."""
-    # The normal form would make 121/2 of 12½, and of a Chinese comma one that stands in numbers.
+    # The normal form would turn 12½ into 121/2, and a Chinese comma into one that may be part of a number.
     parted = _MIXED_NUMBER.sub(lambda match: f"{match[1] or 0}{_FRACTIONS[match[2]]}", text.replace("，", ", "))
     return [figure for match in _FIGURE.finditer(normal_form(parted)) for figure in _read(match)]
 
 
 def telling_figures(text: str) -> frozenset[Figure]:
-    """Return the figures that point at their source."""
+    """Return the figures of a text that identify their source."""
     return frozenset(figure for figure in figures(text) if figure.is_telling)
 
 
 def english_value(number_words: Sequence[str]) -> int:
-    """Return the value of words such as ["three", "hundred", "fifty"]; words it does not know count nothing."""
+    """Return the value of words such as ["three", "hundred", "fifty"]; unknown words are ignored."""
     total = part = 0
     for word in number_words:
         if word in ENGLISH_ONES:
@@ -202,7 +202,7 @@ def chinese_value(numerals: str) -> int:
 
 def _read(match: re.Match[str]) -> Iterator[Figure]:
     if found := _DECIMAL_COMMA.fullmatch(match["digits"] or ""):
-        # the comma may part decimals, or two numbers of which the second has the unit
+        # the comma may separate decimals, or two numbers of which the second has the unit
         yield Figure(_plain(Decimal(found[1])))
         yield _figure(match, Decimal(found[2]))
         yield _figure(match, Decimal(f"{found[1]}.{found[2]}"))

@@ -1,4 +1,4 @@
-"""The one form in which two texts are compared: what looks alike reads alike, and nothing in it is invisible."""
+"""The normal form in which texts are compared: text that looks alike is equal, without invisible characters."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ _FIRST_CJK = "\u3005"
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 _MARKS = frozenset({"Mn", "Me"})
 _LETTERLESS_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-"""Letters and symbols by category that are drawn as nothing: Hangul fillers and the empty Braille pattern."""
+"""Invisible characters that Unicode classifies as letters or symbols: Hangul fillers and the empty Braille pattern."""
 
 
 def is_cjk(character: str) -> bool:
@@ -25,16 +25,16 @@ def is_cjk(character: str) -> bool:
 
 @cache
 def is_invisible(character: str) -> bool:
-    """Tell whether a character is drawn as nothing: controls, joiners, tags, private use, fillers; no white space."""
+    """Tell whether a character is invisible: controls, joiners, tags, private use and fillers, but not white space."""
     return character in _LETTERLESS_FILLERS or (
         not character.isspace() and unicodedata.category(character) in _INVISIBLE
     )
 
 
 def normal_form(text: str) -> str:
-    """Fold a text: NFKC, case, no invisible character, no accent, each stretch of white space one blank.
+    """Return a text in NFKC and lower case, without invisible characters and accents, with single blanks.
 
-    Applied twice it changes nothing more.
+    The function is idempotent.
     """
     if text.isascii():
         visible = text if text.isprintable() else _without(text, is_invisible)
@@ -53,7 +53,7 @@ def split_words(normal: str) -> list[str]:
 
 
 def spaced_and_cjk(found: list[str]) -> tuple[list[str], list[str]]:
-    """Part words into those of spaced scripts and CJK characters, each in order.
+    """Separate words into those of spaced scripts and CJK characters, each in order.
 
     Runs are counted in each by itself, so that a sprinkling of one script does not break a run of the other.
     """
@@ -62,7 +62,7 @@ def spaced_and_cjk(found: list[str]) -> tuple[list[str], list[str]]:
 
 
 class _Folding(dict[int, str]):
-    """Characters folded one by one, which is what makes it fast; each is folded at its first use."""
+    """A table for `str.translate`, which is fast; each character is folded at its first use and then kept."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -72,7 +72,7 @@ class _Folding(dict[int, str]):
 
 
 class _Parting(dict[int, str]):
-    """Letters and digits as they are, CJK between blanks, a blank for all else."""
+    """A table for `str.translate`: letters and digits stay, CJK gets blanks around it, all else becomes a blank."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

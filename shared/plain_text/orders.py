@@ -1,4 +1,4 @@
-"""Text that is addressed to a model rather than to a reader: an order, a role, a frame of a chat."""
+"""Detect text that is addressed to a model and not to a reader: instructions, roles, chat markup."""
 
 import re
 
@@ -13,7 +13,7 @@ _SET_ASIDE_ZH = "(?:忽略|无视|忘记|忘掉|不要理会|不要遵守|不必
 _EARLIER_ZH = "(?:你的|您的|以上|之前|此前|上述|前面|先前|上面)"
 
 _PATTERNS = (
-    # setting aside what came before
+    # instructions to ignore earlier text
     rf"{_SET_ASIDE} (?:[a-z]+ ){{0,4}}(?:instructions?|prompts?|system message)\b",
     rf"{_SET_ASIDE} {_FEW_WORDS}(?:your|previous|prior|above|earlier|preceding|these) {_FEW_WORDS}{_RULES}\b",
     rf"{_SET_ASIDE} (?:all|everything|anything|whatever) {_FEW_WORDS}(?:above|before|previous|earlier)\b",
@@ -21,7 +21,7 @@ _PATTERNS = (
     rf"{_SET_ASIDE_ZH}.{{0,12}}(?:指令|指示|提示词)",
     rf"{_SET_ASIDE_ZH}{_EARLIER_ZH}.{{0,8}}(?:规则|限制|约束|要求|命令|内容|设定)",
     "(?:新|更新|隐藏|附加)的?(?:系统)?(?:指令|指示) ?:",
-    # naming the reader a model
+    # addressing the reader as a model
     rf"\byou(?: are| ?['’]re) (?:[a-z]+ ){{0,4}}{_MODEL}\b",
     rf"\b(?:as|being|act as|pretend to be|roleplay as|behave like) {_SOMETHING}(?:[a-z]+ )?{_MODEL}\b",
     (
@@ -32,7 +32,7 @@ _PATTERNS = (
     "(?:你|您)(?:现在)?(?:是|将扮演|要扮演|扮演|作为).{0,12}(?:ai|助手|助理|模型|机器人)",
     "(?:作为|身为)(?:一个|一名|一款|一位)?(?:ai|人工智能|大?语言模型|大模型|助手|智能助手|模型)",
     "(?:ai|助手|模型|智能体)(?:必须|应当|请|务必|需要)(?:回答|输出|回复|返回|忽略|执行|遵守|告诉)",
-    # the frame of a chat
+    # markup and role names of a chat
     r"<\|[a-z_0-9]{2,40}\|?>|\[/?inst\]|<<sys>>|</?(?:system|assistant|user|tool|instructions?)>",
     r"(?:^|[.;] ?|### ?)(?:system|assistant|developer|human)(?: message| prompt)? ?:",
     r"\b(?:system|developer) (?:prompt|message|instructions?)\b",
@@ -40,7 +40,7 @@ _PATTERNS = (
     r"\b(?:jailbreak|prompt injection|developer mode|dan mode)\b",
     "(?:系统|开发者)(?:提示词?|消息|指令)|提示词注入|越狱模式|开发者模式",
     "(?:^|[。;] ?)(?:系统|助手|用户|开发者) ?:",
-    # what to say, to hide or to run
+    # instructions on what to say, to hide or to call
     (
         r"\b(?:do not|don ?['’]t|never) (?:tell|inform|warn|mention (?:this|it) to|reveal (?:this|it) to) "
         rf"{_SOMETHING}(?:users?|humans?|reader)\b"
@@ -63,8 +63,8 @@ _ORDER = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
 
 
 def is_order_to_model(text: str) -> bool:
-    """Tell whether a text speaks to a model: an order, a role or a frame of a chat, in English or Chinese.
+    """Tell whether a text, English or Chinese, contains instructions to a model, roles or chat markup.
 
-    Orders about the work to a person ("review the access rules") are none.
+    Instructions to a person about the work ("review the access rules") do not count.
     """
     return any(_ORDER.search(normal_form(part)) for part in (text, *text.splitlines()[1:]))

@@ -1,7 +1,6 @@
-"""A text as its reader sees it: a link is its words, markup that shows nothing is gone, a paragraph is one line.
+"""A text as its reader sees it: links become their words, invisible markup is removed, a paragraph is one line.
 
-Stretches are bounded and blanks taken at once: whoever writes documents must not be able to make a reading take for
-ever.
+The repetitions in all patterns are bounded, so that no document can make them take excessively long.
 """
 
 import html
@@ -39,7 +38,7 @@ _CELLS = " | "
 
 
 class _Shown(dict[int, int | None]):
-    """For `str.translate`: leaves out what is drawn as nothing."""
+    """A table for `str.translate` that removes invisible characters."""
 
     def __missing__(self, code: int) -> int | None:
         character = chr(code)
@@ -63,12 +62,12 @@ def shown_lines(text: str) -> str:
 
 
 def as_read(text: str) -> str:
-    """Return a text in NFKC as it is read: the lines that are shown, each paragraph in one."""
+    """Return a text in NFKC as it is read: the lines that are shown, with each paragraph on one line."""
     return joined_lines(shown_lines(text))
 
 
 def joined_lines(shown: str) -> str:
-    """Put the lines of a paragraph together; headings, items and rows stand alone."""
+    """Join the lines of each paragraph; headings, list items and table rows stay separate."""
     lines: list[str] = []
     for line in _HYPHENATED.sub("", shown).split("\n"):
         above = lines[-1] if lines else ""
@@ -81,7 +80,7 @@ def joined_lines(shown: str) -> str:
 
 
 def without_blanks_in_han(text: str) -> str:
-    """Return a text whose Chinese characters stand side by side."""
+    """Remove the blanks between Chinese characters."""
     return _BLANK_IN_HAN.sub("", text)
 
 

@@ -1,10 +1,10 @@
-"""Runs of words that two texts share."""
+"""Find the runs of consecutive words that two texts share."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Span = tuple[int, int]
-"""First position and the one after the last, counted in words."""
+"""The first position and the position after the last, counted in words."""
 
 
 def runs_of(words: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
@@ -28,7 +28,7 @@ class RunIndex:
         return index
 
     def add(self, words: Sequence[str]) -> None:
-        """Take in the runs of a text."""
+        """Add the runs of a text."""
         self._runs.update(runs_of(words, self.length))
 
     def holds(self, run: tuple[str, ...]) -> bool:
@@ -56,9 +56,9 @@ def foreign_length(span: Span, own: Iterable[Span]) -> int:
 
 
 def longest_foreign_run(words: Sequence[str], theirs: RunIndex, own: RunIndex) -> int:
-    """Return the length of the longest shared run, less what the reader wrote himself.
+    """Return the number of words in the longest shared run, without the words that the user wrote.
 
-    `own` indexes the runs that count as his own words; its length is the shortest that does.
+    `own` indexes the user's own words; shorter runs than its length do not count as these.
     """
     mine = own.shared(words)
     return max((foreign_length(span, mine) for span in theirs.shared(words)), default=0)
