@@ -12,7 +12,7 @@ from functools import partial
 
 import structlog
 
-from backend.conversations.services.use_cases import ConversationServices
+from backend.conversations.services.conversations import ConversationServices
 from backend.conversations.wiring import build_conversation_room
 from backend.foundation.http.app import create_app
 from backend.foundation.http.listening import HttpServer, http_server, listening_socket

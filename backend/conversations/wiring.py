@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
-from backend.conversations.services.conversations import CallerConversations
+from backend.conversations.services.conversations import CallerConversations, ConversationServices
 from backend.conversations.services.read_prompts import ReadPrompts
-from backend.conversations.services.use_cases import ConversationServices
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore

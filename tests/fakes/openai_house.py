@@ -12,9 +12,8 @@ import orjson
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
-from backend.conversations.services.conversations import CallerConversations
+from backend.conversations.services.conversations import CallerConversations, ConversationServices
 from backend.conversations.services.read_prompts import ReadPrompts
-from backend.conversations.services.use_cases import ConversationServices
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole

@@ -1,6 +1,6 @@
-"""When a conversation has outgrown its model's window: which of its oldest turns are left out.
+"""Choose the oldest turns that are left out when a conversation no longer fits its model's context window.
 
-Nothing is deleted: an epoch starts behind them, and its requests begin later in the log.
+Nothing is deleted: a new epoch starts, whose requests begin at a later position of the log.
 """
 
 from collections.abc import Sequence
@@ -15,24 +15,25 @@ from shared.tokens import estimate_tokens, message_tokens
 
 TRIGGER_PERCENT = 75
 TARGET_PERCENT = 45
-"""Of the input budget. Far apart, so that a conversation is cut rarely and in one step."""
+"""Percent of the input budget. They lie far apart, so that a conversation is cut rarely."""
 
 MARGIN_PERCENT = 5
-"""Of the window, because tokens are estimated before a provider has counted them."""
+"""Percent of the window, kept free because tokens are estimated."""
 
 MAX_CONTEXT_BYTES = 65_536
-"""Of the context messages in one epoch behind its first; beyond it the context is said anew, in an epoch that holds
-it once. The first does not count: where it is long by itself, to say it again would make nothing shorter."""
+"""The limit for all context messages of an epoch except the first. Above it, a new epoch starts that states the whole
+context once. The first does not count, because restating a context that is long by itself would not shorten it."""
 
 TOOLS_TOKENS = 600
-"""About what the schemas of our own tools take."""
+"""The estimated size of the schemas of our own tools."""
 
 
 class Load(Value):
-    """What a request carries beside the log; `needs_calls` where its input answers calls at the log's end.
+    """The parts of a request that are not in the log yet.
 
-    `given` is history that the input brings. The dynamic context takes `context_tokens`, and `restated_tokens` behind
-    a cut, where all of it is said anew.
+    `needs_calls` is true where the input answers tool calls at the end of the log. `given` is history that the input
+    contains. `context_tokens` is the size of the dynamic context, `restated_tokens` its size where all of it is
+    restated.
     """
 
     system_prompt: str
@@ -45,35 +46,36 @@ class Load(Value):
 
     @property
     def tokens(self) -> int:
-        """Estimate all of it but the context."""
+        """The estimated number of tokens of all parts except the dynamic context."""
         current = 0 if self.current is None else message_tokens(UserMessage(content=self.current))
         given = sum(map(message_tokens, self.given))
         return estimate_tokens(self.system_prompt) + given + current + self.tools_tokens
 
 
 def input_budget_tokens(card: ModelCard) -> int:
-    """Return how many tokens a request to this model may carry."""
+    """Return the maximum number of tokens in a request to this model."""
     window = card.context_window_tokens
     return max(0, window - card.max_output_tokens - window * MARGIN_PERCENT // 100)
 
 
 class Cut(Value):
-    """Where a conversation begins from now on; `restates`: what its context messages said is said anew, once."""
+    """The log position at which later requests begin; `restates` is true where the whole context is restated."""
 
     begins_at: int
     restates: bool
 
 
 def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) -> Cut | None:
-    """Return where the conversation is to begin from now on, or None where it may stay as it is.
+    """Return where later requests of the conversation begin, or None where nothing has to be left out.
 
-    `sent` is what a request would carry. The cut is where a turn of the user begins, so that no result stands
-    without its call. Context messages before it stay where they are, at the head of the request, which a provider's
-    cache then still begins with. Where that is shorter by half, or where they are over their bound, they are said anew:
-    with a message of the user only, as nothing is said without one.
+    `sent` are the entries that a request would contain. The cut is at the beginning of a user's turn, so that no tool
+    result is sent without its call. Context messages before the cut stay at the beginning of the request, so that it
+    keeps the prefix that the provider has cached. The context is restated instead where that at least halves its size,
+    or where the context messages exceed `MAX_CONTEXT_BYTES`; this needs a current message, because a turn without one
+    sends no context.
 
     Raises:
-        ContextTooLong: not even the current message alone fits.
+        ContextTooLong: the request does not fit even with the latest possible cut.
     """
     budget, fixed = input_budget_tokens(card), load.tokens
     context, turns = _sizes(sent)
@@ -101,7 +103,7 @@ _Sized = tuple[Entry, int]
 
 
 def _sizes(sent: Sequence[Entry]) -> tuple[int, list[_Sized]]:
-    """Return the tokens of the context messages together, and the other entries, each with its own."""
+    """Return the number of tokens of all context messages, and each other entry with its number of tokens."""
     context, turns = 0, list[_Sized]()
     for entry in sent:
         size = message_tokens(entry.message) if entry.message is not None else 0
@@ -113,7 +115,7 @@ def _sizes(sent: Sequence[Entry]) -> tuple[int, list[_Sized]]:
 
 
 def _cuts(turns: Sequence[_Sized]) -> list[tuple[int, int]]:
-    """Return the positions where a turn of the user begins, with the tokens from there on."""
+    """Return the positions at which a user's turn begins, each with the number of tokens from there to the end."""
     cuts: list[tuple[int, int]] = []
     kept = sum(size for _, size in turns)
     for _, group in groupby(turns, lambda sized: sized[0].turn_id):

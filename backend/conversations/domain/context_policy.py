@@ -1,8 +1,8 @@
-"""What a turn's dynamic context says: under `durable` only what changed, under `tail` everything.
+"""Compose the dynamic context of a turn: under the policy `durable` only its changes, under `tail` all of it.
 
-Under `durable` each piece, the knowledge metadata and every block, is compared with what the epoch said of it last,
-and no further back: text A, then B, then A again is said three times. What is said stays in the log, so silence means
-that the last words hold.
+Under `durable` the knowledge metadata and every block are compared with their newest version in the epoch, not with
+older ones: a block that changes from text A to B and back to A is sent three times. Context messages stay in the log,
+so a part that a turn does not mention is unchanged.
 """
 
 import unicodedata
@@ -28,9 +28,9 @@ from shared.prompts.message_order import context_text
 
 
 class ContextState(Value):
-    """All that an epoch has said and not taken back: bases by name and id, blocks by name.
+    """The context that the messages of an epoch have stated so far: bases sorted by name and id, blocks by name.
 
-    A base that was only listed as truncated counts as said: it is named again when it changes, not every turn.
+    A base that was only listed as truncated is included: it is listed again when it changes, not in every turn.
     """
 
     bases: tuple[BaseText, ...]
@@ -38,7 +38,7 @@ class ContextState(Value):
 
 
 class ContextPlan(Value):
-    """The context to send; `state` is what stands once it is logged, None when nothing is to be logged."""
+    """The context to send; `state` is the state after it, or None where nothing is written to the log."""
 
     kb_meta_prompt: str
     dynamic_blocks: tuple[DynamicBlock, ...]
@@ -46,18 +46,18 @@ class ContextPlan(Value):
 
     @property
     def text(self) -> str:
-        """The content of the message that carries it; "" where nothing is said."""
+        """The content of the context message; "" where there is none."""
         return context_text(self.kb_meta_prompt, self.dynamic_blocks)
 
 
 def full_context(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> ContextPlan:
-    """Say everything: what the policy `tail` sends in every turn and stores nowhere.
+    """Return the whole context, which the policy `tail` sends in every turn and does not store.
 
     Raises:
         InternalError: two bases have one id, or two blocks one name.
     """
     _check(bases, blocks)
-    return ContextPlan(kb_meta_prompt=full_set(bases), dynamic_blocks=_written(blocks), state=None)
+    return ContextPlan(kb_meta_prompt=full_set(bases), dynamic_blocks=_not_blank(blocks), state=None)
 
 
 def plan_context(
@@ -66,30 +66,30 @@ def plan_context(
     blocks: Sequence[DynamicBlock],
     budget_tokens: int = DELTA_BUDGET_TOKENS,
 ) -> ContextPlan:
-    """Say what differs from `last`, the newest state of the running epoch, or None in its first context.
+    """Return the changes since `last`, the newest state of the epoch; it is None for the first context of an epoch.
 
-    The order of bases is of no account. Blocks are sent in the order given, those that are gone behind them by name;
-    a new order alone says nothing. A blank block is no block, and one that differs in white space alone is the same.
+    The order of bases does not matter. Changed blocks are sent in the given order, followed by the removed ones sorted
+    by name; a change of the order alone sends nothing. A blank block is ignored, and so is a change of white space.
 
-    Metadata that follows earlier metadata takes at most 4 bytes a token of the budget, the fixed sentences, and a
-    line for each base that is truncated or superseded; a block takes its text and one line.
+    The size of changed metadata is at most 4 bytes for each token of the budget, plus the fixed sentences and one line
+    for each base that is truncated or superseded; a block adds its text and one line.
 
     Raises:
         InternalError: two bases have one id, or two blocks one name.
     """
     _check(bases, blocks)
     said = last or ContextState(bases=(), blocks=())
-    written = _written(blocks)
+    written = _not_blank(blocks)
     kb_meta_prompt = _metadata(said.bases, in_order(bases), budget_tokens)
     news = (*_changed_blocks(said.blocks, written), *_gone_blocks(said.blocks, written))
-    state = ContextState(bases=in_order(bases), blocks=_standing(said.blocks, written))
+    state = ContextState(bases=in_order(bases), blocks=_current_blocks(said.blocks, written))
     return ContextPlan(
         kb_meta_prompt=kb_meta_prompt, dynamic_blocks=news, state=state if kb_meta_prompt or news else None
     )
 
 
 def _metadata(said: Sequence[BaseText], bases: Sequence[BaseText], budget_tokens: int) -> str:
-    """Choose the shorter of full set and delta, in bytes; the full set where they are equal."""
+    """Return the full set of bases or the changes, whichever has fewer bytes; the full set where they are equal."""
     if not said:
         return full_set(bases)
     if not bases:
@@ -106,7 +106,7 @@ def _size_bytes(text: str) -> int:
     return len(text.encode())
 
 
-def _written(blocks: Iterable[DynamicBlock]) -> tuple[DynamicBlock, ...]:
+def _not_blank(blocks: Iterable[DynamicBlock]) -> tuple[DynamicBlock, ...]:
     return tuple(block for block in blocks if block.text and not block.text.isspace())
 
 
@@ -127,8 +127,8 @@ def _gone_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) 
     return [DynamicBlock(name=name, text=block_gone(one_line(name))) for name in sorted(gone)]
 
 
-def _standing(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) -> tuple[DynamicBlock, ...]:
-    """Return the blocks in the words that the log holds, which may differ from today's in white space."""
+def _current_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) -> tuple[DynamicBlock, ...]:
+    """Return the current blocks with the texts that the log holds, which may differ from the given in white space."""
     earlier = {block.name: block for block in said}
     standing = [_same_or_new(earlier.get(block.name), block) for block in written]
     return tuple(sorted(standing, key=lambda block: block.name))
@@ -143,11 +143,11 @@ def _words(text: str) -> list[str]:
 
 
 def _check(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> None:
-    _check_once("knowledge bases have the id", (base.id for base in bases))
-    _check_once("dynamic blocks have the name", (block.name for block in blocks))
+    _check_unique("knowledge bases have the id", (base.id for base in bases))
+    _check_unique("dynamic blocks have the name", (block.name for block in blocks))
 
 
-def _check_once(what: str, names: Iterable[str]) -> None:
+def _check_unique(what: str, names: Iterable[str]) -> None:
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     if doubled:
         raise InternalError(f"Several {what} '{doubled[0]}'.")

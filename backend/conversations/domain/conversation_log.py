@@ -1,4 +1,4 @@
-"""The append-only record of a conversation: what was sent to a model and what it said."""
+"""The append-only log of a conversation: the messages that were sent to models, and their answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ COMPACTED = "[The earlier part of this conversation was left out: it no longer f
 
 
 class EntryKind(StrEnum):
-    """What an entry is; more kinds come with files and summaries."""
+    """The kind of an entry."""
 
     USER = "user"
     DYNAMIC_CONTEXT = "dynamic_context"
@@ -29,7 +29,7 @@ class EntryKind(StrEnum):
 
 
 class EpochReason(StrEnum):
-    """Why an epoch starts: the closed list outside of which no byte that was sent may move."""
+    """Why an epoch starts; within an epoch, no byte that was sent to a model changes."""
 
     NEW_CONVERSATION = "new_conversation"
     MODEL_CHANGED = "model_changed"
@@ -42,12 +42,12 @@ class EpochReason(StrEnum):
 
 
 class Reset(Value):
-    """What an epoch begins with, all of it, whatever the epoch before had.
+    """The complete state with which an epoch begins, independent of the epoch before.
 
-    Entries below position `begins_at` are not sent any more; of context messages it is those below `says_from`: what
-    they said is said anew. Of the turns in `withheld` the words of model and tools are replaced by notices.
-    `access_mode` is that of the bases in scope, `template_version` that of the fixed texts; another mode, or another
-    version, is another epoch.
+    Entries below position `begins_at` are no longer sent; for context messages the limit is `says_from` instead, and
+    what earlier ones stated is stated again. In the turns of `withheld`, the texts of models and tools are replaced by
+    notices. `access_mode` is the strictest mode of the bases in scope, `template_version` the version of the fixed
+    texts; a change of either starts a new epoch.
     """
 
     reason: EpochReason
@@ -59,12 +59,12 @@ class Reset(Value):
 
 
 class Entry(Value):
-    """One row of the log. Positions of a conversation count 0, 1, 2 without gaps.
+    """One row of the log. The positions of a conversation are 0, 1, 2 … without gaps.
 
-    `message` is exactly what the model got or said (date suffix included); a void entry has none and
-    says that the turn `turn_id` is skipped by later requests. `label` names the bases whose words the turn may
-    hold; it stands on the entries that the turn began with. `reset` stands on the first entry of an epoch,
-    `context` on each entry of kind dynamic_context: all that context messages have said by then.
+    `message` is exactly what was sent to the model (with its date suffix) or what the model answered. A void entry has
+    no message; it makes later requests skip the turn `turn_id`. `label` names the bases from which text of the turn may
+    come; it is set on the entries with which the turn began. `reset` is set on the first entry of an epoch, `context`
+    on each entry of kind dynamic_context: it is the whole context that has been stated up to this entry.
     """
 
     position: int
@@ -79,14 +79,14 @@ class Entry(Value):
 
 
 def kind_of(message: HistoryMessage) -> EntryKind:
-    """Return the kind of the entry that keeps what a user, a model or a tool said."""
+    """Return the kind of the entry for a message of a user, a model or a tool."""
     if isinstance(message, AssistantMessage):
         return EntryKind.ASSISTANT
     return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.USER
 
 
 def emptied_message(message: HistoryMessage | None) -> HistoryMessage | None:
-    """Put a notice in place of what a model or a tool said; each call keeps its result, users keep their words."""
+    """Replace the text of a model or a tool by a notice; calls and results stay paired, and users' texts stay."""
     match message:
         case ToolMessage():
             return ToolMessage(call_id=message.call_id, content=WITHHELD)
@@ -98,7 +98,7 @@ def emptied_message(message: HistoryMessage | None) -> HistoryMessage | None:
 
 
 def broken_at(entries: Sequence[Entry], length: int) -> int | None:
-    """Return the position at which a log of this length is broken: one is missing, or what its epoch began with is."""
+    """Return the first position that is missing in a log of this length, or where an epoch begins without a reset."""
     if len(entries) != length:
         return next((place for place, entry in enumerate(entries) if entry.position != place), len(entries))
     epochs = pairwise(entries)
@@ -111,18 +111,18 @@ NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION)
 
 
 def newest_reset(entries: Sequence[Entry]) -> Reset:
-    """Return what the newest epoch of a log begins with."""
+    """Return the reset of the newest epoch in a log."""
     return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
 
 
 def told_cut(entries: Sequence[Entry]) -> int:
-    """Return the position at which the newest epoch begins, leaving out epochs that a void turn began."""
+    """Return the position at which requests of the newest epoch begin, ignoring epochs that a void turn started."""
     void_turns = _void_turns(entries)
     return newest_reset([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
 
 
 def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
-    """Return all that the context messages of an epoch have said; None when there are none."""
+    """Return the whole context that the messages of an epoch have stated; None when there are none."""
     says_from = reset.says_from
     said = [entry for entry in entries if entry.context is not None and entry.position >= says_from]
     void_turns = _void_turns(entries) if said else frozenset[str]()
@@ -130,14 +130,14 @@ def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
 
 
 def said_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str, AccessMode]]:
-    """Return the bases that context messages of an epoch have told of, each with the modes in which they did."""
+    """Return each base with each mode in which context messages of an epoch have described it."""
     says_from = reset.says_from
     states = [entry.context for entry in entries if entry.context is not None and entry.position >= says_from]
     return frozenset([(base.id, base.mode) for state in states for base in state.bases])
 
 
 def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
-    """Return what a request of an epoch carries of the log, in its order; void turns are left out."""
+    """Return the entries of the log that a request of an epoch contains, in order, without void turns."""
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
     begins_at, says_from = reset.begins_at, reset.says_from
     context = EntryKind.DYNAMIC_CONTEXT
@@ -152,7 +152,7 @@ def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
 
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
-    """Turn a log into the messages that a request of its newest epoch carries."""
+    """Return the messages of the log that a request of its newest epoch contains."""
     return messages_of(sent_entries(entries, newest_reset(entries)))
 
 
@@ -162,7 +162,7 @@ def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
 
 
 def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
-    # To name a member of an enumeration takes three times what comparing does: once, not for each entry.
+    # Looking up a member of an enumeration takes three times as long as a comparison, so it is done once.
     void = EntryKind.VOID
     return frozenset([entry.turn_id for entry in entries if entry.kind is void])
 
@@ -172,10 +172,10 @@ def _withheld(entry: Entry) -> Entry:
 
 
 def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Order the results behind each assistant message as its calls stand, whenever they arrived."""
+    """Sort the tool results after each assistant message in the order of its calls."""
     ordered = list(entries)
     results = [place for place, entry in enumerate(entries) if type(entry.message) is ToolMessage]
-    # Of results that follow each other, place and count grow together.
+    # For consecutive results, the difference of place and count is constant.
     for _, group in groupby(enumerate(results), lambda result: result[1] - result[0]):
         run = [place for _, place in group]
         if len(run) > 1 and run[0] > 0:
@@ -190,7 +190,7 @@ def _call_places(message: HistoryMessage | None) -> Mapping[str, int]:
 
 
 def _place(places: Mapping[str, int], entry: Entry) -> int:
-    """Return where a result goes: one that answers none of the calls behind them, sorting being stable."""
+    """Return the sort key of a result; one that answers none of the calls is placed after the others."""
     message = entry.message
     return places.get(message.call_id, len(places)) if isinstance(message, ToolMessage) else 0
 

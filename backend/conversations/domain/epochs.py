@@ -1,4 +1,4 @@
-"""Whether a turn goes on in its epoch or starts one, and with what."""
+"""Decide whether a turn continues the current epoch of its conversation or starts a new one."""
 
 from collections.abc import Sequence
 
@@ -19,14 +19,15 @@ from shared.models.values import Value
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION
 
 CONTEXT_STANDS = frozenset({EpochReason.MODEL_CHANGED, EpochReason.TOOLS_CHANGED, EpochReason.INSTRUCTIONS_CHANGED})
-"""Reasons that leave true what context messages have said. A conversation that returns to an earlier model then finds
-in that provider's cache what it left there."""
+"""Reasons for an epoch that keeps the context messages sent so far, because they are still true. A conversation that
+returns to an earlier model can then use what that provider still has in its cache."""
 
 
 class CallerAccess(Value):
-    """What the caller may read today: the strictest mode of the bases in scope, and which turns he may not see.
+    """What the caller may read now.
 
-    `modes` is the mode of each base in scope.
+    `mode` is the strictest mode of the bases in scope, `modes` the mode of each by the base's id. `withheld` holds the
+    ids of the turns whose text the caller may no longer read.
     """
 
     mode: AccessMode
@@ -35,7 +36,7 @@ class CallerAccess(Value):
 
 
 class Epoch(Value):
-    """The epoch of a turn. `reset` is what it begins with; `starts` says that it begins with this turn."""
+    """The epoch of a turn; `starts` is true where it starts with this turn."""
 
     number: int
     reset: Reset
@@ -45,7 +46,7 @@ class Epoch(Value):
 def plan_epoch(
     conversation: Conversation, log: Sequence[Entry], settings: ConversationSettings, access: CallerAccess
 ) -> Epoch:
-    """Go on, or start an epoch for the first reason that holds."""
+    """Continue the current epoch, or start a new one for the first reason that applies."""
     last = newest_reset(log)
     is_same_access = _is_same_access(log, last, access)
     reason = _reason(conversation, last, settings, is_same_access=is_same_access)
@@ -65,10 +66,10 @@ def plan_epoch(
 
 
 def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> Epoch:
-    """Leave out the oldest turns where the conversation has outgrown the model's window.
+    """Leave out the oldest turns where the conversation no longer fits the model's context window.
 
     Raises:
-        ContextTooLong: what may not be left out does not fit.
+        ContextTooLong: the part that must be sent does not fit the window.
     """
     cut = compacted(sent_entries(log, epoch.reset), load, card, epoch.reset)
     if cut is None:
@@ -99,7 +100,7 @@ def _is_current(last: Reset) -> bool:
 
 
 def _is_same_access(log: Sequence[Entry], last: Reset, access: CallerAccess) -> bool:
-    """Whether the epoch may go on for this access: no base has two renderings in one."""
+    """Return whether the epoch may continue with this access: an epoch describes each base in one mode only."""
     if (last.access_mode, last.withheld) != (access.mode, access.withheld):
         return False
     return all(access.modes.get(base_id, mode) is mode for base_id, mode in said_modes(log, last))
@@ -110,12 +111,12 @@ def _length(log: Sequence[Entry]) -> int:
 
 
 def _changed_setting(conversation: Conversation, settings: ConversationSettings) -> EpochReason | None:
-    """Say which of a conversation's settings this turn changes, or None; bases may change at any time."""
+    """Return the reason for an epoch where this turn changes a setting; a change of the bases in scope is no reason."""
     if not conversation.model:
         return EpochReason.NEW_CONVERSATION
     if settings.model != conversation.model:
         return EpochReason.MODEL_CHANGED
-    # 0 and 0.0, or 1 and true, are equal, and are other bytes in a schema.
+    # Schemas are compared as bytes: 0 and 0.0, or 1 and true, are equal values in Python.
     if canonical_parts(settings.functions, ()) != canonical_parts(conversation.functions, ()):
         return EpochReason.TOOLS_CHANGED
     if settings.instructions != conversation.instructions:

@@ -1,4 +1,4 @@
-"""Addresses of images: http(s), or the image itself as a data address."""
+"""Check the URLs of images: an http(s) URL, or a data URL that contains the image."""
 
 import base64
 import binascii
@@ -9,10 +9,10 @@ DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 
 
 def check_image_url(url: str) -> None:
-    """Check an address.
+    """Check the URL of an image.
 
     Raises:
-        ValueError: neither an http(s) address with a host nor a base64 data address of an image.
+        ValueError: it is neither an http(s) URL with a host nor a base64 data URL of an image.
     """
     head = DATA_URL.match(url)
     if head is not None:

@@ -1,4 +1,4 @@
-"""What a model call sent, in digests, and what of it the call before had sent already."""
+"""Digests of the prompts of model calls, and how much of each the call before had already sent."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -18,25 +18,25 @@ from shared.tokens import estimate_tokens, message_tokens
 _SYSTEM_ROLE = "s"
 _ROLE_END = 1
 _WHOLE_END = _ROLE_END + 12
-"""A message's digest: the first letter of its role, a digest of all its bytes, and a checksum of its content alone."""
+"""The digest of a message: the first letter of its role, a hash of all its bytes, and a checksum of its content."""
 
 CACHED_FROM_TOKENS = 1_024
 CACHED_STEP_TOKENS = 128
-"""https://platform.openai.com/docs/guides/prompt-caching: shorter prompts are not cached, longer ones in steps."""
+"""https://platform.openai.com/docs/guides/prompt-caching: the shortest prompt that is cached, and the step."""
 
 
 class Shortfall(StrEnum):
-    """Why less was read from the provider's cache than the call before would have allowed."""
+    """Why the provider read less from its cache than the call before made possible."""
 
     OURS = "ours"
     PROVIDER_MISS = "provider_miss"
 
 
 class SentPrompt(Value):
-    """What a model call of a conversation sent: digests of its tools and of each of its messages.
+    """The prompt of a model call: digests of its tools and of each of its messages.
 
-    `fixed` counts the leading messages that the next call of the epoch must begin with: all of them, or those
-    before the first one that is not kept in the log.
+    `fixed` is the number of leading messages with which the next call of the epoch must begin: all of them, or those
+    before the first message that is not stored in the log.
     """
 
     epoch: int
@@ -46,7 +46,7 @@ class SentPrompt(Value):
 
 
 class Measure(NamedTuple):
-    """One part of a prompt; `tokens` are estimated."""
+    """The digest and the sizes of one part of a prompt; `tokens` is estimated."""
 
     digest: str
     size_bytes: int
@@ -54,10 +54,10 @@ class Measure(NamedTuple):
 
 
 class Reuse(Value):
-    """What a prompt begins with that the call before had sent: whole messages, bytes, estimated tokens.
+    """The size of the prefix that a prompt shares with the call before: whole messages, bytes, estimated tokens.
 
-    `first_difference` is the path of what stands where the call before had something else, such as `tools` or
-    `messages[3].content`; None where all that it fixed is there.
+    `first_difference` is the path of the first part that differs from the call before, such as `tools` or
+    `messages[3].content`; None where all parts that had to stay the same are unchanged.
     """
 
     messages: int = 0
@@ -70,13 +70,13 @@ NO_REUSE = Reuse()
 
 
 def measured_tools(tools: Sequence[ToolDefinition]) -> Measure:
-    """Measure the array of tools; without any it is empty."""
+    """Measure the array of tools; without tools its size is 0."""
     content = orjson.dumps(tools_json(tools)) if tools else b""
     return Measure(_digest(content), len(content), estimate_tokens(content.decode()))
 
 
 def measured(message: Message) -> Measure:
-    """Measure a message in its canonical bytes."""
+    """Measure a message in its canonical form."""
     form = message_json(message)
     whole = orjson.dumps(form)
     content = form["content"]
@@ -85,7 +85,7 @@ def measured(message: Message) -> Measure:
 
 
 def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure]) -> Reuse:
-    """Compare a prompt with the call before."""
+    """Compare a prompt with that of the call before."""
     if last is None:
         return NO_REUSE
     if tools.digest != last.tools:
@@ -101,9 +101,9 @@ def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure
 
 
 def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | None:
-    """Say why the provider's cache covered less of a call than it could have; None where it covered enough.
+    """Return why the provider read less from its cache than was possible; None where it read enough.
 
-    A provider that reports nothing is not judged. Where it reports input tokens, the estimate is scaled to them.
+    The result is None where the provider reports no cached tokens. The estimate is scaled to reported input tokens.
     """
     if reuse.first_difference is not None:
         return Shortfall.OURS
@@ -117,7 +117,7 @@ def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | 
 
 
 def inherited(last: SentPrompt, entry_count: int) -> SentPrompt:
-    """Return what a fork repeats of a sent prompt: the system message and the first `entry_count` entries."""
+    """Return the part of a sent prompt that a fork repeats: the system message and the first `entry_count` entries."""
     has_system = bool(last.messages) and last.messages[0].startswith(_SYSTEM_ROLE)
     messages = last.messages[: entry_count + has_system]
     return SentPrompt(epoch=last.epoch, tools=last.tools, messages=messages, fixed=min(last.fixed, len(messages)))

@@ -1,4 +1,4 @@
-"""History that a caller brings without a turn: its entries and its items."""
+"""The log entries of history that a caller gives without running a turn."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,10 +11,10 @@ from shared.models.messages import HistoryMessage
 
 
 def check_no_instructions(given: Sequence[InputItem]) -> None:
-    """Refuse messages of a system or a developer: a turn brings its instructions, a log has no place for them.
+    """Refuse messages of a system or a developer: instructions belong to a turn, and are not kept in the log.
 
     Raises:
-        InvalidRequest: `param` names the role.
+        InvalidRequest: there is such a message; `param` names its role.
     """
     for place, item in enumerate(given):
         if isinstance(item, SystemItem):
@@ -25,9 +25,9 @@ def check_no_instructions(given: Sequence[InputItem]) -> None:
 
 
 def seeded_entries(conversation: Conversation, messages: Sequence[HistoryMessage], now: datetime) -> tuple[Entry, ...]:
-    """Make the entries of messages that go behind the log of a conversation.
+    """Return the entries for messages that are appended to the log of a conversation.
 
-    They belong to no turn; the conversation's own id stands in its place, so that no void entry hides them.
+    They belong to no turn. Their `turn_id` is the id of the conversation, so that no void entry applies to them.
     """
     return tuple(
         Entry(

@@ -1,4 +1,4 @@
-"""The model calls of a running turn: what each one sends, compared with the call before it."""
+"""Record the model calls of a running turn, and compare the prompt of each with that of the call before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,9 +26,10 @@ from shared.prompts.message_order import context_index, context_of_request, mess
 
 @dataclass(frozen=True, slots=True)
 class FirstPrompt:
-    """What a turn's first call sends. `log_length` is what the log measures then, the turn's own input included.
+    """The prompt of the first model call of a turn.
 
-    `keeps_context`: the context message is in the log. `last` is what the newest call before the turn sent.
+    `log_length` is the length of the log with the turn's own input. `keeps_context` is true where the context message
+    is in the log. `last` is the prompt of the newest call before the turn.
     """
 
     request: ExecutionRequest
@@ -40,9 +41,9 @@ class FirstPrompt:
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """A call that has begun, for observers.
+    """A model call that has started, as observers get it.
 
-    `drifted_at` is the path of the first part that differs from the call before although no epoch began, or None.
+    `drifted_at` is the path of the first difference from a call before in the same epoch, or None where there is none.
     """
 
     call: ModelCall
@@ -51,7 +52,7 @@ class SentCall:
 
 
 class CallRecorder:
-    """Records the model calls of a turn from its events, and which of the calls have been stored."""
+    """Collects the model calls of a turn from its events, and remembers which of them are stored."""
 
     def __init__(self, start: FirstPrompt) -> None:
         self._start = start
@@ -68,7 +69,7 @@ class CallRecorder:
         self._tail = _tail(start)
 
     def feed(self, event: ExecutionEvent) -> SentCall | None:
-        """Note what an event means for the calls; return a call that has begun."""
+        """Process an event; return the model call where the event starts one."""
         if isinstance(event, ModelCallStarted):
             return self._begin(event.call)
         if isinstance(event, ModelCallFinished):
@@ -127,7 +128,7 @@ class CallRecorder:
         if begun is not None:
             shortfall = shortfall_of(begun.reuse, self._prompt_tokens[event.call], event.usage)
             if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
-                shortfall = None  # another model has a cache of its own
+                shortfall = None  # each model has its own cache
             self._calls[event.call] = begun.model_copy(update={"usage": event.usage, "shortfall": shortfall})
 
     def _sent(self, tools: Measure) -> SentPrompt:
@@ -137,7 +138,7 @@ class CallRecorder:
 
 
 def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None:
-    """Return the first difference from a call of the same epoch; a call of another epoch may differ."""
+    """Return the path of the first difference from a call of the same epoch; None for a call of another epoch."""
     return reuse.first_difference if last is not None and last.epoch == epoch else None
 
 

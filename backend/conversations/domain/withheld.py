@@ -1,4 +1,4 @@
-"""What stands for the words of a turn that its reader may not read any more."""
+"""Replace the text of turns that a reader may no longer read."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ from shared.models.values import JsonObject, objects_in
 
 
 def labels_in(log: Sequence[Entry]) -> frozenset[Label]:
-    """Return the labels that any turn of a log has."""
+    """Return the labels of all turns of a log."""
     return frozenset([label for entry in log for label in entry.label])
 
 
 def withheld_turns(log: Sequence[Entry], access: Access) -> frozenset[str]:
-    """Return the turns that a reader with this access may not have."""
+    """Return the ids of the turns that a reader with this access may not read."""
     return frozenset([entry.turn_id for entry in log if entry.label and not may_read(access, entry.label)])
 
 
 def emptied_item(body: ItemBody) -> ItemBody:
-    """Show a withheld item: a notice in place of the model's words, nothing of searches and arguments."""
+    """Return a withheld item with a notice as the model's text, and without queries, results and arguments."""
     match body["type"]:
         case "message" if body["role"] == "assistant":
             return {**body, "content": [{"type": "output_text", "text": WITHHELD, "annotations": [], "logprobs": []}]}
@@ -34,5 +34,5 @@ def emptied_item(body: ItemBody) -> ItemBody:
 
 
 def emptied_body(body: JsonObject) -> JsonObject:
-    """Show a withheld response."""
+    """Return the body of a withheld response, with all its items emptied."""
     return {**body, "output": [emptied_item(item) for item in objects_in(body["output"])]}

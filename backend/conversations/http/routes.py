@@ -9,8 +9,7 @@ from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
 from backend.conversations.domain.responses import Conversation
-from backend.conversations.services.conversations import ItemQuery
-from backend.conversations.services.use_cases import ConversationServices
+from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds

@@ -6,7 +6,7 @@ from fastapi import Depends
 from pydantic import BaseModel, Field
 
 from backend.conversations.domain.prompt_record import Shortfall
-from backend.conversations.services.use_cases import ConversationServices
+from backend.conversations.services.conversations import ConversationServices
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep

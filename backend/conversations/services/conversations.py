@@ -1,4 +1,4 @@
-"""Conversations outside of turns: creating, reading, growing by items that a caller brings, deleting."""
+"""Conversations outside of turns: create and read them, append the items that a caller gives, and delete them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from backend.conversations.domain.seeded_log import check_no_instructions, seede
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
+from backend.conversations.services.read_prompts import ReadPrompts
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -19,7 +21,7 @@ from shared.ids import IdPrefix, new_id
 
 @dataclass(frozen=True)
 class ItemQuery:
-    """Which page of a list of items: up to `limit` of them, behind the item `after`."""
+    """A query for a page of items: up to `limit` items that follow the item `after`, or the first ones without it."""
 
     limit: int
     descending: bool
@@ -28,16 +30,16 @@ class ItemQuery:
 
 @dataclass(frozen=True)
 class ItemPage:
-    """A page of items, and whether there are more behind it."""
+    """A page of items, and whether more items follow it."""
 
     items: tuple[Item, ...]
     has_more: bool
 
 
 class CallerConversations:
-    """The conversations of a caller; somebody else's is not found.
+    """Manages the conversations of callers; a conversation of another user is treated as one that does not exist.
 
-    `secret` keys the cache keys that providers see.
+    `secret` is the key by which the cache keys that are sent to providers are derived.
     """
 
     def __init__(self, store: ConversationStore, clock: Clock, secret: str) -> None:
@@ -46,12 +48,12 @@ class CallerConversations:
         self._secret = secret
 
     async def create(self, caller: Caller, given: Sequence[InputItem], metadata: dict[str, str]) -> Conversation:
-        """Begin a conversation, with items that become its history.
+        """Create a conversation whose history begins with the given items.
 
         Raises:
-            InvalidRequest: an item that may not stand where it stands; `param` names it.
+            InvalidRequest: an item is not allowed at its position; `param` names it.
         """
-        conversation = self._blank(caller, metadata)
+        conversation = self._empty_conversation(caller, metadata)
         check_no_instructions(given)
         messages = read_given_history(given, ()).history
         entries = seeded_entries(conversation, messages, self._clock.now())
@@ -63,7 +65,7 @@ class CallerConversations:
         """Return a conversation.
 
         Raises:
-            NotFound: there is none, or it is somebody else's.
+            NotFound: there is no such conversation, or it belongs to another user.
         """
         found = await self._store.find(conversation_id)
         if found is None or (found.tenant, found.user_id) != (caller.tenant, caller.user_id):
@@ -74,7 +76,7 @@ class CallerConversations:
         """Replace the caller's metadata.
 
         Raises:
-            NotFound: there is none, or it is somebody else's.
+            NotFound: there is no such conversation, or it belongs to another user.
         """
         found = await self.find(caller, conversation_id)
         await self._store.set_metadata(conversation_id, metadata)
@@ -84,19 +86,19 @@ class CallerConversations:
         """Delete a conversation with its log and items; its responses stay.
 
         Raises:
-            NotFound: there is none, or it is somebody else's.
-            TurnRunning: a turn holds it.
+            NotFound: there is no such conversation, or it belongs to another user.
+            TurnRunning: a turn runs on it.
         """
         await self.find(caller, conversation_id)
         await self._store.delete(conversation_id)
 
     async def add_items(self, caller: Caller, conversation_id: str, given: Sequence[InputItem]) -> tuple[Item, ...]:
-        """Append items to the history; all of them or none.
+        """Append items to the history: either all of them or none.
 
         Raises:
-            InvalidRequest: an item that may not stand where it stands; `param` names it.
-            NotFound: there is none, or it is somebody else's.
-            TurnRunning: a turn holds it, or it has grown meanwhile.
+            InvalidRequest: an item is not allowed at its position; `param` names it.
+            NotFound: there is no such conversation, or it belongs to another user.
+            TurnRunning: a turn runs on it, or its log has changed since it was read.
         """
         found = await self.find(caller, conversation_id)
         check_no_instructions(given)
@@ -113,7 +115,7 @@ class CallerConversations:
         """Return a page of items.
 
         Raises:
-            NotFound: no such conversation, or `after` names no item of it.
+            NotFound: there is no such conversation, or `after` is not an item of it.
         """
         await self.find(caller, conversation_id)
         found = await self._store.items(
@@ -125,7 +127,7 @@ class CallerConversations:
         """Return one item.
 
         Raises:
-            NotFound: no such conversation, or no such item in it.
+            NotFound: there is no such conversation, or no such item in it.
         """
         await self.find(caller, conversation_id)
         found = await self._store.find_item(conversation_id, item_id)
@@ -133,7 +135,7 @@ class CallerConversations:
             raise NotFound(f"There is no item '{item_id}' in this conversation.")
         return found
 
-    def _blank(self, caller: Caller, metadata: dict[str, str]) -> Conversation:
+    def _empty_conversation(self, caller: Caller, metadata: dict[str, str]) -> Conversation:
         conversation_id = new_id(IdPrefix.CONVERSATION)
         return Conversation(
             id=conversation_id,
@@ -151,3 +153,12 @@ class CallerConversations:
             running_response_id=None,
             latest_response_id=None,
         )
+
+
+@dataclass(frozen=True)
+class ConversationServices:
+    """The use cases that the routes of conversations call."""
+
+    conversations: CallerConversations
+    prompts: ReadPrompts
+    withheld: WithheldText

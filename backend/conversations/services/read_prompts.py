@@ -1,16 +1,15 @@
-"""What a turn's model calls sent, for the one whose turn it is."""
+"""Show the prompts of a turn's model calls to the user whose turn it is."""
 
 from backend.conversations.domain.model_calls import prompt_parts, shown_prompt
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
-from backend.conversations.services.turn_ownership import owned_response
-from backend.conversations.services.withheld_turns import WithheldText
+from backend.conversations.services.withheld_turns import WithheldText, owned_response
 from backend.identity.domain import Caller
 from shared.errors import NotFound
 from shared.models.values import JsonObject
 
 
 class ReadPrompts:
-    """Rebuilds the prompts of a turn from the log; for a running turn those of its calls so far."""
+    """Rebuilds the prompts of a turn from the log; for a running turn, those of its calls so far."""
 
     def __init__(self, turns: TurnStore, conversations: ConversationStore, withheld: WithheldText) -> None:
         self._turns = turns
@@ -18,10 +17,10 @@ class ReadPrompts:
         self._withheld = withheld
 
     async def __call__(self, caller: Caller, response_id: str) -> list[JsonObject]:
-        """Return the calls of a turn in order, notices standing for words that the caller may not read any more.
+        """Return the prompts of a turn in order; texts that the caller may no longer read are replaced by notices.
 
         Raises:
-            NotFound: there is no such response, it is somebody else's, or its conversation was deleted.
+            NotFound: there is no such response, it belongs to another user, or its conversation was deleted.
         """
         response = await owned_response(self._turns, caller, response_id)
         conversation_id = response.conversation_id

@@ -1,14 +1,15 @@
-"""Which turns of a conversation its owner may not read any more, judged by today's memberships."""
+"""What a caller may read: his own responses, without text from knowledge to which he has lost access."""
 
 from collections.abc import Sequence
 
 from backend.conversations.domain.responses import Item, ItemBody, StoredResponse
 from backend.conversations.domain.withheld import emptied_body, emptied_item
-from backend.conversations.ports.conversations import ConversationStore
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import access_to
+from shared.errors import NotFound
 
 
 class WithheldText:
@@ -25,16 +26,28 @@ class WithheldText:
         return frozenset(turn_id for turn_id, label in labels.items() if not may_read(access, label))
 
     async def concerns(self, caller: Caller, response: StoredResponse) -> bool:
-        """Whether a response is withheld, one that still runs too."""
+        """Return whether a response, running or ended, is withheld from this caller."""
         return not may_read(await access_to(self._knowledge, caller, response.label), response.label)
 
     async def shown(self, caller: Caller, response: StoredResponse) -> StoredResponse:
-        """Return a response as this caller may see it."""
+        """Return a response in the form that this caller may see."""
         if not await self.concerns(caller, response):
             return response
         return response.model_copy(update={"body": emptied_body(response.body)})
 
     async def shown_items(self, caller: Caller, conversation_id: str, items: Sequence[Item]) -> list[ItemBody]:
-        """Return items as this caller may see them."""
+        """Return the bodies of items in the form that this caller may see."""
         withheld = await self.of(caller, conversation_id)
         return [emptied_item(item.body) if item.response_id in withheld else item.body for item in items]
+
+
+async def owned_response(turns: TurnStore, caller: Caller, response_id: str) -> StoredResponse:
+    """Return a response of this caller.
+
+    Raises:
+        NotFound: there is no such response, or it belongs to another user; the error is the same for both.
+    """
+    found = await turns.find(response_id)
+    if found is None or (found.tenant, found.user_id) != (caller.tenant, caller.user_id):
+        raise NotFound(f"There is no response '{response_id}'.", param="response_id")
+    return found

@@ -1,4 +1,4 @@
-"""Values to rows and back; JSON columns hold text, so that what was stored is what is read, byte for byte."""
+"""Convert values to rows and back; JSON columns hold text, so that the bytes that are read are those stored."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,24 +24,16 @@ from shared.models.values import JsonObject, Value
 Parameters = dict[str, object]
 
 _ENTRY = TypeAdapter(Entry).validator
-"""A history has many rows: what stands between them and the checks is left out."""
+"""The validator without its wrapper: a log has many rows, and each call of the wrapper would cost time."""
 
 
 def conversation_parameters(conversation: Conversation) -> Parameters:
-    """Make the row of a conversation."""
-    defaults = conversation.model_dump(include=set(ConversationSettings.model_fields))
+    """Return the row of a conversation."""
+    settings = set(ConversationSettings.model_fields)
     return {
-        "id": conversation.id,
-        "tenant": conversation.tenant,
-        "user_id": conversation.user_id,
-        "created_at": conversation.created_at,
+        **conversation.model_dump(exclude={*settings, "metadata", "sent"}),
         "metadata": to_json(conversation.metadata),
-        "log_length": conversation.log_length,
-        "epoch": conversation.epoch,
-        "turn_defaults": to_json(defaults),
-        "cache_key": conversation.cache_key,
-        "running_response_id": conversation.running_response_id,
-        "latest_response_id": conversation.latest_response_id,
+        "turn_defaults": to_json(conversation.model_dump(include=settings)),
         "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
     }
 
@@ -60,7 +52,7 @@ def to_conversation(row: Row) -> Conversation:
 
 
 def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Parameters]:
-    """Make the rows of log entries; content is canonical JSON: sorted keys, no spaces."""
+    """Return the rows of log entries; JSON columns have sorted keys and no spaces."""
     return [
         {
             "conversation_id": conversation_id,
@@ -104,7 +96,7 @@ _ROLES: Mapping[str, str | None] = {
     "tool_result": "tool",
     "void": None,
 }
-"""Who speaks in an entry of each kind; in a void one nobody."""
+"""The role of the message in an entry of each kind; a void entry has no message."""
 
 
 def _entry_fields(row: Row) -> Parameters:
@@ -120,7 +112,7 @@ def _entry_fields(row: Row) -> Parameters:
         "message": message,
         "created_at": row["created_at"],
     }
-    # Most rows have none of these, and each field that is checked takes its time.
+    # Most rows have none of these, and the validation of each field takes time.
     if row["label"]:
         fields["label"] = decode_labels(row["label"])
     if row["reset"]:
@@ -131,17 +123,8 @@ def _entry_fields(row: Row) -> Parameters:
 
 
 def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:
-    """Make the rows of items."""
-    return [
-        {
-            "conversation_id": conversation_id,
-            "sequence": item.sequence,
-            "id": item.id,
-            "response_id": item.response_id,
-            "body": to_json(item.body),
-        }
-        for item in items
-    ]
+    """Return the rows of items."""
+    return [{**dict(item), "conversation_id": conversation_id, "body": to_json(item.body)} for item in items]
 
 
 def to_item(conversation_id: str, row: Row) -> Item:
@@ -156,28 +139,19 @@ def to_item(conversation_id: str, row: Row) -> Item:
 
 
 def response_parameters(response: StoredResponse) -> Parameters:
-    """Make the row of a response."""
+    """Return the row of a response."""
     return {
-        "id": response.id,
-        "tenant": response.tenant,
-        "user_id": response.user_id,
-        "conversation_id": response.conversation_id,
-        "created_at": response.created_at,
+        **dict(response),
         "status": response.status.value,
-        "background": response.background,
         "body": to_json(response.body),
         "input_items": to_json(response.input_items),
-        "log_end": response.log_end,
-        "items_end": response.items_end,
-        "last_event": response.last_event,
-        "replica": response.replica,
         "is_deleted": False,
         "label": encode_labels(response.label),
     }
 
 
 def to_response(row: Row) -> StoredResponse:
-    """Read the row of a response; what a running turn has said so far stands in its body."""
+    """Read the row of a response; the output of a running turn so far becomes part of its body."""
     columns = dict(row)
     del columns["is_deleted"]
     partial_output = columns.pop("partial_output")
@@ -194,7 +168,7 @@ def to_response(row: Row) -> StoredResponse:
 
 
 def finish_parameters(response: StoredResponse) -> Parameters:
-    """Make the columns of a response that the end of its turn writes."""
+    """Return the columns of a response that are written at the end of its turn."""
     return {
         "status": response.status.value,
         "body": to_json(response.body),

@@ -1,4 +1,4 @@
-"""Conversations, their logs and their items in SQL."""
+"""Conversations, their logs and their items in a SQL database."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -74,7 +74,7 @@ _BEHIND_ALL = 2**31 - 1
 
 
 class SqlConversationStore:
-    """The `ConversationStore` over a `Database`."""
+    """Implements `ConversationStore` with a `Database`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,7 +96,7 @@ class SqlConversationStore:
     async def opened(
         self, conversation_id: str, needs_log: Callable[[Conversation], bool]
     ) -> OpenedConversation | None:
-        """Return the conversation, with its log where it is needed: two statements at most."""
+        """Return the conversation, and its log where `needs_log` asks for it, in at most two statements."""
 
         def work(connection: Connection) -> OpenedConversation | None:
             row = _OPEN.first(connection, {"where_id": conversation_id})
@@ -114,14 +114,11 @@ class SqlConversationStore:
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""
-
-        def work(connection: Connection) -> None:
-            _SET.change(connection, {"where_id": conversation_id, "metadata": to_json(metadata)})
-
-        await self._database.write(work)
+        change: Parameters = {"where_id": conversation_id, "metadata": to_json(metadata)}
+        await self._database.write(lambda connection: _SET.change(connection, change))
 
     async def delete(self, conversation_id: str) -> None:
-        """Delete the conversation with its log and items; one that is not there is no error."""
+        """Delete the conversation with its log and items; no effect when there is no such conversation."""
 
         def work(connection: Connection) -> None:
             if _DELETE.change(connection, {"where_id": conversation_id}):
@@ -135,7 +132,7 @@ class SqlConversationStore:
     async def append(
         self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
     ) -> None:
-        """Append outside of a turn."""
+        """Append entries and items outside of a turn."""
 
         def work(connection: Connection) -> None:
             growth = {
@@ -151,20 +148,12 @@ class SqlConversationStore:
 
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end`, in order."""
-
-        def work(connection: Connection) -> tuple[Entry, ...]:
-            return _read_log(connection, conversation_id, end)
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: _read_log(connection, conversation_id, end))
 
     async def labels(self, conversation_id: str) -> Mapping[str, Labels]:
         """Return the label of each turn that has one, by the turn's id."""
-
-        def work(connection: Connection) -> Mapping[str, Labels]:
-            rows = _LABELS.rows(connection, {"where_id": conversation_id})
-            return {row["turn_id"]: decode_labels(row["label"]) for row in rows}
-
-        return await self._database.read(work)
+        rows = await self._database.read(lambda connection: _LABELS.rows(connection, {"where_id": conversation_id}))
+        return {row["turn_id"]: decode_labels(row["label"]) for row in rows}
 
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""
@@ -180,19 +169,14 @@ class SqlConversationStore:
 
     async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
         """Return the items with a sequence below `end`, in order."""
-
-        def work(connection: Connection) -> tuple[Item, ...]:
-            return _read_items(connection, _ITEMS_BELOW, conversation_id, {"where_place": end})
-
-        return await self._database.read(work)
+        page: Parameters = {"where_place": end}
+        return await self._database.read(
+            lambda connection: _read_items(connection, _ITEMS_BELOW, conversation_id, page)
+        )
 
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
         """Return one item, or None."""
-
-        def work(connection: Connection) -> Item | None:
-            return _find_item(connection, conversation_id, item_id)
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: _find_item(connection, conversation_id, item_id))
 
 
 def _read_log(connection: Connection, conversation_id: str, end: int | None) -> tuple[Entry, ...]:

@@ -1,4 +1,4 @@
-"""The model calls of turns in SQL; a checkpoint and the end of a turn may both write one."""
+"""The model calls of turns in a SQL database; a checkpoint and the end of a turn may both write the same call."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -19,7 +19,7 @@ _header = tables.prompt_header
 
 _IS_RESPONSE = _call.c.response_id == bindparam("where_response_id")
 
-# In plain SQL, which both databases read alike: SQLAlchemy has a construct of its own for each.
+# Plain SQL works with both databases; SQLAlchemy has a different construct for each of them.
 _INSERT_CALL = """
     INSERT INTO model_call (
         response_id, call, conversation_id, epoch, epoch_reason, log_end, header, tail, reuse, shortfall, usage
@@ -48,12 +48,12 @@ _TAIL = TypeAdapter(tuple[TailMessage, ...])
 
 
 def write_calls(connection: Connection, made: CallsMade) -> None:
-    """Write calls; those that are there get what is known by now."""
+    """Write calls; the usage of those that are stored already is updated."""
     _write(connection, made, _SET_CALL)
 
 
 def add_calls(connection: Connection, made: CallsMade) -> None:
-    """Write the calls that are not there; the others may have been written later than these were made."""
+    """Write the calls that are not stored yet; the stored form of the others may be newer than these."""
     _write(connection, made, _ADD_CALL)
 
 
@@ -63,7 +63,7 @@ def read_calls(connection: Connection, response_id: str) -> tuple[ModelCall, ...
 
 
 def delete_calls(connection: Connection, response_id: str) -> None:
-    """Forget the calls of a turn."""
+    """Delete the calls of a turn."""
     _DELETE.change(connection, {"where_response_id": response_id})
 
 

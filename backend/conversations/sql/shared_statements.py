@@ -1,4 +1,4 @@
-"""Statements that the stores of conversations and turns share.
+"""Statements and errors that the stores of conversations and of turns share.
 
 An UPDATE sets the columns that its parameters name; parameters of its WHERE start with `where_`.
 """
@@ -32,7 +32,7 @@ def write_rows(connection: Connection, conversation_id: str, entries: Sequence[E
     """Insert log entries and items.
 
     Raises:
-        TurnRunning: somebody else has taken one of the positions.
+        TurnRunning: another writer has inserted a row at one of the positions.
     """
     with _positions_are_free():
         if entries:

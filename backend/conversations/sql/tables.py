@@ -5,15 +5,15 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text,
 from backend.foundation.sql.schema import Instant, metadata, required
 
 IS_RUNNING = text("status IN ('queued', 'in_progress')")
-"""Written out, because a partial index serves only queries that repeat its words."""
+"""Plain text, because a database uses a partial index only for queries that repeat its condition."""
 
 
 def _conversation_key() -> Column[str]:
     return Column("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), primary_key=True)
 
 
-# `turn_defaults` is the JSON of what the newest turn used: instructions, model, functions, bases; `sent_prompt` that of
-# what the newest model call sent, in digests.
+# `turn_defaults` is the JSON of the newest turn's `ConversationSettings`, `sent_prompt` that of the newest model call's
+# `SentPrompt`.
 conversation = Table(
     "conversation",
     metadata,
@@ -31,8 +31,8 @@ conversation = Table(
     Column("sent_prompt", Text),
 )
 
-# `content` is the message's JSON; a void entry has none. `label` says from which knowledge words came. `reset` and
-# `context` are JSON: what an epoch begins with, and what its context has said.
+# `content` is the message in JSON; a void entry has none. `label` names the knowledge from which the text may come.
+# `reset` and `context` are the JSON of the `Reset` of an epoch and of the `ContextState` after a context message.
 log_entry = Table(
     "log_entry",
     metadata,
@@ -49,7 +49,7 @@ log_entry = Table(
     Column("context", Text),
 )
 
-# A fork repeats the ids of the items it begins with, so an id is unique within its conversation only.
+# A fork copies items with their ids, so an id is unique within its conversation only.
 item = Table(
     "item",
     metadata,
@@ -61,8 +61,8 @@ item = Table(
     Index(None, "conversation_id", "id", unique=True),
 )
 
-# No foreign key: responses outlive their conversation. `partial_output` is the checkpoint of a running turn.
-# A response that is deleted while its turn runs is marked, and goes when the turn ends.
+# There is no foreign key, because responses stay when their conversation is deleted. `partial_output` is the checkpoint
+# of a running turn. A response that is deleted while its turn runs is marked, and its row is deleted at the turn's end.
 response = Table(
     "response",
     metadata,
@@ -85,7 +85,7 @@ response = Table(
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
 )
 
-# What calls of a conversation have in common; it goes with the conversation, as it holds the instructions.
+# The tools and the system prompt that several calls of a conversation share.
 prompt_header = Table(
     "prompt_header",
     metadata,
@@ -95,7 +95,7 @@ prompt_header = Table(
     required("system_prompt", Text),
 )
 
-# `header` is the digest of one; `tail`, `reuse` and `usage` are JSON.
+# `header` is the digest of a row in `prompt_header`; `tail`, `reuse` and `usage` are JSON.
 model_call = Table(
     "model_call",
     metadata,

@@ -1,4 +1,4 @@
-"""The statements that a turn runs in SQL. A user waits for `begin` and `finish`, so each of them runs few."""
+"""The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -60,20 +60,20 @@ _BEAT = Prepared(update(_replica).where(_IS_REPLICA))
 _FIRST_BEAT = Prepared(insert(_replica))
 _FORGET_REPLICAS = Prepared(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
 
-# None of these is for the beginning of a turn to change.
+# Columns that the beginning of a turn must not change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
 
 _REPLICA_FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class SqlTurnStore:
-    """The `TurnStore` over a `Database`."""
+    """Implements `TurnStore` with a `Database`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def begin(self, turn: NewTurn) -> None:
-        """Store a turn before its first request is sent, and take the conversation for it."""
+        """Store a turn before its first request is sent, and lock the conversation for it."""
 
         def work(connection: Connection) -> None:
             _take_conversation(connection, turn)
@@ -85,7 +85,7 @@ class SqlTurnStore:
     async def append(
         self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
     ) -> None:
-        """Append what a running turn has added; one whose conversation was taken from it cannot."""
+        """Append the entries and calls of a running turn; it fails where the turn no longer holds the conversation."""
         growth: Parameters = {
             "where_id": conversation_id,
             "where_log_length": expected_log_length,
@@ -104,7 +104,7 @@ class SqlTurnStore:
     async def checkpoint(
         self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
     ) -> None:
-        """Keep what a running turn has said so far; no effect once terminal."""
+        """Store the output of a running turn so far; no effect once its status is terminal."""
         change = {
             "where_response_id": response_id,
             "partial_output": to_json(list(output)),
@@ -118,7 +118,7 @@ class SqlTurnStore:
         await self._database.write(work)
 
     async def finish(self, turn: FinishedTurn) -> bool:
-        """Store the end of a turn and free the conversation; False when it had ended already."""
+        """Store the end of a turn and unlock the conversation; return False when the turn had ended already."""
 
         def work(connection: Connection) -> bool:
             is_deleted = _end_response(connection, turn.response)
@@ -138,15 +138,11 @@ class SqlTurnStore:
         return to_response(row) if row is not None else None
 
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
-        """Return the calls of a turn that are kept, in order."""
-
-        def work(connection: Connection) -> tuple[ModelCall, ...]:
-            return read_calls(connection, response_id)
-
-        return await self._database.read(work)
+        """Return the stored model calls of a turn, in order."""
+        return await self._database.read(lambda connection: read_calls(connection, response_id))
 
     async def delete(self, response_id: str) -> None:
-        """Make a response unretrievable; a running one goes on and leaves no response behind."""
+        """Delete a response; a running turn continues, and its response is deleted when it ends."""
 
         def work(connection: Connection) -> None:
             named = {"where_response_id": response_id}
@@ -156,19 +152,13 @@ class SqlTurnStore:
         await self._database.write(work)
 
     async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
-        """Return responses in progress whose replica has not been seen alive since that instant."""
-
-        def work(connection: Connection) -> tuple[StoredResponse, ...]:
-            if alive_since is None:
-                rows = _RUNNING.rows(connection, {})
-            else:
-                rows = _ABANDONED.rows(connection, {"where_seen_at": alive_since})
-            return tuple(to_response(row) for row in rows)
-
-        return await self._database.read(work)
+        """Return the running responses whose replica has not recorded that it is alive since that instant."""
+        query, parameters = (_RUNNING, {}) if alive_since is None else (_ABANDONED, {"where_seen_at": alive_since})
+        rows = await self._database.read(lambda connection: query.rows(connection, parameters))
+        return tuple(to_response(row) for row in rows)
 
     async def beat(self, replica: str, now: datetime) -> None:
-        """Record that this replica lives; replicas that fell silent a day ago are forgotten."""
+        """Record that this replica is alive; the first record of a replica deletes those that are a day old."""
 
         def work(connection: Connection) -> None:
             if _BEAT.change(connection, {"where_name": replica, "seen_at": now}):

@@ -3,7 +3,7 @@
 import asyncio
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.conversations.services.turn_ownership import owned_response
+from backend.conversations.services.withheld_turns import owned_response
 from backend.identity.domain import Caller
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import Unavailable

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from backend.conversations.domain.responses import ItemBody, StoredResponse
 from backend.conversations.ports.conversations import TurnStore
-from backend.conversations.services.turn_ownership import owned_response
+from backend.conversations.services.withheld_turns import owned_response
 from backend.identity.domain import Caller
 from backend.turns.services.cancel_response import CancelResponse
 from shared.errors import NotFound
