@@ -1,1 +1,1 @@
-"""Conversations: the log, epochs, compaction, the order of what is said, items, and the prompts that are shown."""
+"""Conversations: the log, epochs, compaction, dynamic context, items, and the prompts of model calls."""

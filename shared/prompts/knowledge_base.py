@@ -1,6 +1,6 @@
-"""All fixed words about knowledge bases that a model reads, or a user at the end of an answer that was cut.
+"""All fixed texts about knowledge bases that a model reads, and the one that a user reads where an answer is cut.
 
-Every text is a constant: nothing in it depends on a request, so the head of a prompt never moves.
+Every text is a constant and independent of the request, so that the beginning of a prompt never changes.
 """
 
 from shared.models.values import JsonObject

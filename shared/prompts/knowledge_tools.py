@@ -1,4 +1,4 @@
-"""The knowledge tools as a model is offered them: constants, nothing of a request is in them."""
+"""The definitions of the knowledge tools that a model is offered; they are constants."""
 
 from collections.abc import Sequence
 
@@ -31,14 +31,14 @@ KNOWLEDGE_TOOLS = frozenset(definition.name for definition in _IN_FULL_TURNS)
 
 
 def is_in_restricted_turns(definition: ToolDefinition) -> bool:
-    """Whether a tool of ours is offered where access is restricted."""
+    """Return whether a knowledge tool is offered where access is restricted."""
     return definition in _IN_RESTRICTED_TURNS
 
 
 def offered_tools(functions: Sequence[ToolDefinition], access_mode: AccessMode) -> tuple[ToolDefinition, ...]:
     """Return the knowledge tools of a turn together with its other functions, sorted by name.
 
-    They are the same whether or not a base is bound, so that binding one later moves nothing.
+    The tools do not depend on the bases in scope, so that adding one later does not change the prompt.
     """
     ours = _IN_FULL_TURNS if access_mode is AccessMode.FULL else _IN_RESTRICTED_TURNS
     return tuple(sorted((*ours, *functions), key=lambda definition: definition.name))

@@ -35,7 +35,7 @@ def build_messages(
     dynamic_context: str | None,
     current: UserMessage | None,
 ) -> tuple[Message, ...]:
-    """Order the messages; an empty system prompt makes none, nor does a context that is None, empty or blank."""
+    """Return the messages in their order, without an empty system prompt and without an empty or blank context."""
     messages: list[Message] = [*system_messages(system_prompt), *history]
     if dynamic_context and not dynamic_context.isspace():
         messages.append(UserMessage(content=dynamic_context))
@@ -45,10 +45,10 @@ def build_messages(
 
 
 def messages_of_request(request: ExecutionRequest) -> tuple[Message, ...]:
-    """Compose the messages of a turn; one that continues from tool results has no context and no time suffix.
+    """Return the messages of a turn; a turn that continues from tool results has no context and no time suffix.
 
     Raises:
-        InvalidRequest: `time_zone` is no IANA name.
+        InvalidRequest: `time_zone` is not an IANA name.
     """
     return build_messages(request.system_prompt, request.history, context_of_request(request), _current(request))
 
@@ -69,7 +69,7 @@ def with_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> Con
     No other part of a prompt depends on the time.
 
     Raises:
-        zoneinfo.ZoneInfoNotFoundError: `time_zone` is no IANA name.
+        zoneinfo.ZoneInfoNotFoundError: `time_zone` is not an IANA name.
     """
     local = sent_at.astimezone(ZoneInfo(time_zone))
     suffix = f"\n\n<time>{local:%Y-%m-%d %H:%M} {time_zone}</time>"

@@ -1,7 +1,7 @@
 """The words that the secondary model reads: a constant prompt, and the blocks that carry query and evidence as data.
 
-A block's markers end in a token made for one request: what stands inside was written before, so it cannot end the
-block or open another.
+The markers of a block end in a token that is created for one request. The text inside is older than the token, so it
+cannot end the block or begin another.
 """
 
 from collections.abc import Iterable, Sequence
@@ -67,7 +67,7 @@ REWRITE_PROMPT = (
 
 
 def query_and_evidence(query: str, chunks: Sequence[str], token: str) -> str:
-    """Put the query and the chunks, each as it is, between markers that end in `token`."""
+    """Enclose the query and the chunks, both unchanged, in markers that end in `token`."""
     marked = "\n".join(_block("chunk", token, chunk) for chunk in chunks)
     return _block("query", token, query) + "\n\n" + _block("evidence", token, marked)
 

@@ -23,7 +23,7 @@ CallId = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class Given(BaseModel):
-    """The base of what a caller writes: values are not converted, and unknown fields are refused."""
+    """The base of input models: values are not converted to other types, and unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -70,7 +70,7 @@ class RefusalPart(Given):
 
 
 def text_or_list_of(kind: str) -> Discriminator:
-    """Tell a string, tagged "text", from a list, tagged by the kind of what is in it."""
+    """Return a discriminator of a union: the tag of a string is "text", that of a list is `kind`."""
 
     def tag(value: object) -> str | None:
         if isinstance(value, str):
@@ -85,7 +85,7 @@ def text_or_list_of(kind: str) -> Discriminator:
 
 
 def _refuse_unknown_role(role: object) -> object:
-    """Name all roles in the error: a message of an unknown role is checked as a user's, whose error names one only."""
+    """Raise an error that names all roles; a message of an unknown role is validated as a user's message."""
     if role != "user":
         raise PydanticCustomError("unknown_role", "Input should be 'user', 'assistant', 'system' or 'developer'")
     return role
@@ -207,6 +207,6 @@ InputItem = Annotated[
     Discriminator(_tag_of_item),
 ]
 MAX_ITEMS = 20_000
-"""In one list. Each item takes about 50 µs to check, during which the process serves nobody else."""
+"""The maximum in one list. Validation takes about 50 µs for each item, and blocks the event loop."""
 
 InputItems = Annotated[list[InputItem], Field(max_length=MAX_ITEMS)]

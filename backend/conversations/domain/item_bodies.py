@@ -1,4 +1,4 @@
-"""Items as clients see them, in OpenAI's words, with `id` and `status`."""
+"""Items in the form that clients receive, which is that of OpenAI's API, with `id` and `status`."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -37,17 +37,17 @@ VisibleItem = UserItem | SystemItem | AssistantItem | FunctionCallItem | Functio
 
 
 def user_text_body(text: str, new_id: NewId) -> ItemBody:
-    """Show an input that is a plain string."""
+    """Return the item body of an input that is a plain string."""
     return _message("user", _input_parts(text), new_id)
 
 
 def input_bodies(items: Sequence[InputItem], new_id: NewId) -> tuple[ItemBody, ...]:
-    """Show input items; each gets an id of its own. Thinking and searches that were resent are left out."""
+    """Return the bodies of input items with new ids; reasoning and searches that were sent back are left out."""
     return tuple(_body(item, new_id) for item in items if isinstance(item, VisibleItem))
 
 
 def without_results(body: ItemBody) -> ItemBody:
-    """Leave the results out of a search's item; any other item is returned as it is."""
+    """Return the item of a search without its results; any other item is returned unchanged."""
     return {**body, "results": None} if body.get("type") == "file_search_call" else body
 
 

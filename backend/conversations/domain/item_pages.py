@@ -1,4 +1,4 @@
-"""Pages of items, as OpenAI shows them."""
+"""Pages of items in the form of OpenAI's API."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The model calls of a turn as they are kept, and the prompts they sent, made again from the log."""
+"""The stored model calls of a turn, and their prompts, which are rebuilt from the log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ SYSTEM = "system"
 
 
 class PromptHeader(Value):
-    """What stands before the log in each request of an epoch; `tools` is their array in JSON, "" without any."""
+    """The part before the log in each request of an epoch; `tools` is the array in JSON, "" without tools."""
 
     tools: str
     system_prompt: str
 
 
 class TailMessage(Value):
-    """A context message that was sent and is not kept in the log; `index` is its place among the messages."""
+    """A context message that was sent but is not stored in the log; `index` is its index among the messages."""
 
     index: int
     text: str
@@ -41,8 +41,8 @@ class TailMessage(Value):
 class ModelCall(Value):
     """One model call of a turn.
 
-    Its prompt was the header, then the log below position `log_end`, with the tail's messages at their places.
-    `epoch_reason` is there on the first call of an epoch, `usage` once the call has ended.
+    Its prompt was the header, then the log below position `log_end`, with the messages of `tail` at their indexes.
+    `epoch_reason` is set on the first call of an epoch, `usage` once the call has ended.
     """
 
     call: int
@@ -57,7 +57,7 @@ class ModelCall(Value):
 
 
 class CallsMade(Value):
-    """What one write of a turn keeps of its model calls; `sent` is what the newest one sent, None to keep what is."""
+    """The model calls that one write of a turn stores; `sent` is the newest prompt, None to leave it unchanged."""
 
     conversation_id: str
     response_id: str
@@ -70,7 +70,7 @@ NO_CALLS = CallsMade(conversation_id="", response_id="", calls=(), sent=None)
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """One message of a prompt; `position` is its place in the log, `turn_id` whose it is; None of both outside."""
+    """One message of a prompt, with its position in the log and its turn; both are None outside of the log."""
 
     kind: str
     message: Message
@@ -79,7 +79,7 @@ class PromptPart:
 
 
 def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...]:
-    """Make the messages of a call again; `log` is the conversation's from position 0."""
+    """Rebuild the messages of a call; `log` is the log of the conversation from position 0."""
     held = log[: call.log_end]
     parts = [PromptPart(SYSTEM, message, None, None) for message in system_messages(call.header.system_prompt)]
     parts += [
@@ -94,9 +94,9 @@ def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...
 
 
 def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt | None:
-    """Cut what a conversation sent to what a branch that begins with this log sends too.
+    """Return the part of a conversation's newest prompt that a fork with this log sends too.
 
-    Results at the log's end are no part of it: others may yet be put before them, which answer earlier calls.
+    Tool results at the end of the log do not count, because results of earlier calls may still be inserted before them.
     """
     if sent is None or not log or log[-1].epoch != sent.epoch:
         return None
@@ -107,7 +107,7 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
 
 
 def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: frozenset[str]) -> JsonObject:
-    """Show a call of the turn `turn_id` as a client gets it: what was sent, notices for what is withheld."""
+    """Return a call of the turn `turn_id` as a client gets it, with notices in place of withheld texts."""
     return {
         "call": call.call,
         "epoch": call.epoch,
@@ -126,7 +126,7 @@ def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, wit
 
 
 def _shown_part(part: PromptPart, withheld: frozenset[str], turn_id: str, *, is_reused: bool) -> JsonObject:
-    # What is in no log was said for this turn alone, save the system message, which holds nothing of knowledge.
+    # A message outside of the log belongs to this turn, except the system message, which holds no text of knowledge.
     is_withheld = (part.turn_id or turn_id) in withheld and part.kind != SYSTEM
     message = _emptied(part) if is_withheld else part.message
     return {

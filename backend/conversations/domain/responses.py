@@ -15,14 +15,14 @@ from shared.models.values import JsonObject, Value
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
 
 ItemBody = JsonObject
-"""An item as a client sees it, in OpenAI's words, with `id` and `status`."""
+"""An item in the form that a client receives, which is that of OpenAI's API, with `id` and `status`."""
 
 KEY_HEX_DIGITS = 40
 """160 bits; OpenAI's `prompt_cache_key` takes at most 64 characters."""
 
 
 class ResponseStatus(StrEnum):
-    """The status of a response, in OpenAI's words; `queued` lasts only until the turn starts."""
+    """The status of a response, with OpenAI's values; `queued` lasts only until the turn starts."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -33,18 +33,18 @@ class ResponseStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the turn has ended."""
         return self not in (ResponseStatus.QUEUED, ResponseStatus.IN_PROGRESS)
 
 
 class Conversation(Value):
     """A dialogue of one user.
 
-    `log_length` is the compare-and-set guard of every append. `instructions`, `model`, `functions`,
-    `knowledge_base_ids` and `search` are those of the newest turn, kept for turns that do not name them.
-    `running_response_id` is the turn that holds the conversation, `latest_response_id` the newest begun.
-    `cache_key` goes to the provider and is shared with forks. `sent` is what the newest model call sent that no
-    void turn made.
+    Every append compares `log_length` with the expected length. `instructions`, `model`, `functions`,
+    `knowledge_base_ids` and `search` are those of the newest turn, used by turns that do not set them.
+    `running_response_id` is the turn that holds the conversation, `latest_response_id` the turn that was started last.
+    `cache_key` is sent to the provider and shared with forks. `sent` is the prompt of the newest model call outside of
+    void turns.
     """
 
     id: str
@@ -66,9 +66,9 @@ class Conversation(Value):
 
 
 class ConversationSettings(Value):
-    """What a turn runs with; it stays in force for later turns that name nothing else.
+    """The settings of a turn, which later turns use where they do not set other values.
 
-    Early rows of conversations have no `search`.
+    The oldest stored rows have no `search`.
     """
 
     model: str
@@ -93,7 +93,7 @@ class Item(Value):
 
 
 class OpenedConversation(Value):
-    """A conversation with its log, or without where that was not asked for; `next_sequence` is its next item's."""
+    """A conversation with its log (empty where it was not requested) and the sequence number of its next item."""
 
     conversation: Conversation
     log: tuple[Entry, ...]
@@ -103,10 +103,9 @@ class OpenedConversation(Value):
 class StoredResponse(Value):
     """A response as stored: `body` is the object a client retrieves, its output included.
 
-    `log_end` is the log's length after the turn (None while it runs), where a fork cuts;
-    `items_end` the same for the conversation's items. `last_event` is the sequence number of the newest
-    event that is known to be kept, once terminal that of the terminal event. `replica` is the process that
-    runs the turn. `label` is the turn's: who may read what it says.
+    `log_end` is the length of the log after the turn (None while it runs), at which a fork cuts the log; `items_end` is
+    the same for the items. `last_event` is the sequence number of the newest event that is known to be stored, or of
+    the terminal event. `replica` is the process that runs the turn. `label` determines who may read the response.
     """
 
     id: str
@@ -126,12 +125,11 @@ class StoredResponse(Value):
 
 
 class NewTurn(Value):
-    """All that is written, in one transaction, before a turn's first request is sent.
+    """The records that are written in one transaction before a turn's first request is sent.
 
-    `conversation` is its state after the write (running response set, log_length grown);
-    `expected_log_length` is the length that the log must have for the write to happen, None when the
-    conversation is created here. A fork is a created conversation whose entries and items begin with
-    copies of the first ones of another.
+    `conversation` is the state after the write, with the running response set and `log_length` increased.
+    `expected_log_length` is the length that the log must have for the write, None when the conversation is created.
+    A fork is a new conversation whose entries and items begin with copies of the first ones of another.
     """
 
     conversation: Conversation
@@ -142,7 +140,7 @@ class NewTurn(Value):
 
 
 class FinishedTurn(Value):
-    """All that is written, in one transaction, before the terminal event of a turn is sent."""
+    """The records that are written in one transaction before the terminal event of a turn is sent."""
 
     response: StoredResponse
     entries: tuple[Entry, ...]
@@ -151,6 +149,6 @@ class FinishedTurn(Value):
 
 
 def conversation_cache_key(secret: str, tenant: str, conversation_id: str) -> str:
-    """Derive the key: constant for a conversation, and telling a provider neither tenant nor id."""
+    """Derive the cache key, which is constant for a conversation and reveals neither tenant nor id to a provider."""
     message = f"{tenant}\x00{conversation_id}".encode()
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()[:KEY_HEX_DIGITS]

@@ -1,4 +1,4 @@
-"""What a turn writes into the conversation before its first request is sent."""
+"""The log entries and items that a turn writes before its first request is sent."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from shared.prompts.message_order import with_time_suffix
 
 
 class EntryStamp(Value):
-    """What stands on the entries that a turn begins with, and the time its current message carries."""
+    """The values that all entries at the beginning of a turn share, and the time for the date suffix."""
 
     turn_id: str
     epoch: int
@@ -24,17 +24,17 @@ class EntryStamp(Value):
 
 
 def given_entries(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
-    """Make the entries of the history that the input brought, as given."""
+    """Return the entries of the history that the input contains, unchanged."""
     return tuple(_entry(kind_of(message), message, stamp) for message in read.history)
 
 
 def notice_entry(text: str, stamp: EntryStamp) -> Entry:
-    """Make the entry of a notice to the model."""
+    """Return the entry of a notice to the model."""
     return _entry(EntryKind.NOTICE, UserMessage(content=text), stamp)
 
 
 def context_entry(plan: ContextPlan, stamp: EntryStamp) -> tuple[Entry, ...]:
-    """Make the entry of the dynamic context, exactly as it is sent; none where nothing is said, or nothing kept."""
+    """Return the entry of the dynamic context, as it is sent; none where it is empty or not stored."""
     if plan.state is None or not plan.text:
         return ()
     entry = _entry(EntryKind.DYNAMIC_CONTEXT, UserMessage(content=plan.text), stamp)
@@ -42,7 +42,7 @@ def context_entry(plan: ContextPlan, stamp: EntryStamp) -> tuple[Entry, ...]:
 
 
 def current_entry(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
-    """Make the entry of the current message, with its date suffix; none when the turn continues from results."""
+    """Return the entry of the current message, with its date suffix; none when the turn continues from results."""
     if read.current is None:
         return ()
     content = with_time_suffix(read.current, stamp.sent_at, stamp.time_zone)
@@ -50,13 +50,13 @@ def current_entry(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
 
 
 def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tuple[Entry, ...]:
-    """Number a turn's entries; the first one says what an epoch begins with, where one does."""
+    """Return a turn's entries with their positions, and with the reset of a new epoch on the first of them."""
     numbered = [entry.model_copy(update={"position": place}) for place, entry in enumerate(entries, position)]
     return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:])
 
 
 def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str | None) -> tuple[Item, ...]:
-    """Give items their places in the conversation; items that no turn made have no response."""
+    """Return items with their sequence numbers; items that no turn created have no response."""
     return tuple(
         Item(id=str(body["id"]), sequence=sequence, response_id=response_id, body=body)
         for sequence, body in enumerate(bodies, first_sequence)

@@ -1,4 +1,4 @@
-"""What an input list means: instructions, history as given, and the one current message."""
+"""Read the input of a turn: its instructions, its history, and the current message."""
 
 from collections.abc import Collection, Sequence
 from itertools import islice
@@ -34,14 +34,14 @@ from shared.models.messages import (
 from shared.models.values import Value
 
 MAX_NAMED_CALLS = 5
-"""In an error: who forgot one sees which, who forgot thousands sees that."""
+"""The maximum number of unanswered calls that an error names."""
 
 
 class ParsedInput(Value):
     """The parts of an input.
 
-    `history` is what precedes the current message, without date suffixes; `current` is None when the turn
-    continues from tool results, with which `history` then ends.
+    `history` holds the messages before the current one, without date suffixes. `current` is None when the turn
+    continues from tool results; `history` then ends with them.
     """
 
     instructions: tuple[str, ...]
@@ -53,7 +53,7 @@ def read_string(text: str, pending_calls: Sequence[str]) -> ParsedInput:
     """Read an input that is a plain string.
 
     Raises:
-        InvalidRequest: the log ends with calls of the client's functions that wait for their outputs.
+        InvalidRequest: the log ends with function calls of the client that have no output yet.
     """
     _refuse_pending(pending_calls, "input")
     return ParsedInput(instructions=(), history=(), current=text)
@@ -63,7 +63,7 @@ def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: 
     """Read an input list; `pending_calls` are the unanswered calls with which the log ends.
 
     Raises:
-        InvalidRequest: an item that may not stand where it stands; `param` names it.
+        InvalidRequest: an item is not allowed at its position; `param` names it.
     """
     reader = _ListReader(pending_calls, where)
     for place, item in enumerate(items):
@@ -72,10 +72,10 @@ def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: 
 
 
 def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str]) -> ParsedInput:
-    """Read items that are put into a conversation without a turn: all is history, calls may stay unanswered.
+    """Read items that are added to a conversation without a turn: all are history, calls may be unanswered.
 
     Raises:
-        InvalidRequest: an item that may not stand where it stands; `param` names it under `items`.
+        InvalidRequest: an item is not allowed at its position; `param` names it, starting with `items`.
     """
     reader = _ListReader(pending_calls, "items")
     for place, item in enumerate(items):
@@ -84,7 +84,7 @@ def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str])
 
 
 class _ListReader:
-    """Walks the items once; knows which function calls wait for an output."""
+    """Reads items in their order, and remembers the function calls that have no output yet."""
 
     def __init__(self, pending_calls: Sequence[str], where: str) -> None:
         self._pending = dict.fromkeys(pending_calls)
@@ -114,7 +114,7 @@ class _ListReader:
             case FunctionCallOutputItem():
                 self._add_output(item, param)
             case _:
-                """Thinking and searches that were resent carry nothing that a model is sent."""
+                """Reasoning and searches that the client sends back are not sent to a model."""
 
     def _add_call(self, item: FunctionCallItem, param: str) -> None:
         if item.call_id in self._pending:
@@ -129,7 +129,7 @@ class _ListReader:
         return bool(self._messages) and isinstance(self._messages[-1], AssistantMessage)
 
     def _close_calls(self) -> None:
-        """Put the calls of a run on one message, that before them where the assistant said it."""
+        """Add consecutive calls to the assistant message before them, or to a new one."""
         if not self._calls:
             return
         last = self._messages.pop() if self._has_assistant_last else None

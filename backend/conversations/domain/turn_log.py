@@ -1,4 +1,4 @@
-"""What a running turn adds to the conversation log, and when."""
+"""Collect the entries that a running turn adds to the conversation log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from shared.models.messages import AddedMessage, AssistantMessage, HistoryMessag
 
 
 class TurnLog:
-    """The messages of a turn that are not stored yet, and the text of the model call that runs."""
+    """Holds the messages of a turn that are not stored yet, and the text of the running model call."""
 
     def __init__(self, turn_id: str, epoch: int, log_length: int) -> None:
         self._turn_id = turn_id
@@ -25,7 +25,7 @@ class TurnLog:
         return self._length
 
     def feed(self, event: ExecutionEvent) -> None:
-        """Note what an event means for the log."""
+        """Process an event."""
         if isinstance(event, TextDelta | RefusalDelta):
             self._pieces.append(event.text)
         elif isinstance(event, MessagesAdded):
@@ -35,7 +35,7 @@ class TurnLog:
             self._pieces.clear()
 
     def complete_exchange(self, now: datetime) -> tuple[Entry, ...]:
-        """Return the entries up to the last tool result behind which no call waits; another model call follows them.
+        """Return the entries up to the last tool result at which all calls are answered; a model call follows them.
 
         Later messages are held back, because the end of a turn is stored together with the response.
         """
@@ -48,8 +48,8 @@ class TurnLog:
     def end(self, now: datetime, *, is_success: bool) -> tuple[Entry, ...]:
         """Return the remaining entries.
 
-        A turn that broke off keeps what was said and drops calls that nothing will answer; one that said
-        nothing at all is void, so that later requests skip it.
+        A turn that failed or was cancelled keeps its text and drops its unanswered calls. Where it has no text and no
+        calls left, a void entry is added, so that later requests skip the turn.
         """
         if not is_success:
             self._held = _answered(self._held)
@@ -81,7 +81,7 @@ class TurnLog:
 
 
 def _answered_count(messages: Sequence[AddedMessage]) -> int:
-    """Return how many messages there are up to the last result behind which no call waits."""
+    """Return the number of messages up to the last tool result at which all calls are answered."""
     ends = [place for place, message in enumerate(messages, 1) if isinstance(message, ToolMessage)]
     return next((end for end in reversed(ends) if not pending_calls(messages[:end])), 0)
 

@@ -1,4 +1,4 @@
-"""Storage of conversations, their logs, items and responses."""
+"""The storage of conversations, their logs, items and responses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -19,10 +19,10 @@ from backend.knowledge.domain.labels import Labels
 
 
 class ConversationStore(Protocol):
-    """Conversations outside of turns. Ownership is the caller's to check: rows carry tenant and user."""
+    """Stores conversations outside of turns. The caller checks ownership by the tenant and user of a conversation."""
 
     async def create(self, conversation: Conversation, entries: Sequence[Entry], items: Sequence[Item]) -> None:
-        """Store a new conversation with what it begins with."""
+        """Store a new conversation with its first entries and items."""
         ...
 
     async def find(self, conversation_id: str) -> Conversation | None:
@@ -32,7 +32,7 @@ class ConversationStore(Protocol):
     async def opened(
         self, conversation_id: str, needs_log: Callable[[Conversation], bool]
     ) -> OpenedConversation | None:
-        """Return the conversation, in the same unit of work its log where `needs_log` says so; None when there is none.
+        """Return the conversation, and in the same unit of work its log where `needs_log` returns true, or None.
 
         Raises:
             CorruptRecord: a row cannot be read; the message names conversation and position.
@@ -47,17 +47,17 @@ class ConversationStore(Protocol):
         """Delete the conversation with its log and items; its responses stay.
 
         Raises:
-            TurnRunning: a turn holds it. Retryable later.
+            TurnRunning: a turn runs on it. Retryable later.
         """
         ...
 
     async def append(
         self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
     ) -> None:
-        """Append outside of a turn.
+        """Append entries and items outside of a turn.
 
         Raises:
-            TurnRunning: a turn holds the conversation, or the log has another length by now.
+            TurnRunning: a turn runs on the conversation, or the log no longer has the expected length.
         """
         ...
 
@@ -91,37 +91,37 @@ class ConversationStore(Protocol):
 
 
 class TurnStore(Protocol):
-    """What a turn writes. Each method is one transaction."""
+    """Stores what a turn writes. Each method is one transaction."""
 
     async def begin(self, turn: NewTurn) -> None:
-        """Store a turn before its first request is sent, and take the conversation for it.
+        """Store a turn before its first request is sent, and lock the conversation for it.
 
         Raises:
-            TurnRunning: another turn holds the conversation, or its log has grown meanwhile.
+            TurnRunning: another turn runs on the conversation, or its log no longer has the expected length.
         """
         ...
 
     async def append(
         self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
     ) -> None:
-        """Append what a running turn has added, before its next model call, and keep its calls so far.
+        """Append the entries of a running turn before its next model call, and store its calls so far.
 
         Raises:
-            TurnRunning: the log has another length; somebody else wrote.
+            TurnRunning: the log does not have the expected length, because another writer has appended to it.
         """
         ...
 
     async def checkpoint(
         self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
     ) -> None:
-        """Keep what a running turn has said so far, should this process die; no effect once terminal.
+        """Store the output of a running turn so far, in case this process ends; no effect once the turn has ended.
 
-        Of `calls` those are kept that are not there yet; what the newest one sent is not.
+        Only those of `calls` are stored that are not stored yet; `calls.sent` is not stored.
         """
         ...
 
     async def finish(self, turn: FinishedTurn) -> bool:
-        """Store the end of a turn and free the conversation; False when it had ended already."""
+        """Store the end of a turn and unlock the conversation; return False when the turn had ended already."""
         ...
 
     async def find(self, response_id: str) -> StoredResponse | None:
@@ -129,7 +129,7 @@ class TurnStore(Protocol):
         ...
 
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
-        """Return the calls of a turn that are kept, in order.
+        """Return the stored model calls of a turn, in order.
 
         Raises:
             CorruptRecord: a row cannot be read; the message names response and call.
@@ -137,16 +137,16 @@ class TurnStore(Protocol):
         ...
 
     async def delete(self, response_id: str) -> None:
-        """Make a response unretrievable, and forget its calls; the conversation keeps its log and items."""
+        """Delete a response and its model calls; the conversation keeps its log and items."""
         ...
 
     async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
-        """Return responses in progress whose replica has not been seen alive since that instant.
+        """Return the running responses whose replica has not recorded that it is alive since that instant.
 
-        Without an instant: every one in progress, for a process that knows it is the only replica.
+        Without an instant, return all running responses; this is for a process that is the only replica.
         """
         ...
 
     async def beat(self, replica: str, now: datetime) -> None:
-        """Record that this replica lives."""
+        """Record that this replica is alive."""
         ...
