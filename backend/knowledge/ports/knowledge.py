@@ -1,4 +1,4 @@
-"""Storage of knowledge, and retrieval over it."""
+"""The ports of knowledge: storage, retrieval, reading of documents, questions about protected text, observation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -50,11 +50,11 @@ class KnowledgeStore(Protocol):
         ...
 
     async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
-        """Store a document with its chunks and index entries, in the place of its namesake where there is one.
+        """Store a document with its chunks and index entries; it replaces the document of the same name.
 
-        Return it as stored, and whether its name is new: the id of a namesake stays, even of one that somebody
-        else has put at the same time. Readers see all of it or nothing, and never two of one name. The base's
-        version grows. `document.chunk_count` is the number of `chunks`.
+        Return the document as stored, and whether its name is new. A replaced document keeps its id, even if it was
+        stored by somebody else at the same time. Readers see the whole document or none of it, and never two
+        documents of one name. The version of the base grows. `document.chunk_count` is the number of `chunks`.
 
         Raises:
             NotFound: the base was deleted meanwhile.
@@ -71,7 +71,7 @@ class KnowledgeStore(Protocol):
         ...
 
     async def document_body(self, document_id: str) -> bytes:
-        """Return the bytes that were put.
+        """Return the stored bytes.
 
         Raises:
             NotFound: the document was deleted meanwhile.
@@ -125,7 +125,7 @@ class Retrieval(Protocol):
 
 
 class DocumentReader(Protocol):
-    """Takes headings and paragraphs out of a file."""
+    """Extracts headings and paragraphs from a file."""
 
     async def read(self, body: bytes, media_type: str) -> tuple[Block, ...]:
         """Return the document's text in reading order, at least one block of it.
@@ -139,7 +139,7 @@ class DocumentReader(Protocol):
 
 
 class ProtectedKnowledge(Protocol):
-    """Tells whether words are a base's, never what it holds.
+    """Tells whether words come from a base, and nothing else of what the base holds.
 
     Every method raises Unavailable while the database is away. Retryable.
     """
@@ -149,13 +149,13 @@ class ProtectedKnowledge(Protocol):
         ...
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        """Return the bases that these documents are in; one that is gone is in none."""
+        """Return the bases of these documents; a deleted document has none."""
         ...
 
 
 class DescriptionObserver(Protocol):
-    """Told what of descriptions is kept from restricted members; must not raise and must not block."""
+    """Is told which descriptions restricted members are not shown; it must not raise and must not block."""
 
     def texts_left_out(self, base_id: str, count: int) -> None:
-        """So many of a base's hint and keywords tell of its content, or give orders to a model."""
+        """Note that `count` texts of a base's description tell of its content or give orders to a model."""
         ...

@@ -1,4 +1,4 @@
-"""Putting, replacing and deleting documents: all or nothing to readers, though written in many transactions."""
+"""Storing, replacing and deleting documents in many transactions; readers see each change whole or not at all."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ from shared.errors import NotFound, Unavailable
 from shared.ids import IdPrefix, new_id
 
 LEFT_BEHIND_AFTER = timedelta(minutes=5)
-"""Hundreds of times what lies between two steps of a living process."""
+"""Hundreds of times the pause between two transactions of a running process."""
 
 _base = tables.knowledge_base
 _document = tables.document
 
 
 class _Namesake(NamedTuple):
-    """A document as it stands, and all of it that is in the index."""
+    """A stored document with all its index entries."""
 
     document: Document
     edition_id: str
@@ -46,12 +46,12 @@ class _Namesake(NamedTuple):
 
     @property
     def token_count(self) -> int:
-        """Index tokens in all."""
+        """The number of index tokens of all chunks."""
         return sum(len(entry.tokens) for _, entry in self.entries)
 
 
 class _Arrival(NamedTuple):
-    """A document that comes, with what goes into the index."""
+    """A document that is to be stored, with its index entries."""
 
     document: Document
     body: bytes
@@ -61,7 +61,7 @@ class _Arrival(NamedTuple):
 
 
 class DocumentChanges:
-    """Changes documents. One that fails, or whose process dies, changes nothing; what it leaves behind is swept."""
+    """Changes documents. A change that fails, or whose process ends, has no effect; `sweep` deletes its remains."""
 
     def __init__(self, database: Database, index: SearchIndex, clock: Clock, slice_seconds: float) -> None:
         self._database = database
@@ -71,7 +71,7 @@ class DocumentChanges:
         self._editions = EditionWriter(index, clock)
 
     async def put(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
-        """Store a document, in the place of its namesake where there is one; see the port."""
+        """Store a document; it replaces the document of the same name."""
         arrival = await asyncio.to_thread(self._arrival, document, body, chunks)
         namesake = await self._find(document.knowledge_base_id, document.name)
         try:
@@ -92,7 +92,7 @@ class DocumentChanges:
         return False
 
     async def sweep(self, *, is_only_replica: bool) -> None:
-        """Remove what dead processes left behind; the only replica takes all for it that stands there already."""
+        """Delete unseen editions of processes that ended; for the only replica these are all unseen editions."""
         await self._sweep(None, timedelta(0) if is_only_replica else LEFT_BEHIND_AFTER)
 
     async def _run(self, steps: DivisibleWork[Result]) -> Result:
@@ -107,7 +107,7 @@ class DocumentChanges:
         return (yield from self._exchange(arrival, namesake))
 
     def _exchange(self, arrival: _Arrival, namesake: _Namesake | None) -> DivisibleWork[Document | None]:
-        """Put the document in the place of its namesake, and that away; None when it is another one by now."""
+        """Replace the document of the same name and delete its edition; None when it has changed meanwhile."""
         connection = yield
         document = arrival.document
         if not _is_as_found(connection, document.knowledge_base_id, document.name, namesake):
@@ -143,7 +143,7 @@ class DocumentChanges:
         yield from self._clear(leaving, namesake.entries, namesake.counts)
 
     def _clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> DivisibleWork[None]:
-        """Delete a leaving edition, unless somebody else does, or has deleted the base."""
+        """Delete a leaving edition, unless another process deletes it or has deleted the base."""
         with suppress(Overtaken, NotFound):
             yield from self._editions.clear(edition, entries, counts)
 
@@ -190,7 +190,7 @@ def _find_row(connection: Connection, base_id: str, name: str) -> RowMapping | N
 
 
 def _is_as_found(connection: Connection, base_id: str, name: str, namesake: _Namesake | None) -> bool:
-    """Hold the base; return whether the document is still the one that was found."""
+    """Lock the base; return whether the document is still the one that was found."""
     hold_base(connection, base_id)
     row = _find_row(connection, base_id, name)
     return (row["edition_id"] if row is not None else None) == (namesake.edition_id if namesake is not None else None)

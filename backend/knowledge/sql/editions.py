@@ -1,8 +1,9 @@
-"""Editions: what a document holds at one time. One comes, or goes, in many short transactions, unseen by readers.
+"""Editions: an edition is the chunks of one version of a document, written or deleted in many short transactions.
 
-A document names its edition, and what it does not name is nobody's. As long as an edition is unseen it stands in a
-table of its own, by which searches leave its chunks out. It becomes the document's, or ceases to be, in one small
-transaction. What a process left behind is found in that table, and goes as a replaced edition does.
+The row of a document names its edition; chunks of any other edition belong to no document. While an edition is being
+written or deleted it has a row in `unseen_edition`, by which searches leave its chunks out. One small transaction makes
+it the edition of its document, or takes it from the document. Editions of processes that ended early are found in that
+table and deleted like replaced editions.
 """
 
 from bisect import bisect_right
@@ -38,17 +39,20 @@ _TOUCH = Prepared(
 
 NO_WORD = ""
 EVERY_WORD = "\U0010fffd"
-"""Behind every word there is."""
+"""Sorts after every word, because no word holds this code point."""
 
 _WORDS_PER_STEP = 4_000
 
 
 class Overtaken(Exception):
-    """Somebody else took the edition for left behind, and is cleaning it away."""
+    """Another process has taken over the edition as one that was left behind, and is deleting it."""
 
 
 class Edition(NamedTuple):
-    """An unseen edition: on its way in, or `is_leaving`. Words up to `counted_to` are in the index's counts."""
+    """An unseen edition: being written, or being deleted (`is_leaving`).
+
+    Words up to `counted_to`, by code point, are in the word counts of the index.
+    """
 
     id: str
     base_id: str
@@ -66,19 +70,19 @@ class Content(NamedTuple):
 
     @property
     def token_count(self) -> int:
-        """Index tokens in all."""
+        """The number of index tokens of all chunks."""
         return sum(len(entry.tokens) for entry in self.entries)
 
 
 class EditionWriter:
-    """Steps of editions on their way."""
+    """Writes and deletes editions, each in several transactions."""
 
     def __init__(self, index: SearchIndex, clock: Clock) -> None:
         self._index = index
         self._clock = clock
 
     def reserve(self, connection: Connection, base_id: str, edition_id: str, chunk_count: int) -> Edition:
-        """Begin an edition, and take the numbers of its chunks."""
+        """Begin an edition and reserve the numbers of its chunks."""
         first = hold_base(connection, base_id)
         end = first + chunk_count
         connection.execute(update(_base).where(_base.c.id == base_id).values(next_chunk_number=end))
@@ -86,7 +90,7 @@ class EditionWriter:
         return self.hide(connection, edition)
 
     def hide(self, connection: Connection, edition: Edition) -> Edition:
-        """Put an edition among those that no reader sees."""
+        """Add an edition to the editions that no reader sees."""
         connection.execute(insert(_unseen), {**_columns(edition), "touched_at": self._clock.now()})
         return edition
 
@@ -114,13 +118,17 @@ class EditionWriter:
             self._index.count_words(connection, edition.base_id, changes)
 
     def show(self, connection: Connection, edition_id: str) -> None:
-        """Take an edition out of those that no reader sees."""
+        """Remove an edition from the editions that no reader sees.
+
+        Raises:
+            Overtaken: another process has taken it over.
+        """
         is_arriving = (_unseen.c.edition_id == edition_id) & ~_unseen.c.is_leaving
         if not connection.execute(delete(_unseen).where(is_arriving)).rowcount:
             raise Overtaken
 
     def clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> DivisibleWork[None]:
-        """Take a leaving edition out of the index and delete it; these are all its entries that are there."""
+        """Remove a leaving edition from the index and delete it; `entries` are all its entries in the index."""
         counted = bisect_right(counts, edition.counted_to, key=itemgetter(0))
         while counted:
             connection = yield
@@ -141,14 +149,18 @@ class EditionWriter:
         connection.execute(delete(_unseen).where(_unseen.c.edition_id == edition.id))
 
     def take_over(self, connection: Connection, edition: Edition) -> Edition:
-        """Make an edition that was left behind a leaving one, so that who began it cannot go on."""
+        """Mark an edition that was left behind as leaving, so that the process that began it cannot continue."""
         self._touch(connection, edition)
         is_it = _unseen.c.edition_id == edition.id
         connection.execute(update(_unseen).where(is_it).values(is_leaving=True))
         return edition._replace(is_leaving=True)
 
     def _touch(self, connection: Connection, edition: Edition, counted_to: str | None = None) -> Edition:
-        """Go a step further with an edition, unless somebody else has."""
+        """Record progress with an edition.
+
+        Raises:
+            Overtaken: another process has changed the edition since.
+        """
         hold_base(connection, edition.base_id)
         reached = edition.counted_to if counted_to is None else counted_to
         as_known = {
@@ -176,13 +188,13 @@ def find_chunks(connection: Connection, edition_id: str) -> Sequence[RowMapping]
 
 
 def numbered_entries(found: Sequence[RowMapping]) -> list[NumberedEntry]:
-    """Make the index entries of an edition's chunks again; it takes long, so do it off the event loop."""
+    """Make the index entries of an edition's chunks again; it takes long, so call it in a thread."""
     entries = index_entries(rows.to_chunk(row, document_id="") for row in found)
     return [NumberedEntry(row["number"], entry) for row, entry in zip(found, entries, strict=True)]
 
 
 def hold_base(connection: Connection, base_id: str) -> int:
-    """Make others who write to the base wait; return the number of its next chunk.
+    """Lock the row of a base against other writers; return the number of its next chunk.
 
     Raises:
         NotFound: there is no such base.

@@ -22,7 +22,7 @@ SEAM_CHARACTERS = 300
 """On each side of the cut between two chunks: more than the words of a run that goes over it."""
 
 RUNS_AT_ONCE = 64
-"""Of a long text: what is looked up in one unit of work stays in the order of milliseconds."""
+"""How many runs one unit of work looks up, so that it takes milliseconds even for a long text."""
 
 
 class SqlProtectedKnowledge:
@@ -107,7 +107,7 @@ def _some_at_once(sequences: Iterable[WordSequence]) -> Iterator[list[WordSequen
 
 
 def _candidates(needed: Iterable[Needed], numbers: Mapping[str, Collection[int]]) -> tuple[set[int], set[int]]:
-    """Return the chunks that have enough by themselves, and those that have it together with the next one."""
+    """Return the chunks that hold enough tokens alone, and the chunks that do so together with the next chunk."""
     in_chunk, around_cut = set[int](), set[int]()
     for tokens, least in needed:
         holders = [numbers.get(token, ()) for token in tokens]

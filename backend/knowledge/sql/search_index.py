@@ -1,4 +1,4 @@
-"""What both databases' indexes offer: writing beside the chunks, and finding the best ones."""
+"""The interface of the search indexes of both databases: index chunks, and find the best ones."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -18,9 +18,9 @@ class NumberedEntry(NamedTuple):
 
 
 class UnseenRange(NamedTuple):
-    """Numbers of chunks that no reader sees, though the index has them or some of them.
+    """Numbers of chunks that no reader sees, though all or some of them are in the index.
 
-    Of their words those up to `counted_to`, by code point, are in the index's counts.
+    Those of their words up to `counted_to`, by code point, are in the word counts of the index.
     """
 
     first_number: int
@@ -29,7 +29,7 @@ class UnseenRange(NamedTuple):
 
 
 class BaseSize(NamedTuple):
-    """What a base counts: chunks, index tokens, and numbers given so far; and what is in the index unseen."""
+    """The counts of a base: chunks, index tokens, the next free chunk number; and its ranges of unseen chunks."""
 
     base_id: str
     chunk_count: int
@@ -51,39 +51,39 @@ class Found(NamedTuple):
 
 
 class SearchIndex(Protocol):
-    """An index in one database. All is done in the caller's transaction, which holds the base's row when writing."""
+    """An index in one database. It works in the transaction of the caller, who locks the base for writing."""
 
     @property
     def chunks_per_step(self) -> int:
-        """How many chunks are best written, or taken out, at one time."""
+        """How many chunks to add or remove in one call."""
         ...
 
     def open_base(self, connection: Connection, base_id: str) -> None:
-        """Make what a new base needs."""
+        """Create the tables that a new base needs."""
         ...
 
     def drop_base(self, connection: Connection, base_id: str) -> None:
-        """Forget a base."""
+        """Delete the index of a base."""
         ...
 
     def add(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
-        """Index chunks; their words are counted apart."""
+        """Index chunks; `count_words` counts their words."""
         ...
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
-        """Take chunks out; the entries are those that were added. Taking out what is not there changes nothing."""
+        """Remove chunks, given the entries that were added. Removing a chunk that is not indexed changes nothing."""
         ...
 
     def word_counts(self, entries: Sequence[IndexEntry]) -> WordCounts:
-        """Return what is to be counted of these chunks, nothing where the index counts by itself."""
+        """Return the word counts of these chunks for `count_words`; empty where the index needs no counts."""
         ...
 
     def count_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
-        """Count chunks that have these words."""
+        """Add to the word counts of a base."""
         ...
 
     def discount_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
-        """Count these chunks no more."""
+        """Subtract from the word counts of a base."""
         ...
 
     def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:

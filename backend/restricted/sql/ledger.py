@@ -24,7 +24,7 @@ from backend.restricted.sql.usage import FIND_REFUSALS, count_refusal, hold_usag
 from shared.models.safe_summary import ReleasedSummary
 
 REMOVED_PER_STEP = 100
-"""Searches, or results, that go in one transaction, each with what belongs to it."""
+"""Searches, and results, that one transaction deletes, each with the rows that refer to it."""
 
 _search = tables.restricted_search
 _served_chunk = tables.served_chunk
@@ -97,7 +97,7 @@ class SqlRestrictedLedger:
         """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing."""
 
         def work(connection: Connection) -> SearchAdmission:
-            # Everybody takes bases in one order, so that nobody waits in a circle.
+            # Every transaction locks bases in the order of their ids, so that none deadlock.
             usages = [hold_usage(connection, search, base_id) for base_id in sorted(search.base_ids)]
             admission = admit(usages, candidates, limits, search.searched_at)
             if admission.refusal is None:
@@ -192,7 +192,7 @@ class SqlRestrictedLedger:
         return tuple("\n".join((row["name"], *orjson.loads(row["heading_path"]), row["text"])) for row in ordered)
 
     async def remove_old(self, before: datetime) -> None:
-        """Forget settled searches, with charges and chunks that were sent, and kept results; in short transactions."""
+        """Delete settled searches with their charges and sent chunks, and stored results, in short transactions."""
         is_old = (_search.c.searched_at <= before) & _search.c.ruling.is_not(None)
         old = select(_search.c.id).where(is_old).limit(REMOVED_PER_STEP)
         searches = delete(_search).where(_search.c.id.in_(old))
@@ -223,7 +223,7 @@ def _write_charge(
 
 
 def _rule(connection: Connection, search_id: str, ruling: Ruling) -> Ruling | None:
-    """Write the ruling on a search, unless it has one: then return that."""
+    """Store the ruling on a search; if the search has a ruling already, return that and change nothing."""
     row = _HOLD_SEARCH.first(connection, {"where_id": search_id})
     if row is not None and row["ruling"] is not None:
         return Ruling.model_validate_json(row["ruling"])

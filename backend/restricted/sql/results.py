@@ -1,4 +1,4 @@
-"""Released results, kept for equal searches; they go with any base that they were made of."""
+"""Released results, stored for equal searches; deleting any base of a result deletes the result."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from shared.models.safe_summary import ReleasedSummary
 _result = tables.released_result
 _of_base = tables.released_result_base
 
-# Equal searches may be released at the same moment: whoever comes second waits for the first, then takes its place.
+# Equal searches may be released at the same moment: the second waits for the first and then replaces its result.
 _KEEP = Prepared(
     text("""
         INSERT INTO released_result (cache_key, released, released_at) VALUES (:cache_key, :released, :released_at)
@@ -31,19 +31,19 @@ _ADD_BASE = Prepared(
 def keep_released(
     connection: Connection, cache_key: str, base_ids: Sequence[str], released: ReleasedSummary, now: datetime
 ) -> None:
-    """Keep a result in the place of the one before."""
+    """Store a result; it replaces the earlier result of the same key."""
     kept = {"cache_key": cache_key, "released": released.model_dump_json(), "released_at": now}
     _KEEP.change(connection, kept)
     _ADD_BASE.change(connection, *({"cache_key": cache_key, "knowledge_base_id": base_id} for base_id in base_ids))
 
 
 def remove_results(connection: Connection, before: datetime, most: int) -> int:
-    """Forget up to `most` results from before that instant; return how many."""
+    """Delete up to `most` results from before that instant; return how many were deleted."""
     old = select(_result.c.cache_key).where(_result.c.released_at <= before).limit(most)
     return connection.execute(delete(_result).where(_result.c.cache_key.in_(old))).rowcount
 
 
 def forget_results_of(connection: Connection, base_id: str) -> None:
-    """Forget the results that were made of a base, be it with others."""
+    """Delete the results that were made from a base, alone or together with other bases."""
     of_base = select(_of_base.c.cache_key).where(_of_base.c.knowledge_base_id == base_id)
     connection.execute(delete(_result).where(_result.c.cache_key.in_(of_base)))

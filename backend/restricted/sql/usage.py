@@ -1,4 +1,4 @@
-"""What a user has used of a base, read while the user's row in it is held."""
+"""What a user has used of a base, read while the user's row in it is locked."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ _IS_MEMBER = (_member.c.knowledge_base_id == bindparam("where_base_id")) & (
     _member.c.user_id == bindparam("where_user_id")
 )
 
-# The base is held first, and weakly: whoever deletes it takes it first, too, and the members' rows after it.
+# The base is locked first, with a shared lock: its deletion locks it first, too, and the rows of its members after it.
 _HOLD_BASE = Prepared(
     select(knowledge_base.c.chunk_count)
     .where(knowledge_base.c.id == bindparam("where_base_id"))
@@ -59,7 +59,7 @@ _FIND_SERVED = Prepared(
 
 
 def hold_usage(connection: Connection, search: SealedSearch, base_id: str) -> BaseUsage:
-    """Make others who charge this user in this base wait; return what he has used by now.
+    """Lock the user's row in a base against other charges; return what he has used so far.
 
     Raises:
         PermissionDenied: there is no such base any more.
@@ -80,7 +80,7 @@ def hold_usage(connection: Connection, search: SealedSearch, base_id: str) -> Ba
 
 
 def count_refusal(connection: Connection, base_id: str, user_id: str, now: datetime) -> None:
-    """Count a refusal in a base; in one that is gone there is nothing to pause."""
+    """Count a refusal in a base; a deleted base is skipped."""
     try:
         _, refusals = _hold(connection, base_id, user_id)
     except PermissionDenied:

@@ -14,7 +14,7 @@ GATE_REJECTIONS = Counter("ballast_gate_rejections_total", "Checks of the gate t
 
 
 class LoggingSafeSummaryObserver:
-    """Implements `backend.foundation.ports.observer.SafeSummaryObserver`."""
+    """The `SafeSummaryObserver` that logs and counts."""
 
     def decided(self, record: AuditRecord) -> None:
         """Log and count it; every label is of a closed list."""
