@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.documents.reader import LibraryDocumentReader
-from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
 from backend.knowledge.sql.documents import BaseDeletionHook

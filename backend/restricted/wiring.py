@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.protected import ProtectedKnowledge
+from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_check import OutgoingCheck
