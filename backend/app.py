@@ -38,7 +38,7 @@ from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.use_cases import TurnServices
 from backend.turns.telemetry.observer import LoggingTurnObserver
-from backend.turns.wiring import event_store, turn_services, turn_sources
+from backend.turns.wiring import event_store, turn_context, turn_services
 from shared.clock import SystemClock
 from shared.environment import WrongSetting
 from shared.errors import Unavailable
@@ -156,7 +156,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
     )
     admission = Admission(store.presence)
-    sources = turn_sources(ports, knowledge.store, knowledge.descriptions, secret)
+    context = turn_context(ports, knowledge.store, knowledge.descriptions)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
     return Backend(
         admission=admission,
@@ -165,7 +165,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         conversations=conversations.services,
         knowledge=knowledge.services,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
-        turns=turn_services(ports, sources, policy, admission, conversations.services.withheld),
+        turns=turn_services(ports, context, policy, admission, conversations.services.withheld),
         recovery=Recovery(ports, policy.replica, is_only_replica=is_only_replica),
         sweep=partial(knowledge.store.sweep, is_only_replica=is_only_replica),
     )

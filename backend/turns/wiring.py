@@ -1,4 +1,4 @@
-"""The turns of this process, put together: what runs them, and what callers ask of them."""
+"""Building the event store and the use cases of turns."""
 
 from contextlib import AsyncExitStack
 
@@ -10,14 +10,11 @@ from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
-from backend.turns.services.cancel_response import CancelResponse
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.origin_reader import OriginReader
-from backend.turns.services.read_responses import ReadResponses
-from backend.turns.services.run_turn import RunTurn
-from backend.turns.services.start_turn import StartTurn, TurnSources
+from backend.turns.services.responses import Responses
+from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
@@ -25,7 +22,7 @@ from backend.turns.services.use_cases import TurnServices
 
 
 async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExitStack) -> EventStore:
-    """Open the event store, which `stack` closes: Redis where an address is given, else the memory of this process.
+    """Open the event store, which `stack` closes: Redis where an address is given, else this process's memory.
 
     Raises:
         ValueError: Redis cannot be used at this address; the text holds neither user nor password.
@@ -47,33 +44,26 @@ async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExit
     return EventStore(events, signals, await stack.enter_async_context(watching(client)))
 
 
-def turn_sources(
-    ports: TurnPorts, knowledge: KnowledgeStore, descriptions: SafeDescriptions, secret: str
-) -> TurnSources:
-    """Build what collects the ingredients of a turn; `secret` keys the cache keys that providers see.
+def turn_context(ports: TurnPorts, knowledge: KnowledgeStore, descriptions: SafeDescriptions) -> ContextSources:
+    """Build the sources of the dynamic context, with the dynamic blocks of all installed packages.
 
     Raises:
-        TypeError: an installed package offers a dynamic block that is none.
+        TypeError: an installed package registers an object that is no block source.
     """
-    return TurnSources(
-        origins=OriginReader(ports.conversations, ports.turns, ports.clock, secret),
-        context=ContextSources(knowledge, descriptions, installed_blocks(), ports.observer),
-        models=ModelCatalogue(ports.chat_shell, ports.clock),
-    )
+    return ContextSources(knowledge, descriptions, installed_blocks(), ports.observer)
 
 
 def turn_services(
-    ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, withheld: WithheldText
+    ports: TurnPorts, context: ContextSources, policy: TurnPolicy, admission: Admission, withheld: WithheldText
 ) -> TurnServices:
     """Build the use cases of turns."""
-    registry = TurnRegistry(ports, RunTurn(ports), drain_seconds=policy.timeout.total_seconds())
-    cancel = CancelResponse(ports)
+    registry = TurnRegistry(ports, drain_seconds=policy.timeout.total_seconds())
+    models = ModelCatalogue(ports.chat_shell, ports.clock)
     return TurnServices(
-        start=StartTurn(ports, sources, policy, admission, registry),
+        start=StartTurn(ports, context, models, policy, admission, registry),
         follow=FollowEvents(ports.turns, ports.events),
-        cancel=cancel,
-        read=ReadResponses(ports.turns, cancel),
-        models=sources.models,
+        responses=Responses(ports),
+        models=models,
         registry=registry,
         withheld=withheld,
     )

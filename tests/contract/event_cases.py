@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
+from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
-from backend.turns.ports.events import EventLog, LoggedEvent, StopSignals
+from backend.turns.ports.events import EventLog, StopSignals
 from backend.turns.redis.client import connect
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.stop_signals import RedisStopSignals

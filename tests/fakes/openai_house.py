@@ -25,14 +25,11 @@ from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
-from backend.turns.services.cancel_response import CancelResponse
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.origin_reader import OriginReader
-from backend.turns.services.read_responses import ReadResponses
-from backend.turns.services.run_turn import RunTurn
-from backend.turns.services.start_turn import StartTurn, TurnSources
+from backend.turns.services.responses import Responses
+from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
@@ -160,8 +157,9 @@ class TurnHouse:
             observer=self.observer,
             outgoing=OutgoingCheck(self.knowledge, self.served, self.clock, SECRET),
         )
-        run = RunTurn(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
-        self.registry = TurnRegistry(self.ports, run, self.drain_seconds)
+        self.registry = TurnRegistry(
+            self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
+        )
         self.services = self._services()
 
     def _services(self) -> TurnServices:
@@ -172,12 +170,8 @@ class TurnHouse:
             replica=self.replica,
             secret=SECRET,
         )
-        sources = TurnSources(
-            origins=OriginReader(self.conversations, self.turns, self.clock, SECRET),
-            context=ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer),
-            models=ModelCatalogue(self.chat_shell, self.clock),
-        )
-        cancel = CancelResponse(self.ports)
+        context = ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer)
+        models = ModelCatalogue(self.chat_shell, self.clock)
         withheld = WithheldText(self.conversations, self.knowledge)
         self.conversation_services = ConversationServices(
             conversations=CallerConversations(self.conversations, self.clock, SECRET),
@@ -185,11 +179,10 @@ class TurnHouse:
             withheld=withheld,
         )
         return TurnServices(
-            start=StartTurn(self.ports, sources, policy, self.admission, self.registry),
+            start=StartTurn(self.ports, context, models, policy, self.admission, self.registry),
             follow=FollowEvents(self.turns, self.events, end_seconds=0.01),
-            cancel=cancel,
-            read=ReadResponses(self.turns, cancel),
-            models=sources.models,
+            responses=Responses(self.ports),
+            models=models,
             registry=self.registry,
             withheld=withheld,
         )

@@ -1,4 +1,4 @@
-"""The client that an address of chat_shell asks for: gRPC or HTTP. The library of the other one is never loaded."""
+"""Choosing the gRPC or HTTP client by the address of chat_shell; the other client's library is never loaded."""
 
 from urllib.parse import urlsplit
 
@@ -9,7 +9,7 @@ from shared.clock import Clock
 def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_message_bytes: int) -> ChatShell:
     """Build a client for `grpc://host:port`, `dns:///host:port` or `http(s)://host:port`; it connects lazily.
 
-    Call it inside the loop that will use it, and close what it returns.
+    Call this inside the event loop that will use the client; the caller closes the client.
 
     Raises:
         ValueError: another scheme, no host, or a token that no header can carry.

@@ -1,4 +1,4 @@
-"""chat_shell over gRPC."""
+"""The client of chat_shell over gRPC."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -24,17 +24,17 @@ from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.wire import card_from_proto, event_from_proto, report_from_proto, request_to_proto
 
 DEADLINE_GRACE_SECONDS = 5.0
-"""chat_shell tells of a passed deadline by itself, as an event; the call's own deadline is for when it cannot."""
+"""chat_shell reports a passed deadline itself, as an event; the call's deadline is for a chat_shell that cannot."""
 
 LONGEST_TIMEOUT_SECONDS = 86_400.0
-"""gRPC cuts a timeout off at 27,000 hours, which would arrive as an earlier deadline; such a call has none."""
+"""gRPC limits a timeout to 27,000 hours, an earlier deadline than ours; a call with a longer timeout has none."""
 
 LIST_MODELS_TIMEOUT_SECONDS = 5.0
 
 RECONNECT_SECONDS = 1.5
-"""Longer than the longest pause between attempts to connect: a replica that is back is found before a call fails."""
+"""Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
 
-# Health checks of the client's side are done by gRPC itself: a draining replica gets no new turns.
+# gRPC checks the health of each replica itself, so that a draining replica gets no new turns.
 SERVICE_CONFIG = """{
     "loadBalancingConfig": [{"round_robin": {}}],
     "healthCheckConfig": {"serviceName": "execution.v1.ChatShell"}
@@ -54,7 +54,7 @@ CHANNEL_OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.dns_min_time_between_resolutions_ms", 5_000),
     ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),  # gRPC obeys http_proxy even for loopback; a neighbour is not behind it
+    ("grpc.enable_http_proxy", 0),  # gRPC obeys http_proxy even for loopback
     ("grpc.http2.bdp_probe", 0),
     ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
 )
@@ -69,7 +69,7 @@ BY_STATUS: dict[grpc.StatusCode, BallastError] = {
 
 
 class GrpcChatShell:
-    """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the loop that will use it."""
+    """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the event loop that will use it."""
 
     def __init__(self, target: str, service_token: str, clock: Clock, max_message_bytes: int) -> None:
         self._channel = grpc.aio.insecure_channel(
@@ -88,9 +88,9 @@ class GrpcChatShell:
         """Run a turn; closing the iterator cancels the call, and with it the turn.
 
         Raises:
-            ChatShellUnavailable: no connection, or it broke off. Retryable.
+            ChatShellUnavailable: no connection, or the connection was lost. Retryable.
             DeadlineExceeded: the request's deadline passed.
-            BallastError: what chat_shell refused the request with.
+            BallastError: the error with which chat_shell refused the request.
         """
         await self._wait_connected()
         call = self._stub.Execute(
@@ -105,7 +105,7 @@ class GrpcChatShell:
             if not isinstance(last, TurnFinished | TurnFailed):
                 raise error_of_call(error, begun=last is not None) from error
         finally:
-            call.cancel()  # a stream that is dropped without it lives on, on both sides (grpc/grpc#43462)
+            call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
         if not isinstance(last, TurnFinished | TurnFailed):
             raise ChatShellUnavailable(BROKEN_OFF)
 
@@ -129,7 +129,7 @@ class GrpcChatShell:
         return tuple(card_from_proto(card) for card in answer.models)
 
     async def _wait_connected(self) -> None:
-        """Return once there is a connection, or when it is time to let the call say that there is none."""
+        """Return once connected, or after `RECONNECT_SECONDS`; the call itself then reports the missing connection."""
         with suppress(TimeoutError):
             async with asyncio.timeout(RECONNECT_SECONDS):
                 await self._channel.channel_ready()
@@ -139,7 +139,7 @@ class GrpcChatShell:
         return left_seconds + DEADLINE_GRACE_SECONDS if left_seconds < LONGEST_TIMEOUT_SECONDS else None
 
     async def close(self) -> None:
-        """Cancel what runs and close the channel."""
+        """Cancel running calls and close the channel."""
         await self._channel.close()
 
 

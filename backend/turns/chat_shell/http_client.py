@@ -1,4 +1,4 @@
-"""chat_shell over HTTP and server-sent events."""
+"""The client of chat_shell over HTTP and server-sent events."""
 
 from collections.abc import AsyncGenerator
 from http import HTTPStatus
@@ -17,11 +17,11 @@ from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 
 DEADLINE_GRACE_SECONDS = 5.0
-"""chat_shell tells of a passed deadline by itself, as an event; ours is for when it cannot."""
+"""chat_shell reports a passed deadline itself, as an event; this timeout is for a chat_shell that cannot."""
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 SILENCE_TIMEOUT_SECONDS = 45.0
-"""Three heartbeats of chat_shell's."""
+"""Three intervals of chat_shell's heartbeat."""
 
 LIST_MODELS_TIMEOUT_SECONDS = 5.0
 MAX_REFUSAL_BYTES = 65_536
@@ -30,7 +30,7 @@ EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 
 
 class HttpChatShell:
-    """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the loop that will use it."""
+    """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the event loop that will use it."""
 
     def __init__(self, base_url: str, service_token: str, clock: Clock, max_message_bytes: int) -> None:
         self._base_url = base_url.rstrip("/")
@@ -46,9 +46,9 @@ class HttpChatShell:
         """Run a turn; closing the iterator closes the connection, and with it the turn.
 
         Raises:
-            ChatShellUnavailable: no connection, or it broke off. Retryable.
+            ChatShellUnavailable: no connection, or the connection was lost. Retryable.
             DeadlineExceeded: the request's deadline passed.
-            BallastError: what chat_shell refused the request with.
+            BallastError: the error with which chat_shell refused the request.
         """
         left_seconds = remaining_seconds(request.deadline, self._clock.now())
         last: ExecutionEvent | None = None
@@ -102,14 +102,14 @@ class HttpChatShell:
 
 
 class _OfferedModel(BaseModel):
-    """A model in the list of chat_shell, OpenAI's shape and ours."""
+    """A model in chat_shell's list: OpenAI's fields and our own."""
 
     id: str
     context_window_tokens: int
     max_output_tokens: int
 
     def card(self) -> ModelCard:
-        """Return it as a value of the contract."""
+        """Return the model as a value of the contract."""
         return ModelCard(
             name=self.id,
             context_window_tokens=self.context_window_tokens,
@@ -118,7 +118,7 @@ class _OfferedModel(BaseModel):
 
 
 class _OfferedModels(BaseModel):
-    """The list itself."""
+    """chat_shell's list of models."""
 
     data: list[_OfferedModel]
 

@@ -1,4 +1,4 @@
-"""Errors that chat_shell reports, translated to errors of our own tree."""
+"""Translating errors that chat_shell reports to our own error classes."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Server-sent events, incrementally (WHATWG HTML, section 9.2): bytes in, the data of whole events out."""
+"""An incremental decoder of server-sent events (WHATWG HTML, section 9.2)."""
 
 from shared.errors import ChatShellUnavailable
 
@@ -6,9 +6,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseDecoder:
-    """Feed it pieces as they arrive, split anywhere; comments and fields other than `data` bring nothing.
+    """Decodes pieces that are split anywhere; comments and fields other than `data` are ignored.
 
-    There is nothing to flush: an event without its empty line was cut off and is none.
+    There is nothing to flush: an event without its empty line was cut off and is ignored.
     """
 
     def __init__(self, max_event_bytes: int) -> None:

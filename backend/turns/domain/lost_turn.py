@@ -1,4 +1,4 @@
-"""Closing a turn whose process died: what was said by its last checkpoint stays."""
+"""Closing a turn whose process died: the output up to its last checkpoint is kept."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,9 +7,8 @@ from typing import NamedTuple
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse
 from backend.conversations.domain.turn_entries import numbered_items
-from backend.turns.domain.response_events import LoggedEvent, encode_event
-from backend.turns.domain.response_object import ResponseBody, ended_body, failed, shown_body
-from backend.turns.domain.response_projection import error_event
+from backend.turns.domain.response_events import LoggedEvent, encode_event, error_event, terminal_event
+from backend.turns.domain.response_object import ended_body, failed
 from shared.errors import InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
@@ -17,49 +16,53 @@ from shared.models.messages import AssistantMessage
 from shared.models.values import objects_in
 
 UNSEEN_GAP = 1_000_000
-"""From the last checkpoint's number to the end of a turn whose events are lost.
+"""How far the last event's number is put behind the last checkpoint's when the events of the turn are lost.
 
-Clients hold numbers behind the checkpoint: half a second of them, or more where the database was away. An end
-numbered among those is never heard by who asks for what comes after. No turn has a million events: each holds a
-piece of what a model wrote.
+Clients may have received events after the checkpoint: those of half a second, or more while the database was away.
+A client that asks for events after its newest number would miss an end with a smaller number. No turn has a million
+events, because each holds a piece of a model's output.
 """
 
-LOST = report_of(InternalError("The server stopped while this response was running."))
+LOST_REPORT = report_of(InternalError("The server stopped while this response was running."))
 
 
-class KeptLog(NamedTuple):
-    """The log that a lost turn has left: None where it cannot be read, and then nothing is added to it."""
+class RemainingLog(NamedTuple):
+    """The log that a lost turn has left; `entries` is None where it cannot be read, and then nothing is added to it."""
 
     entries: Sequence[Entry] | None
     length: int
 
 
 def closed_turn(
-    response: StoredResponse, log: KeptLog, newest_item: Item | None, now: datetime, newest_number: int
+    response: StoredResponse, log: RemainingLog, newest_item: Item | None, now: datetime, newest_number: int
 ) -> tuple[FinishedTurn, tuple[LoggedEvent, ...]]:
-    """Make the failed end of a lost turn, and its last events behind number `newest_number`."""
+    """Build the failed end of a lost turn, and its last events, numbered from `newest_number + 1`."""
     output = objects_in(response.body["output"])
-    body = ended_body(response.body, output, failed(LOST, Usage()), int(now.timestamp()))
+    ending = failed(LOST_REPORT, Usage())
+    body = ended_body(response.body, output, ending, int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
     items = numbered_items(output, sequence, response.id)
-    events = _last_events(body, newest_number + 1)
     changes = {
-        "status": failed(LOST, Usage()).status,
+        "status": ending.status,
         "body": body,
         "log_end": log.length + len(entries),
         "items_end": sequence + len(items),
-        "last_event": events[-1].sequence_number,
+        "last_event": newest_number + 2,
     }
+    events = (
+        encode_event({"sequence_number": newest_number + 1, **error_event(LOST_REPORT)}),
+        terminal_event(ending.status, body, newest_number + 2, with_results=False),
+    )
     return FinishedTurn(response=response.model_copy(update=changes), entries=entries, items=items), events
 
 
 def _last_entries(
     response: StoredResponse, log: Sequence[Entry], output: Sequence[ItemBody], now: datetime
 ) -> tuple[Entry, ...]:
-    """Log the text that no entry holds yet; a turn that said nothing is void.
+    """Build the log entry of the text that no entry holds yet; a turn without any output becomes void.
 
-    Entries of the turn's input, which may hold assistant messages too, were made at its very beginning.
+    Entries of the turn's input, which may hold assistant messages too, have the creation time of the response.
     """
     own = [entry for entry in log if entry.turn_id == response.id and entry.created_at > response.created_at]
     said = [entry.message for entry in own if isinstance(entry.message, AssistantMessage)]
@@ -85,12 +88,3 @@ def _entry(
 
 def _text(item: ItemBody) -> str:
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects_in(item["content"]))
-
-
-def _last_events(body: ResponseBody, number: int) -> tuple[LoggedEvent, ...]:
-    last = {
-        "type": "response.failed",
-        "sequence_number": number + 1,
-        "response": shown_body(body, with_results=False),
-    }
-    return encode_event({"sequence_number": number, **error_event(LOST)}), encode_event(last)

@@ -1,21 +1,19 @@
-"""Output items while they grow: what to announce at each step, and how they look in the end."""
+"""Output items under construction: the stream events of each step, and the final bodies."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
 
 from backend.conversations.domain.responses import ItemBody
+from backend.turns.domain.response_events import UnnumberedEvent
 from shared.models.events import CitationAdded, FunctionCallRequested, SearchResult
 from shared.models.values import JsonObject
-
-Draft = JsonObject
-"""An event without its number."""
 
 PartKind = Literal["output_text", "refusal", "reasoning_text"]
 ItemStatus = Literal["in_progress", "completed", "incomplete", "failed"]
 
 
 class OpenPart:
-    """A part whose text arrives in pieces; they are joined once, at the end."""
+    """A content part whose text arrives in pieces."""
 
     def __init__(self, kind: PartKind, content_index: int, start: int) -> None:
         self.kind: PartKind = kind
@@ -30,7 +28,7 @@ class OpenPart:
         return "".join(self.pieces)
 
     def body(self) -> JsonObject:
-        """Show the part."""
+        """Build the body of the part."""
         if self.kind == "refusal":
             return {"type": self.kind, "refusal": self.text}
         if self.kind == "reasoning_text":
@@ -39,7 +37,7 @@ class OpenPart:
 
 
 class OpenText:
-    """A message, or the thinking of a reasoning model, of one model call."""
+    """The message, or the reasoning, of one model call."""
 
     def __init__(self, kind: Literal["message", "reasoning"], item_id: str, output_index: int) -> None:
         self.kind = kind
@@ -49,27 +47,27 @@ class OpenText:
         self._part: OpenPart | None = None
         self._text_length = 0
 
-    def opened(self) -> list[Draft]:
-        """Announce the item."""
+    def opened(self) -> list[UnnumberedEvent]:
+        """Build the events that announce the item."""
         return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
 
-    def add(self, kind: PartKind, text: str) -> list[Draft]:
-        """Add text to the open part of this kind; another kind closes it and opens its own."""
-        drafts: list[Draft] = []
+    def add(self, kind: PartKind, text: str) -> list[UnnumberedEvent]:
+        """Add text to the open part; text of another kind closes that part and opens a new one."""
+        events: list[UnnumberedEvent] = []
         part = self._part
         if part is None or part.kind != kind:
-            drafts = self._close_part()
+            events = self._close_part()
             part = self._part = OpenPart(kind, len(self._parts), self._text_length)
             self._parts.append(part)
-            drafts.append({**self._place("response.content_part.added", part), "part": part.body()})
+            events.append({**self._place("response.content_part.added", part), "part": part.body()})
         part.pieces.append(text)
         if kind == "output_text":
             self._text_length += len(text)
-        drafts.append(self._delta(part, text))
-        return drafts
+        events.append(self._delta(part, text))
+        return events
 
-    def cite(self, citation: CitationAdded) -> list[Draft]:
-        """Attach a citation to the newest part of text; its index counts from the part's beginning."""
+    def cite(self, citation: CitationAdded) -> list[UnnumberedEvent]:
+        """Attach a citation to the open text part; its index counts from the part's beginning."""
         part = next((part for part in reversed(self._parts) if part.kind == "output_text"), None)
         if part is None or part is not self._part:
             return []
@@ -84,33 +82,33 @@ class OpenText:
         place = self._place("response.output_text.annotation.added", part)
         return [{**place, "annotation_index": len(part.annotations) - 1, "annotation": annotation}]
 
-    def closed(self, status: ItemStatus) -> list[Draft]:
-        """Announce the end of the item."""
+    def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
+        """Build the events that end the item."""
         return [
             *self._close_part(),
             _item_event("response.output_item.done", self.output_index, self.body(status)),
         ]
 
     def body(self, status: ItemStatus) -> ItemBody:
-        """Show the item."""
+        """Build the body of the item."""
         content = [part.body() for part in self._parts]
         if self.kind == "reasoning":
             return {"id": self.item_id, "type": self.kind, "summary": [], "content": content, "status": status}
         return {"id": self.item_id, "type": self.kind, "status": status, "role": "assistant", "content": content}
 
-    def _close_part(self) -> list[Draft]:
+    def _close_part(self) -> list[UnnumberedEvent]:
         part, self._part = self._part, None
         if part is None:
             return []
         key = "refusal" if part.kind == "refusal" else "text"
-        done: Draft = {**self._place(f"response.{part.kind}.done", part), key: part.text}
+        done: UnnumberedEvent = {**self._place(f"response.{part.kind}.done", part), key: part.text}
         if part.kind == "output_text":
             done["logprobs"] = []
         return [done, {**self._place("response.content_part.done", part), "part": part.body()}]
 
-    def _delta(self, part: OpenPart, text: str) -> Draft:
-        """Announce new text; this runs for each delta, so its cost must not depend on the text so far."""
-        draft: Draft = {
+    def _delta(self, part: OpenPart, text: str) -> UnnumberedEvent:
+        """Build a delta event; this runs for each delta, so its cost must not depend on the text so far."""
+        event: UnnumberedEvent = {
             "type": f"response.{part.kind}.delta",
             "item_id": self.item_id,
             "output_index": self.output_index,
@@ -118,10 +116,10 @@ class OpenText:
             "delta": text,
         }
         if part.kind == "output_text":
-            draft["logprobs"] = []
-        return draft
+            event["logprobs"] = []
+        return event
 
-    def _place(self, event_type: str, part: OpenPart) -> Draft:
+    def _place(self, event_type: str, part: OpenPart) -> UnnumberedEvent:
         return {
             "type": event_type,
             "item_id": self.item_id,
@@ -131,7 +129,7 @@ class OpenText:
 
 
 class OpenSearch:
-    """A knowledge search; its results are shown to a reader who has asked for them."""
+    """A knowledge search; its results are shown only to a client that asks for them."""
 
     def __init__(self, item_id: str, output_index: int, queries: tuple[str, ...]) -> None:
         self.item_id = item_id
@@ -139,8 +137,8 @@ class OpenSearch:
         self._queries = queries
         self._results: list[JsonObject] | None = None
 
-    def opened(self) -> list[Draft]:
-        """Announce the search."""
+    def opened(self) -> list[UnnumberedEvent]:
+        """Build the events that announce the search."""
         return [
             _item_event("response.output_item.added", self.output_index, self.body("in_progress")),
             self._state("in_progress"),
@@ -154,14 +152,14 @@ class OpenSearch:
             for hit in results
         ]
 
-    def closed(self, status: ItemStatus, *, with_results: bool) -> list[Draft]:
-        """Announce the end of the search."""
+    def closed(self, status: ItemStatus, *, with_results: bool) -> list[UnnumberedEvent]:
+        """Build the events that end the search."""
         body = self.body(status) if with_results else {**self.body(status), "results": None}
         done = _item_event("response.output_item.done", self.output_index, body)
         return [self._state("completed"), done] if status == "completed" else [done]
 
     def body(self, status: ItemStatus) -> ItemBody:
-        """Show the search with its results."""
+        """Build the body of the search with its results."""
         return {
             "id": self.item_id,
             "type": "file_search_call",
@@ -170,20 +168,20 @@ class OpenSearch:
             "results": self._results,
         }
 
-    def _state(self, state: str) -> Draft:
+    def _state(self, state: str) -> UnnumberedEvent:
         event_type = f"response.file_search_call.{state}"
         return {"type": event_type, "output_index": self.output_index, "item_id": self.item_id}
 
 
 def function_call_body(item_id: str, call: FunctionCallRequested, status: ItemStatus) -> ItemBody:
-    """Show a call of a client's function; its arguments stand there once it is complete."""
+    """Build the body of a client's function call; only a completed call shows its arguments."""
     arguments = call.arguments if status == "completed" else ""
     names = {"call_id": call.call_id, "name": call.name, "arguments": arguments}
     return {"id": item_id, "type": "function_call", "status": status, **names}
 
 
-def function_call_drafts(item_id: str, output_index: int, call: FunctionCallRequested) -> list[Draft]:
-    """Announce a call, which arrives whole."""
+def function_call_events(item_id: str, output_index: int, call: FunctionCallRequested) -> list[UnnumberedEvent]:
+    """Build all events of a function call, which chat_shell reports as a whole."""
     place = {"item_id": item_id, "output_index": output_index}
     opened = function_call_body(item_id, call, "in_progress")
     return [
@@ -195,7 +193,7 @@ def function_call_drafts(item_id: str, output_index: int, call: FunctionCallRequ
 
 
 def characters_in(output: Sequence[ItemBody]) -> int:
-    """Measure what storing these items costs, by the texts in them."""
+    """Count the characters of all texts in these items, as the cost of storing them."""
     return sum(_characters(item) for item in output)
 
 
@@ -207,5 +205,5 @@ def _characters(value: object) -> int:
     return sum(_characters(inner) for inner in cast("list[object]", value)) if isinstance(value, list) else 0
 
 
-def _item_event(event_type: str, output_index: int, item: ItemBody) -> Draft:
+def _item_event(event_type: str, output_index: int, item: ItemBody) -> UnnumberedEvent:
     return {"type": event_type, "output_index": output_index, "item": item}

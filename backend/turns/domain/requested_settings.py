@@ -1,4 +1,4 @@
-"""What a turn runs with: named by its request, or kept from the conversation."""
+"""Resolving the settings of a turn from its request and its conversation."""
 
 from collections.abc import Sequence
 
@@ -20,9 +20,9 @@ from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 def turn_settings(
     request: TurnRequest, conversation: Conversation, leading_instructions: Sequence[str], default_model: str
 ) -> ConversationSettings:
-    """Resolve what the request leaves to the conversation, and to the default before its first turn.
+    """Resolve the settings: the request's, else the conversation's, else the default model.
 
-    `tools`, when given, is the whole truth for functions, bases and what a search may bring.
+    `tools`, when given, replaces functions, knowledge bases and search options altogether.
     """
     settings = ConversationSettings(
         model=request.model or conversation.model or default_model,
@@ -36,7 +36,7 @@ def turn_settings(
 
 
 def base_param(request: TurnRequest, base_id: str) -> str | None:
-    """Name the place where a request binds a base, such as `tools[0].vector_store_ids[1]`."""
+    """Return the path at which a request binds a base, such as `tools[0].vector_store_ids[1]`."""
     for place, tool in enumerate(request.tools or ()):
         if isinstance(tool, FileSearchTool) and base_id in tool.vector_store_ids:
             return f"tools[{place}].vector_store_ids[{tool.vector_store_ids.index(base_id)}]"
@@ -44,7 +44,7 @@ def base_param(request: TurnRequest, base_id: str) -> str | None:
 
 
 def model_parameters(request: TurnRequest) -> ModelParameters:
-    """Make what is asked of the model."""
+    """Build the parameters of the model calls."""
     shape = text_format(request)
     effort = request.reasoning.effort if request.reasoning is not None else None
     verbosity = request.text.verbosity if request.text is not None else None

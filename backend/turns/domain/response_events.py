@@ -1,14 +1,27 @@
-"""Events of a response as clients get them."""
+"""Stream events of a response, as clients get them."""
 
 from collections.abc import Mapping
 
 import orjson
 
-from shared.models.values import JsonValue, Value
+from backend.conversations.domain.responses import ResponseStatus
+from backend.turns.domain.response_object import ResponseBody, created_body, response_error, shown_body
+from shared.models.events import ErrorReport
+from shared.models.values import JsonObject, JsonValue, Value
+
+UnnumberedEvent = JsonObject
+"""An event that has no `sequence_number` yet."""
+
+TERMINAL_EVENTS = {
+    ResponseStatus.COMPLETED: "response.completed",
+    ResponseStatus.INCOMPLETE: "response.incomplete",
+    ResponseStatus.CANCELLED: "response.incomplete",
+    ResponseStatus.FAILED: "response.failed",
+}
 
 
 class LoggedEvent(Value):
-    """An event as clients get it: its number and its JSON text, ready for the wire."""
+    """An event with its number and its encoded JSON text."""
 
     sequence_number: int
     type: str
@@ -17,8 +30,25 @@ class LoggedEvent(Value):
 
 def encode_event(event: Mapping[str, JsonValue]) -> LoggedEvent:
     """Encode an event that carries its `type` and `sequence_number`."""
-    # orjson hands out its whole buffer, some kilobytes for an event of some hundred bytes; the copy has its size.
+    # orjson returns its whole buffer, several kilobytes for a small event; the copy has the exact size.
     body = bytes(memoryview(orjson.dumps(event)))
     return LoggedEvent.model_validate(
         {"sequence_number": event["sequence_number"], "type": event["type"], "body": body}
     )
+
+
+def created_event(body: ResponseBody) -> LoggedEvent:
+    """Rebuild the first event, number 0, from a stored response object."""
+    return encode_event({"type": "response.created", "sequence_number": 0, "response": created_body(body)})
+
+
+def terminal_event(status: ResponseStatus, body: ResponseBody, number: int, *, with_results: bool) -> LoggedEvent:
+    """Rebuild the terminal event from a stored response object."""
+    shown = shown_body(body, with_results=with_results)
+    return encode_event({"type": TERMINAL_EVENTS[status], "sequence_number": number, "response": shown})
+
+
+def error_event(report: ErrorReport) -> UnnumberedEvent:
+    """Build an error event in both forms: nested as Open Responses demands, and flat as OpenAI's types declare."""
+    flat = {"code": response_error(report)["code"], "message": report.message, "param": report.param}
+    return {"type": "error", **flat, "error": {"type": report.type, **flat}}

@@ -1,10 +1,11 @@
-"""The response object as clients get it: OpenAI's keys, all of them, at every stage of a turn."""
+"""The response object as clients get it: all of OpenAI's keys at every stage of a turn."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import cast
 
 from backend.conversations.domain.item_bodies import without_results
-from backend.conversations.domain.responses import ItemBody, ResponseStatus
+from backend.conversations.domain.responses import ConversationSettings, ItemBody, ResponseStatus
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
@@ -13,34 +14,20 @@ from backend.turns.domain.turn_request import (
     TurnRequest,
 )
 from shared.models.events import ErrorReport, FinishReason, Usage
-from shared.models.execution import ToolDefinition
 from shared.models.values import JsonObject, JsonValue, Value, objects_in
 
 ResponseBody = JsonObject
 
 RESPONSE_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt"})
-"""Those of OpenAI's closed list that we use; our own class stands in `error.type`."""
+"""The codes of OpenAI's closed list that we use; the class of our own error is in `error.type`."""
 
 INCOMPLETE_REASONS = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
 DEFAULT_TEMPERATURE = 1.0
 DEFAULT_TOP_P = 1.0
 
 
-class ResponseFacts(Value):
-    """What a response says that its request does not: ids, and what was left to the conversation."""
-
-    id: str
-    created_at_seconds: int
-    conversation_id: str | None
-    model: str
-    instructions: str
-    functions: tuple[ToolDefinition, ...]
-    knowledge_base_ids: tuple[str, ...]
-    search: SearchOptions
-
-
 class Ending(Value):
-    """How a turn ended; `error` is there exactly when it failed."""
+    """How a turn ended; `error` is set exactly when it failed."""
 
     status: ResponseStatus
     incomplete_reason: str | None = None
@@ -49,40 +36,42 @@ class Ending(Value):
 
     @property
     def is_success(self) -> bool:
-        """Whether the model came to its end, if a forced one."""
+        """Whether the model ended its answer itself or at a limit."""
         return self.status in (ResponseStatus.COMPLETED, ResponseStatus.INCOMPLETE)
 
 
 def finished(reason: FinishReason, usage: Usage) -> Ending:
-    """Make the ending of a turn that was not broken off."""
+    """Build the ending of a turn that the model finished."""
     cut = INCOMPLETE_REASONS.get(reason)
     status = ResponseStatus.INCOMPLETE if cut else ResponseStatus.COMPLETED
     return Ending(status=status, incomplete_reason=cut, usage=usage)
 
 
 def failed(report: ErrorReport, usage: Usage) -> Ending:
-    """Make the ending of a turn that failed."""
+    """Build the ending of a turn that failed."""
     return Ending(status=ResponseStatus.FAILED, usage=usage, error=report)
 
 
-def new_body(request: TurnRequest, facts: ResponseFacts) -> ResponseBody:
-    """Make the object as it is when the turn begins."""
+def new_body(
+    request: TurnRequest, settings: ConversationSettings, response_id: str, conversation_id: str, created_at: datetime
+) -> ResponseBody:
+    """Build the object as it is when the turn begins; only a stored turn shows its conversation."""
     return {
-        "id": facts.id,
+        "id": response_id,
         "object": "response",
-        "created_at": facts.created_at_seconds,
+        "created_at": int(created_at.timestamp()),
         "completed_at": None,
         "status": ResponseStatus.IN_PROGRESS.value,
         "background": request.is_background,
-        "conversation": {"id": facts.conversation_id} if facts.conversation_id is not None else None,
+        "conversation": {"id": conversation_id} if request.is_stored else None,
         "error": None,
         "frequency_penalty": float(request.frequency_penalty or 0),
         "incomplete_details": None,
-        "instructions": facts.instructions or None,
+        "instructions": settings.instructions or None,
         "max_output_tokens": request.max_output_tokens,
         "max_tool_calls": request.max_tool_calls,
         "metadata": dict(request.metadata or {}),
-        "model": facts.model,
+        "model": settings.model,
         "output": [],
         "parallel_tool_calls": request.parallel_tool_calls is not False,
         "presence_penalty": float(request.presence_penalty or 0),
@@ -95,7 +84,7 @@ def new_body(request: TurnRequest, facts: ResponseFacts) -> ResponseBody:
         "temperature": DEFAULT_TEMPERATURE if request.temperature is None else float(request.temperature),
         "text": _text(request),
         "tool_choice": _tool_choice(request),
-        "tools": _tools(facts),
+        "tools": _tools(settings),
         "top_logprobs": request.top_logprobs or 0,
         "top_p": DEFAULT_TOP_P if request.top_p is None else float(request.top_p),
         "truncation": request.truncation or "disabled",
@@ -104,7 +93,7 @@ def new_body(request: TurnRequest, facts: ResponseFacts) -> ResponseBody:
 
 
 def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, now_seconds: int) -> ResponseBody:
-    """Make the object as it is when the turn has ended."""
+    """Build the object as it is when the turn has ended."""
     details = {"reason": ending.incomplete_reason} if ending.incomplete_reason is not None else None
     return {
         **body,
@@ -118,13 +107,13 @@ def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, n
 
 
 def created_body(body: ResponseBody) -> ResponseBody:
-    """Return the object as it was when the turn began, for a replay that is no longer kept."""
+    """Return the object as it was when the turn began, for a replay whose events are no longer kept."""
     empty: ResponseBody = {"completed_at": None, "incomplete_details": None, "error": None, "output": [], "usage": None}
     return {**body, **empty, "status": ResponseStatus.IN_PROGRESS.value}
 
 
 def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
-    """Return the object as it is shown: search results only to a reader who asks for them."""
+    """Return the object as a client gets it: with search results only if the client asks for them."""
     if with_results:
         return body
     return {**body, "output": [without_results(item) for item in objects_in(body["output"])]}
@@ -137,7 +126,7 @@ def response_error(report: ErrorReport) -> JsonObject:
 
 
 def report_in(body: ResponseBody) -> ErrorReport | None:
-    """Return the failure that a stored object tells of."""
+    """Return the failure in a stored object, or None."""
     error = cast("dict[str, str] | None", body.get("error"))
     if error is None:
         return None
@@ -175,7 +164,7 @@ def _text(request: TurnRequest) -> JsonObject:
 
 
 def text_format(request: TurnRequest) -> JsonObject:
-    """Return OpenAI's `text.format` object, written out."""
+    """Return OpenAI's `text.format` object with its defaults."""
     given = request.text.format if request.text is not None else None
     if given is None:
         return {"type": "text"}
@@ -199,7 +188,7 @@ def _tool_choice(request: TurnRequest) -> JsonValue:
             return mode or "auto"
 
 
-def _tools(facts: ResponseFacts) -> list[JsonObject]:
+def _tools(settings: ConversationSettings) -> list[JsonObject]:
     tools: list[JsonObject] = [
         {
             "type": "function",
@@ -208,10 +197,10 @@ def _tools(facts: ResponseFacts) -> list[JsonObject]:
             "parameters": function.parameters,
             "strict": function.strict,
         }
-        for function in facts.functions
+        for function in settings.functions
     ]
-    if facts.knowledge_base_ids:
-        tools.append(_file_search(facts.knowledge_base_ids, facts.search))
+    if settings.knowledge_base_ids:
+        tools.append(_file_search(settings.knowledge_base_ids, settings.search))
     return tools
 
 

@@ -1,4 +1,4 @@
-"""Where a turn begins: a new conversation, the end of one, or a point inside of one."""
+"""Where a turn begins: in a new conversation, at the end of one, or at an earlier response of one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from shared.models.values import Value, objects_in
 
 
 class Origin(Value):
-    """What is there before a turn.
+    """The state of the conversation before a turn.
 
     `conversation` is its state so far, its model empty before the first turn. `is_new` says that the turn
     creates it, `log` and `items` being copied then; of an existing one `items` is left empty.
@@ -43,7 +43,7 @@ class _FileSearch(BaseModel):
 
 
 def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: datetime) -> Origin:
-    """Begin a conversation."""
+    """Build the origin of a turn that begins a conversation."""
     conversation = Conversation(
         id=conversation_id,
         tenant=caller.tenant,
@@ -64,7 +64,7 @@ def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: date
 
 
 def continued(opened: OpenedConversation) -> Origin:
-    """Go on where a conversation ends."""
+    """Build the origin of a turn at the end of a conversation."""
     return Origin(
         conversation=opened.conversation,
         is_new=False,
@@ -77,7 +77,7 @@ def continued(opened: OpenedConversation) -> Origin:
 def forked(
     conversation: Conversation, response: StoredResponse, log: Sequence[Entry], items: Sequence[Item], to: Conversation
 ) -> Origin:
-    """Branch off behind an older response, into the blank conversation `to`.
+    """Build the origin of a turn that branches off after an older response, into the blank conversation `to`.
 
     The branch begins with the same bytes, keeps the cache key and has the settings of that response, so that
     nothing is reset.

@@ -1,4 +1,4 @@
-"""The body of `POST /v1/responses` in OpenAI's words."""
+"""The body of `POST /v1/responses`, as OpenAI's API defines it."""
 
 from typing import Annotated, Literal, cast
 
@@ -48,7 +48,7 @@ class FileSearchTool(Given):
 
     @property
     def min_score(self) -> float | None:
-        """Below which score a passage is left out."""
+        """The score below which passages are left out."""
         return self.ranking_options.score_threshold if self.ranking_options is not None else None
 
 
@@ -181,7 +181,7 @@ class TurnRequest(Given):
 
     @property
     def is_background(self) -> bool:
-        """Whether the caller does not wait."""
+        """Whether the request returns before the turn has ended."""
         return self.background is True
 
     @property
@@ -196,12 +196,12 @@ class TurnRequest(Given):
 
     @property
     def file_searches(self) -> tuple[FileSearchTool, ...]:
-        """The bindings of bases, as given."""
+        """The file search tools, as given."""
         return tuple(tool for tool in self.tools or () if isinstance(tool, FileSearchTool))
 
     @property
     def search(self) -> SearchOptions:
-        """What a search may bring: one search reads all bases, so the strictest bounds given hold."""
+        """The bounds of search results: one search reads all bases, so the strictest bounds given hold."""
         counts = (tool.max_num_results for tool in self.file_searches)
         scores = (tool.min_score for tool in self.file_searches)
         return SearchOptions(
@@ -216,11 +216,11 @@ class TurnRequest(Given):
 
 
 def parse_turn_request(raw: bytes) -> TurnRequest:
-    """Check a body.
+    """Parse and check a request body.
 
     Raises:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
-        UnsupportedValue: OpenAI knows it, we do not.
+        UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
     given = decode_object(raw)
     try:

@@ -1,7 +1,7 @@
 """Loading the blocks that installed packages offer in the group `ballast.dynamic_blocks`.
 
 An entry point names a class without constructor arguments, or a ready object, that fills
-`backend.turns.ports.dynamic_blocks.DynamicBlockSource`. Registering it enables it:
+`backend.turns.ports.dynamic_blocks.DynamicBlockSource`. Registering an entry point enables it:
 
     [project.entry-points."ballast.dynamic_blocks"]
     identity = "backend.turns.dynamic_blocks.identity:IdentityBlock"
@@ -18,7 +18,7 @@ GROUP = "ballast.dynamic_blocks"
 
 
 def installed_blocks() -> tuple[DynamicBlockSource, ...]:
-    """Load what is installed.
+    """Load the blocks of all installed packages.
 
     Raises:
         TypeError: an entry point is no block source; the message names it.
@@ -30,7 +30,7 @@ def named_blocks(references: Sequence[str]) -> tuple[DynamicBlockSource, ...]:
     """Load blocks by object reference, such as `package.module:Class`, without a package that registers them.
 
     Raises:
-        TypeError: one is no block source; the message names it.
+        TypeError: a loaded object is no block source; the message names it.
     """
     return load_blocks(EntryPoint(name=reference, value=reference, group=GROUP) for reference in references)
 
@@ -39,7 +39,7 @@ def load_blocks(points: Iterable[EntryPoint]) -> tuple[DynamicBlockSource, ...]:
     """Load entry points in the order of their names, which is the order of the blocks in a prompt.
 
     Raises:
-        TypeError: one is no block source; the message names it.
+        TypeError: a loaded object is no block source; the message names it.
     """
     return tuple(_load(point) for point in sorted(points, key=lambda point: (point.name, point.value)))
 

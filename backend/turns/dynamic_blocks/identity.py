@@ -1,4 +1,4 @@
-"""A worked example of a dynamic block: it tells the model on whose behalf it speaks.
+"""An example of a dynamic block: it tells the model for which user it answers.
 
 Not enabled unless an entry point names it (entry_points.py says how).
 """

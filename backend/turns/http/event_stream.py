@@ -1,4 +1,4 @@
-"""Server-sent events: frames as they are ready, comments when nothing is, `[DONE]` last."""
+"""Streaming events to a client as server-sent events, with comments as heartbeats and `[DONE]` at the end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -15,20 +15,20 @@ HEARTBEAT = b": keep-alive\n\n"
 
 DONE = b"data: [DONE]\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-"""Nothing on the way may keep frames back; the second is nginx's word for it."""
+"""Tell proxies not to cache or buffer frames; the second header is for nginx."""
 
 EventBatches = AsyncGenerator[tuple[LoggedEvent, ...], None]
 Release = Callable[[], Awaitable[None]]
 
 
 async def release_nothing() -> None:
-    """Stand in where nothing depends on the reader."""
+    """Do nothing: for streams whose turn does not depend on this reader."""
 
 
 class EventStream(Response):
-    """An answer that lasts as long as its turn, or until the client leaves; the turn goes on then.
+    """A response that ends with its turn or when the client disconnects; the turn goes on after a disconnect.
 
-    `release` is called once nobody reads any more.
+    `release` is awaited when the stream has ended.
     """
 
     media_type = "text/event-stream"
@@ -53,7 +53,7 @@ class EventStream(Response):
         try:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._write(send))
-                others = {group.create_task(self._beat(send)), group.create_task(_departure(receive))}
+                others = {group.create_task(self._beat(send)), group.create_task(_wait_for_disconnect(receive))}
                 await asyncio.wait({writing, *others}, return_when=asyncio.FIRST_COMPLETED)
                 for task in (writing, *others):
                     task.cancel()
@@ -77,10 +77,10 @@ class EventStream(Response):
 
 
 def frames(events: Iterable[LoggedEvent]) -> bytes:
-    """Write events as frames; their bodies are JSON text without line breaks."""
+    """Encode events as frames; their bodies are JSON text without line breaks."""
     return b"".join(b"event: %b\ndata: %b\n\n" % (event.type.encode(), event.body) for event in events)
 
 
-async def _departure(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         continue

@@ -1,4 +1,4 @@
-"""Responses: OpenAI's way to a turn."""
+"""The routes of responses, as OpenAI's API defines them."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -71,7 +71,7 @@ async def retrieve_response(
     include: IncludeParam = NOTHING_MORE,
 ) -> Response:
     """Return a stored response, or replay its events and follow those that come."""
-    found = await services.read.find(caller, response_id)
+    found = await services.responses.find(caller, response_id)
     shown = await services.withheld.shown(caller, found)
     with_results = FILE_SEARCH_RESULTS in include
     if not stream:
@@ -79,7 +79,7 @@ async def retrieve_response(
     after = -1 if starting_after is None else starting_after
     if shown is not found:
         as_shown = partial(services.withheld.shown, caller)
-        return EventStream(services.follow.without_words(found, after, as_shown))
+        return EventStream(services.follow.first_and_last(found, after, as_shown))
     return EventStream(services.follow(found, after, with_results=with_results))
 
 
@@ -88,14 +88,14 @@ async def retrieve_response(
 )
 async def cancel_response(response_id: str, services: ServicesDep, caller: CallerDep) -> Response:
     """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
-    ended = await services.cancel(caller, response_id)
+    ended = await services.responses.cancel(caller, response_id)
     return _json((await services.withheld.shown(caller, ended)).body, with_results=False)
 
 
 @router.delete("/v1/responses/{response_id}", summary="Delete a response")
 async def delete_response(response_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
     """Delete a response, cancelling it first where it runs; its conversation keeps log and items."""
-    await services.read.delete(caller, response_id)
+    await services.responses.delete(caller, response_id)
     return Deleted(id=response_id, object="response")
 
 
@@ -104,7 +104,7 @@ async def list_input_items(
     response_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[ItemPageQuery, Query()]
 ) -> ItemList:
     """Return a page of what went in, the newest first unless asked otherwise."""
-    found = await services.read.input_items(
+    found = await services.responses.input_items(
         caller, response_id, after=page.after, limit=page.limit, descending=page.descending
     )
     return item_list(found.items, page.include, has_more=found.has_more)

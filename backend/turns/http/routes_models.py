@@ -1,4 +1,4 @@
-"""The models that chat_shell offers, in OpenAI's shape."""
+"""The routes of models, as OpenAI's API defines them."""
 
 from typing import Annotated, Literal
 

@@ -6,17 +6,17 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from itertools import chain
 from weakref import WeakValueDictionary
 
-from backend.turns.ports.events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent
 from shared.errors import InternalError
 
 CallLater = Callable[[float, Callable[[], None]], object]
 """A timer: calls a function after so many seconds."""
 
 _PARTS_OF_RETENTION = 60
-"""Logs that end within one such part are forgotten together: a timer for each would take more memory than its log."""
+"""Logs that end within one such part are deleted together: a timer for each would take more memory than its log."""
 
 _SEPARATOR = b"\n"
-"""Never stands inside an event: JSON text escapes line ends."""
+"""Never occurs inside an event: JSON text escapes line ends."""
 
 _FASTEST = 1
 
@@ -25,7 +25,7 @@ class MemoryEventLog:
     """Keeps the events of running turns as values and those of ended turns compressed.
 
     Compression takes 0.3 ms for the 58 events of an answer of 50 deltas, and turns 48 KB of values into 1.5 KB.
-    A log is forgotten `retention_seconds` after its close, or up to a sixtieth later. `call_later` is the timer; the
+    A log is deleted `retention_seconds` after its close, or up to a sixtieth later. `call_later` is the timer; the
     default is that of the running event loop.
     """
 
@@ -38,7 +38,7 @@ class MemoryEventLog:
         self._just_ended: dict[str, bytes] | None = None
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-        """Append events in order; those of a log that was dropped vanish."""
+        """Append events in order; events of a dropped log are ignored."""
         if not events:
             return
         log = self._open.get(response_id)
@@ -51,7 +51,7 @@ class MemoryEventLog:
         log.append(events)
 
     async def close(self, response_id: str) -> None:
-        """Say that the last event was appended; once is enough."""
+        """Mark the log as complete; a repeated call has no effect."""
         log = self._open.pop(response_id, None)
         if log is None:
             return
@@ -84,7 +84,7 @@ class MemoryEventLog:
         return response_id in self._open or self._find_ended(response_id) is not None
 
     async def drop(self, response_id: str) -> None:
-        """Forget the events now; readers end."""
+        """Delete the events now; readers end."""
         for part in self._ended:
             part.pop(response_id, None)
         for logs in (self._open, self._still_read):
@@ -100,7 +100,7 @@ class MemoryEventLog:
         return None
 
     def _to_ended(self) -> dict[str, bytes]:
-        """Return where logs go that end now."""
+        """Return the part of the retention that collects logs ending now."""
         if self._just_ended is None:
             self._just_ended = {}
             self._ended.append(self._just_ended)
@@ -120,7 +120,7 @@ class MemoryEventLog:
 
 
 class _OpenLog:
-    """The events of a response that runs, or that somebody still reads."""
+    """The events of a response that is running or still being read."""
 
     def __init__(self) -> None:
         self.events: list[LoggedEvent] = []
@@ -136,7 +136,7 @@ class _OpenLog:
         self._wake()
 
     def end(self) -> None:
-        """Let readers end behind the last event."""
+        """Let readers end after the last event."""
         self.is_over = True
         self._wake()
 

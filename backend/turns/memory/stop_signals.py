@@ -2,36 +2,30 @@
 
 import asyncio
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
-_WISHES_KEPT = 10_000
+_SIGNALS_KEPT = 10_000
 
 
 class MemoryStopSignals:
-    """Wakes who waits, and remembers the newest wishes for who waits later."""
+    """Wakes waiting tasks, and keeps the newest signals for turns that begin to wait later."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, set[asyncio.Event]] = {}
-        self._wishes: OrderedDict[str, None] = OrderedDict()
+        self._waiting: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
+        self._sent: OrderedDict[str, None] = OrderedDict()
 
     async def send(self, response_id: str) -> None:
         """Ask that the turn stops."""
-        self._wishes[response_id] = None
-        self._wishes.move_to_end(response_id)
-        if len(self._wishes) > _WISHES_KEPT:
-            self._wishes.popitem(last=False)
-        for waiter in self._waiting.get(response_id, ()):
+        self._sent[response_id] = None
+        self._sent.move_to_end(response_id)
+        if len(self._sent) > _SIGNALS_KEPT:
+            self._sent.popitem(last=False)
+        waiter = self._waiting.get(response_id)
+        if waiter is not None:
             waiter.set()
 
     async def wait(self, response_id: str) -> None:
-        """Return when someone has asked."""
-        if response_id in self._wishes:
-            return
-        waiter = asyncio.Event()
-        waiters = self._waiting.setdefault(response_id, set())
-        waiters.add(waiter)
-        try:
+        """Return when a stop was asked for; a signal sent before the call counts."""
+        if response_id not in self._sent:
+            waiter = self._waiting.setdefault(response_id, asyncio.Event())
             await waiter.wait()
-        finally:
-            waiters.discard(waiter)
-            if not waiters:
-                self._waiting.pop(response_id, None)

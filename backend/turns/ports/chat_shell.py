@@ -1,4 +1,4 @@
-"""The model runner, seen from the backend."""
+"""The port to chat_shell, which runs the models."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
@@ -8,13 +8,13 @@ from shared.models.execution import ExecutionRequest
 
 
 class ChatShell(Protocol):
-    """Runs turns. Closing the iterator (`aclosing`) cancels the turn over there."""
+    """Runs turns. Closing the iterator (`aclosing`) cancels the turn in chat_shell."""
 
     def execute(self, request: ExecutionRequest) -> AsyncIterator[tuple[ExecutionEvent, ...]]:
         """Run a turn; yield its events in order, several at once when several are ready.
 
         Raises:
-            ChatShellUnavailable: no connection, or it broke off before the terminal event.
+            ChatShellUnavailable: no connection, or the connection was lost before the terminal event.
             DeadlineExceeded: the request's deadline passed.
         """
         ...
@@ -28,5 +28,5 @@ class ChatShell(Protocol):
         ...
 
     async def close(self) -> None:
-        """Free the connection."""
+        """Close the connection."""
         ...

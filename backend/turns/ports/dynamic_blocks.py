@@ -9,7 +9,7 @@ from shared.models.values import Value
 
 
 class TurnFacts(Value):
-    """What a block may depend on; `turn_id` is the id of the response."""
+    """The facts of a turn that a block may depend on; `turn_id` is the id of the response."""
 
     caller: Caller
     turn_id: str
@@ -21,18 +21,18 @@ class TurnFacts(Value):
 
 
 class DynamicBlockSource(Protocol):
-    """Makes one named block; asked once a turn, before anything is stored or sent."""
+    """Builds one named block; called once a turn, before anything is stored or sent."""
 
     @property
     def accepts_restricted(self) -> bool:
-        """Whether it is asked in restricted turns too; a source that does not say so is not.
+        """Whether the source is called in restricted turns, too; a source without this attribute is not.
 
-        Its text then holds nothing that restricted members may not have.
+        Its text must then hold nothing that restricted members may not read.
         """
         ...
 
     async def block(self, facts: TurnFacts) -> DynamicBlock | None:
-        """Return this turn's block, or None for none.
+        """Return this turn's block, or None if it has none.
 
         Whatever it raises fails the turn as `Unavailable` before the first model call.
         """

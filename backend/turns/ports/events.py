@@ -1,4 +1,4 @@
-"""The event log of running and just ended turns, and the signals that stop them."""
+"""The event log of running and recently ended turns, and the signals that stop turns."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol
@@ -6,18 +6,16 @@ from typing import NamedTuple, Protocol
 from backend.foundation.ports.readiness import Presence
 from backend.turns.domain.response_events import LoggedEvent
 
-__all__ = ["EventLog", "LoggedEvent", "StopSignals"]
-
 
 class EventLog(Protocol):
     """Events of responses, numbered 0, 1, 2 … without gaps, kept until their retention ends."""
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-        """Append events in order; numbers go on where the last append ended."""
+        """Append events in order; their numbers continue those of the last append."""
         ...
 
     async def close(self, response_id: str) -> None:
-        """Say that the last event was appended; readers end behind it, retention begins."""
+        """Mark the log as complete: readers end after the last event, and its retention begins."""
         ...
 
     def read(self, response_id: str, after: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
@@ -38,19 +36,19 @@ class EventLog(Protocol):
 
 
 class StopSignals(Protocol):
-    """Carries the wish to cancel from any replica to the one that runs the turn."""
+    """Carries stop signals from any replica to the one that runs the turn."""
 
     async def send(self, response_id: str) -> None:
         """Ask that the turn stops; no effect when nobody runs it."""
         ...
 
     async def wait(self, response_id: str) -> None:
-        """Return when someone has asked; a wish from before the call counts."""
+        """Return when a stop was asked for; a signal sent before the call counts."""
         ...
 
 
 class EventStore(NamedTuple):
-    """Where events and signals of turns go, and who watches it: nobody where it is the memory of this process."""
+    """The event log, the stop signals and a watch on their server; `presence` is None for in-memory ones."""
 
     events: EventLog
     signals: StopSignals

@@ -1,4 +1,4 @@
-"""What an operator watches of turns."""
+"""What turns report to an operator."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from backend.restricted.domain.outgoing_events import CutCause
 
 
 class TurnObserver(Protocol):
-    """Told what an operator wants to see; must not raise and must not block."""
+    """Receives what turns report; its methods must not raise and must not block."""
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         """A turn begins; called inside its task, so that ids bound to the task stand on all its lines."""
@@ -18,19 +18,19 @@ class TurnObserver(Protocol):
         ...
 
     def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
-        """A model call began; of its prompt the call before had sent so much already (both estimated)."""
+        """A model call began; the call before had sent `reused_tokens` of its prompt (both counts are estimates)."""
         ...
 
     def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
-        """A call of this turn moved bytes that its epoch had sent, first at this path; that is a defect."""
+        """A call of this turn changed bytes that its epoch had sent already, first at this path; that is a defect."""
         ...
 
     def first_delta(self, seconds: float) -> None:
-        """The first piece of the answer came so long after the request."""
+        """The first delta of the answer came `seconds` after the request."""
         ...
 
     def deltas(self, count: int, seconds: float) -> None:
-        """`count` further pieces came `seconds` after the ones before."""
+        """`count` further deltas came `seconds` after the ones before."""
         ...
 
     def turn_finished(self, response: StoredResponse) -> None:
@@ -38,9 +38,9 @@ class TurnObserver(Protocol):
         ...
 
     def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
-        """The outgoing scan ended the answer of a restricted turn, so long after the request."""
+        """The outgoing scan ended the answer of a restricted turn `seconds` after the request."""
         ...
 
     def turn_broke(self, response_id: str, error: BaseException) -> None:
-        """Something failed that is no BallastError: a defect, to be logged with its traceback."""
+        """An error that is no BallastError was raised: a defect, to be logged with its traceback."""
         ...

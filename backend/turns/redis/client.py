@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 SOCKET_TIMEOUT_SECONDS = 5.0
 BLOCK_MILLISECONDS = 2_000
-"""How long a reading command waits in the server; well below the socket's own timeout."""
+"""How long a reading command waits in the server; well below the timeout of the socket."""
 
 AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
 """What the client raises when the server does not answer; the same command may be sent again."""
@@ -98,10 +98,10 @@ class _RedisClass(Protocol):
 
 
 def connect(url: str) -> RedisClient:
-    """Open a pool; connections are made at first use, and a reader that waits holds one.
+    """Open a connection pool; it connects at first use, and each waiting reader holds one connection.
 
     Raises:
-        ValueError: no such address.
+        ValueError: the address is malformed.
     """
     try:
         return cast(_RedisClass, Redis).from_url(
@@ -111,19 +111,19 @@ def connect(url: str) -> RedisClient:
             socket_connect_timeout=2.0,
             health_check_interval=15,
             max_connections=_MAX_CONNECTIONS,
-            # A connection may have died while idle. Everything we send may be sent twice.
+            # A connection may have been lost while idle. Every command that we send may safely be repeated.
             retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), retries=2),
         )
     except ValueError:
-        # Its words may hold a piece of the password, taken for a port.
+        # The library's message may hold a part of the password that it took for a port.
         raise ValueError("a Redis address looks like redis://host:6379/0, a password in it percent-encoded") from None
 
 
 async def check_redis_reachable(client: RedisClient, url: str) -> None:
-    """Ask Redis something as soon as the process starts.
+    """Check at the start of the process that Redis answers.
 
     Raises:
-        ValueError: it is not there, or does not let us in; the text holds neither user nor password.
+        ValueError: Redis does not answer or refuses the login; the text holds neither user nor password.
     """
     try:
         async with asyncio.timeout(SOCKET_TIMEOUT_SECONDS):
@@ -133,7 +133,7 @@ async def check_redis_reachable(client: RedisClient, url: str) -> None:
 
 
 async def answered(answer: Awaitable[Result]) -> Result:
-    """Await the client, and be cancelled when that was asked for meanwhile.
+    """Await an answer of the client, and raise the cancellation that was requested meanwhile.
 
     The client writes through `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives as the
     write ends (https://github.com/python/cpython/issues/81839).
@@ -149,7 +149,7 @@ async def answered(answer: Awaitable[Result]) -> Result:
 
 @contextmanager
 def translated_redis_errors() -> Generator[None]:
-    """Raise `Unavailable` for what the client says of the server; a command we got wrong stays itself."""
+    """Raise `Unavailable` for errors of the connection; the refusal of a wrong command is raised unchanged."""
     try:
         yield
     except AWAY as error:
@@ -161,5 +161,5 @@ def translated_redis_errors() -> Generator[None]:
 
 
 def away() -> Unavailable:
-    """Say that Redis does not answer."""
+    """Build the error for a Redis that does not answer."""
     return Unavailable("The event store is not available.", retry_after_seconds=1)

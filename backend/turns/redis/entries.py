@@ -1,14 +1,14 @@
-"""How events stand in a Redis stream.
+"""The encoding of events in a Redis stream.
 
-An entry holds the events of one flush, a field each, named `<number> <type>`. Its id is `<last number + 1>-0`, so
+An entry holds the events of one flush, one field for each, named `<number> <type>`. Its id is `<last number + 1>-0`, so
 that a repeated XADD is refused instead of written twice, and a reader's cursor follows from a sequence number.
-The end has the greatest id there is: it is written once, and nothing can be written behind it.
+The end marker has the greatest possible id: it is written once, and nothing can be appended after it.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from backend.turns.ports.events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent
 
 END_ID = f"{2**63 - 1}-0"
 END_FIELDS = {b"end": b""}
@@ -22,22 +22,22 @@ def stream_key(response_id: str) -> str:
 
 
 def dropped_key(response_id: str) -> str:
-    """Name the sign that a response's stream was dropped on purpose."""
+    """Name the key that marks a response's stream as dropped on purpose."""
     return f"ballast:dropped:{response_id}"
 
 
 def entry_id(last_number: int) -> str:
-    """Name the entry that ends with this event."""
+    """Return the id of the entry whose last event has this number."""
     return f"{last_number + 1}-0"
 
 
 def encode_fields(events: Sequence[LoggedEvent]) -> dict[bytes, bytes]:
-    """Make the fields of an entry."""
+    """Encode the fields of an entry."""
     return {f"{event.sequence_number} {event.type}".encode(): event.body for event in events}
 
 
 def decode_fields(fields: dict[bytes, bytes], above: int) -> Iterable[LoggedEvent]:
-    """Read the events of an entry whose number is above that one."""
+    """Decode the events of an entry whose number is greater than `above`."""
     for name, body in fields.items():
         number, _, kind = name.partition(b" ")
         if int(number) > above:

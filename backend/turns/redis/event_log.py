@@ -1,9 +1,9 @@
-"""The event log in Redis: a stream a response, written behind, read from any replica."""
+"""The event log in Redis: one stream for each response, written in the background and readable from any replica."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from backend.turns.ports.events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import AWAY, BLOCK_MILLISECONDS, RedisClient, answered, away, translated_redis_errors
 from backend.turns.redis.entries import (
     END_FIELDS,
@@ -48,7 +48,7 @@ class RedisEventLog:
         self._outbox = Outbox(client, Lifetimes(retention_seconds, open_seconds, patience_seconds))
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-        """Append events in order; those of a log that was dropped vanish.
+        """Append events in order; events of a dropped log are ignored.
 
         Raises:
             Unavailable: what was appended earlier could not be written. The log of this response has a hole.
@@ -66,7 +66,7 @@ class RedisEventLog:
         _raise_failure(writer)
 
     async def close(self, response_id: str) -> None:
-        """Write the end behind everything else; it is there when this returns.
+        """Write the end marker after all events; it is stored when this returns.
 
         Raises:
             Unavailable: it could not be written.
@@ -82,10 +82,10 @@ class RedisEventLog:
             self._outbox.forget(response_id)
 
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
-        """Yield what is there above `after`, then what comes.
+        """Yield the stored events with a number above `after`, then new ones as they come.
 
         Raises:
-            Unavailable: Redis stays away, or has lost the events.
+            Unavailable: Redis stays unavailable, or has lost the events.
         """
         if not await self.exists(response_id):
             return
@@ -110,7 +110,7 @@ class RedisEventLog:
                 return await self._has(stream_key(response_id))
 
     async def drop(self, response_id: str) -> None:
-        """Forget the events now; readers see an end first."""
+        """Delete the events now, after an end marker by which readers end."""
         writer = self._outbox.forget(response_id)
         if writer is not None:
             writer.is_dropped = True
@@ -121,11 +121,11 @@ class RedisEventLog:
         pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
         pipeline.delete(key)
         with translated_redis_errors():
-            # The end may stand there already.
+            # The end marker may be stored already, which makes XADD fail.
             await answered(pipeline.execute(raise_on_error=False))
 
     async def aclose(self) -> None:
-        """Stop the writing task; the client is the caller's."""
+        """Stop the writing task; the caller closes the client."""
         await self._outbox.close()
 
     async def _wait_for_room(self, writer: Writer) -> None:
@@ -137,7 +137,7 @@ class RedisEventLog:
             writer.fail(away())
 
     async def _next_entries(self, response_id: str, cursor: str) -> Entries | None:
-        """Wait for entries behind the cursor; empty when none came for a while, None when there is no log any more."""
+        """Wait for entries after the cursor; empty when none came in time, None when the log was dropped."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self._patience_seconds
         while True:
@@ -164,5 +164,5 @@ class RedisEventLog:
 
 def _raise_failure(writer: Writer) -> None:
     if writer.failure is not None:
-        # The same error may be raised often; its traceback is not to grow each time.
+        # The same error may be raised often; its traceback must not grow each time.
         raise writer.failure.with_traceback(None)

@@ -1,4 +1,4 @@
-"""Write-behind for event streams: whoever appends goes on, one task writes for all turns of the process."""
+"""Background writing of event streams: `append` does not wait, one task writes for all turns of the process."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _REPEATED = "equal or smaller"
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """Seconds that a stream lives after its last write (`open`) or its end (`retention`), and of patience."""
+    """How long a stream is kept after its last write (`open`) or its end (`retention`), and a write is retried."""
 
     retention_seconds: float
     open_seconds: float
@@ -26,7 +26,7 @@ class Lifetimes:
 
 
 class Outbox:
-    """Owns the writers and the task that empties them; `close` ends the task."""
+    """Owns the writers and the task that writes their events; `close` ends the task."""
 
     def __init__(self, client: RedisClient, lifetimes: Lifetimes) -> None:
         self._client = client
@@ -42,12 +42,12 @@ class Outbox:
         return self._writers.setdefault(response_id, Writer(response_id))
 
     def forget(self, response_id: str) -> Writer | None:
-        """Let go of a writer."""
+        """Remove the writer of a stream and return it."""
         self._dirty.pop(response_id, None)
         return self._writers.pop(response_id, None)
 
     def flush_soon(self, writer: Writer) -> None:
-        """Have a writer emptied; at once when nothing else is under way."""
+        """Schedule the writing of a writer's events."""
         if self._is_closed:
             writer.fail(away())
             return
@@ -58,7 +58,7 @@ class Outbox:
         self._has_work.set()
 
     async def close(self) -> None:
-        """Stop writing; what is pending then is lost, so end the turns first."""
+        """Stop writing; events that are still pending are lost, so end the turns first."""
         self._is_closed = True
         if self._task is not None:
             self._task.cancel()
@@ -73,7 +73,7 @@ class Outbox:
             await self._write(flushes)
 
     def _fail_all(self, _task: asyncio.Task[None]) -> None:
-        """Let nobody wait for a task that has ended, however it ended."""
+        """Fail all writers when the task has ended, so that no appender waits for it."""
         self._is_closed = True
         for writer in self._writers.values():
             writer.fail(away())
@@ -85,8 +85,8 @@ class Outbox:
 
     async def _write(self, flushes: Sequence[Flush]) -> None:
         try:
-            for flush, answer in await self._send_patiently(flushes):
-                await self._judge(flush, answer)
+            for flush, answer in await self._send_with_retries(flushes):
+                await self._apply_answer(flush, answer)
         except (Unavailable, RedisError) as error:
             failure = error if isinstance(error, Unavailable) else away()
             for flush in flushes:
@@ -94,15 +94,15 @@ class Outbox:
         for flush in flushes:
             flush.settle()
 
-    async def _send_patiently(self, flushes: Sequence[Flush]) -> Sequence[tuple[Flush, object]]:
-        """Send until it is answered; every command may be sent again, but for a response that was given up."""
+    async def _send_with_retries(self, flushes: Sequence[Flush]) -> Sequence[tuple[Flush, object]]:
+        """Send until Redis answers; commands may be repeated. Responses whose writing has failed are left out."""
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self._lifetimes.patience_seconds
         pause_seconds = _FIRST_PAUSE_SECONDS
         while True:
-            wanted = [flush for flush in flushes if flush.writer.failure is None]
+            still_open = [flush for flush in flushes if flush.writer.failure is None]
             try:
-                return list(zip(wanted, await self._send(wanted), strict=True))
+                return list(zip(still_open, await self._send(still_open), strict=True))
             except AWAY as error:
                 if loop.time() >= give_up_at:
                     raise away() from error
@@ -110,7 +110,7 @@ class Outbox:
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
 
     async def _send(self, flushes: Sequence[Flush]) -> Sequence[object]:
-        """Send all in one round trip; answer with the worst answer of each flush."""
+        """Send all flushes in one round trip; return the worst answer of each."""
         pipeline = self._client.pipeline(transaction=False)
         counts = [self._queue(pipeline, flush) for flush in flushes]
         answers = await answered(pipeline.execute(raise_on_error=False))
@@ -134,11 +134,11 @@ class Outbox:
         pipeline.pexpire(key, max(1, int(seconds * 1000)))
         return len(pipeline) - before
 
-    async def _judge(self, flush: Flush, answer: object) -> None:
-        """Tell repeated writes and dropped streams, which are fine, from lost streams and a second writer."""
+    async def _apply_answer(self, flush: Flush, answer: object) -> None:
+        """Accept repeated writes and dropped streams; record a lost stream or a second writer as the failure."""
         writer = flush.writer
         if writer.failure is not None:
-            await self._forget_stream(writer.response_id)
+            await self._delete_stream(writer.response_id)
         elif isinstance(answer, ResponseError) and _REPEATED in str(answer):
             if await self._newest_id(writer.response_id) != flush.last_id:
                 writer.failure = Conflict("Somebody else has written the events of this response.")
@@ -154,8 +154,8 @@ class Outbox:
             newest = await answered(self._client.xrevrange(stream_key(response_id), count=1))
         return newest[0][0].decode() if newest else None
 
-    async def _forget_stream(self, response_id: str) -> None:
-        """Delete what was written of a response that was given up meanwhile: its end will never come."""
+    async def _delete_stream(self, response_id: str) -> None:
+        """Delete the stream of a response whose writing has failed: its end marker will never be written."""
         with translated_redis_errors():
             await answered(self._client.delete(stream_key(response_id)))
 
@@ -165,7 +165,7 @@ class Outbox:
 
 
 def _rank(answer: object) -> int:
-    """Order answers from a stream that is not there, over errors, to success."""
+    """Order answers: a missing stream is the worst, then errors, then success."""
     if answer is None:
         return 0
     if isinstance(answer, Exception):

@@ -1,4 +1,4 @@
-"""Watching whether Redis is there, so that no new turn has to find out."""
+"""Watching whether Redis answers, so that new turns can be refused at once while it does not."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,11 +12,11 @@ INTERVAL_SECONDS = 0.5
 ANSWER_SECONDS = 0.5
 
 AWAY_AFTER_SECONDS = 1.5
-"""Longer than a restart takes, through which new turns rather wait."""
+"""Longer than a restart of Redis takes; new turns wait for that rather than being refused."""
 
 
 class RedisPresence:
-    """Asks Redis again and again; there until it has been silent for a while, and again with its first answer."""
+    """Pings Redis; `is_away` is set after `away_after_seconds` of silence and cleared by the next answer."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class RedisPresence:
         self.is_away = False
 
     async def watch(self) -> None:
-        """Ask until cancelled."""
+        """Ping until cancelled."""
         loop = asyncio.get_running_loop()
         answered_at = loop.time()
         while True:

@@ -1,7 +1,8 @@
-"""Stop signals in Redis: a key that outlasts the moment, and a stream that wakes who waits now."""
+"""Stop signals in Redis: a key that keeps each signal, and a stream that wakes the tasks that wait already."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
+from weakref import WeakValueDictionary
 
 from redis.exceptions import RedisError
 
@@ -10,22 +11,22 @@ from backend.turns.redis.entries import entries_of
 
 _STREAM = "ballast:stops"
 _FIELD = b"response"
-_WISHES_IN_STREAM = 10_000
+_SIGNALS_IN_STREAM = 10_000
 _PAUSE_SECONDS = 0.2
 _BEGINNING = "0-0"
 
 
 class RedisStopSignals:
-    """Carries wishes between replicas; one reading connection a process, made when the first turn waits.
+    """Carries stop signals between replicas over one reading connection a process, opened when the first turn waits.
 
-    A wish is kept for `wish_seconds`. While Redis is away a waiting turn just goes on waiting; wishes that were
-    sent meanwhile are looked up when it is back.
+    A signal is kept for `kept_seconds`. While Redis is away waiting turns go on waiting; signals that were sent
+    meanwhile are looked up when it is back.
     """
 
-    def __init__(self, client: RedisClient, *, wish_seconds: float = 3600.0) -> None:
+    def __init__(self, client: RedisClient, *, kept_seconds: float = 3600.0) -> None:
         self._client = client
-        self._wish_milliseconds = int(wish_seconds * 1000)
-        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._kept_milliseconds = int(kept_seconds * 1000)
+        self._waiting: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
         self._task: asyncio.Task[None] | None = None
 
     async def send(self, response_id: str) -> None:
@@ -35,42 +36,35 @@ class RedisStopSignals:
             Unavailable: Redis is away. Retryable.
         """
         pipeline = self._client.pipeline(transaction=False)
-        pipeline.set(_key(response_id), b"1", px=self._wish_milliseconds)
-        # A repeated entry wakes twice, which is once: its id may be the server's.
-        pipeline.xadd(_STREAM, {_FIELD: response_id.encode()}, maxlen=_WISHES_IN_STREAM, approximate=True)
-        pipeline.pexpire(_STREAM, self._wish_milliseconds)
+        pipeline.set(_key(response_id), b"1", px=self._kept_milliseconds)
+        # The server chooses the entry's id: an entry that a retry repeats only wakes the same tasks twice.
+        pipeline.xadd(_STREAM, {_FIELD: response_id.encode()}, maxlen=_SIGNALS_IN_STREAM, approximate=True)
+        pipeline.pexpire(_STREAM, self._kept_milliseconds)
         with translated_redis_errors():
             await answered(pipeline.execute())
 
     async def wait(self, response_id: str) -> None:
-        """Return when someone has asked."""
-        waiter = asyncio.Event()
-        waiters = self._waiting.setdefault(response_id, set())
-        waiters.add(waiter)
-        try:
-            await self._look_up_or_listen(response_id)
-            await waiter.wait()
-        finally:
-            waiters.discard(waiter)
-            if not waiters:
-                self._waiting.pop(response_id, None)
+        """Return when a stop was asked for; a signal sent before the call counts."""
+        waiter = self._waiting.setdefault(response_id, asyncio.Event())
+        await self._look_up_or_listen(response_id)
+        await waiter.wait()
 
     async def aclose(self) -> None:
-        """Stop listening; the client is the caller's."""
+        """Stop listening; the caller closes the client."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
 
     async def _look_up_or_listen(self, response_id: str) -> None:
-        """Find a wish from before; a listener that begins looks for all who wait by itself."""
+        """Look up a signal sent before; a listener that starts looks up those of all waiting turns itself."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="stop signals")
             return
         try:
             await self._look_up([response_id])
         except (RedisError, OSError):
-            # The listener meets the same trouble, and looks up again behind it.
+            # The listener gets the same error, and looks up all waiting turns again when Redis is back.
             return
 
     async def _run(self) -> None:
@@ -81,7 +75,7 @@ class RedisStopSignals:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _follow(self) -> None:
-        """Wake waiters as wishes come; look up first what may have been missed."""
+        """Look up signals that may have been missed, then wake tasks as signals arrive."""
         newest = await answered(self._client.xrevrange(_STREAM, count=1))
         cursor = newest[0][0].decode() if newest else _BEGINNING
         await self._look_up(list(self._waiting))
@@ -91,17 +85,17 @@ class RedisStopSignals:
                 self._wake(fields[_FIELD].decode())
                 cursor = name
 
-    async def _look_up(self, response_ids: Iterable[str]) -> None:
-        names = list(response_ids)
-        if not names:
+    async def _look_up(self, response_ids: Sequence[str]) -> None:
+        if not response_ids:
             return
-        wishes = await answered(self._client.mget([_key(name) for name in names]))
-        for name, wish in zip(names, wishes, strict=True):
-            if wish is not None:
-                self._wake(name)
+        signals = await answered(self._client.mget([_key(response_id) for response_id in response_ids]))
+        for response_id, signal in zip(response_ids, signals, strict=True):
+            if signal is not None:
+                self._wake(response_id)
 
     def _wake(self, response_id: str) -> None:
-        for waiter in self._waiting.get(response_id, ()):
+        waiter = self._waiting.get(response_id)
+        if waiter is not None:
             waiter.set()
 
 

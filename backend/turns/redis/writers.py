@@ -1,10 +1,10 @@
-"""What a process still has to write of one event stream, as plain state."""
+"""The unwritten events of the streams that this process writes, as plain state."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from backend.turns.ports.events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.entries import END_ID, entry_id
 from shared.errors import BallastError, InternalError
 
@@ -13,7 +13,7 @@ _PENDING_BYTES = 512 * 1024
 
 @dataclass
 class Writer:
-    """What this process still has to write of one stream, and whether it can."""
+    """The unwritten events of one stream, and the state of their writing."""
 
     response_id: str
     next_number: int | None = None
@@ -27,7 +27,7 @@ class Writer:
     flushed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, events: Sequence[LoggedEvent]) -> None:
-        """Take events; their numbers must go on where the last ones ended."""
+        """Add events; their numbers must continue those of the last ones."""
         first = events[0].sequence_number if self.next_number is None else self.next_number
         if self.is_ending or [event.sequence_number for event in events] != list(range(first, first + len(events))):
             raise InternalError("Events were appended out of turn.")
@@ -36,12 +36,12 @@ class Writer:
         self.pending_bytes += sum(len(event.body) for event in events)
 
     def fail(self, failure: BallastError) -> None:
-        """Refuse everything from now on; the first failure is the one that is told."""
+        """Refuse all further events; the first failure is kept."""
         self.failure = self.failure or failure
         self.wake()
 
     def wake(self) -> None:
-        """Wake who waits for a flush."""
+        """Wake the tasks that wait for a flush."""
         self.flushed.set()
         self.flushed = asyncio.Event()
 
@@ -54,7 +54,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Flush:
-    """One writer's share of a round trip."""
+    """The events of one writer that are sent in a round trip; `ends` adds the end marker."""
 
     writer: Writer
     events: tuple[LoggedEvent, ...]
@@ -62,11 +62,11 @@ class Flush:
 
     @property
     def last_id(self) -> str:
-        """The id of the last entry that it writes."""
+        """The id of the last entry that this flush writes."""
         return END_ID if self.ends else entry_id(self.events[-1].sequence_number)
 
     def settle(self) -> None:
-        """Let the writer know that it was sent, or cannot be."""
+        """Record in the writer that this flush was sent or has failed."""
         self.writer.pending_bytes -= sum(len(event.body) for event in self.events)
         self.writer.has_written = self.writer.has_written or bool(self.events)
         self.writer.has_ended = self.writer.has_ended or self.ends

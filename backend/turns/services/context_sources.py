@@ -1,11 +1,12 @@
-"""What the dynamic context of a turn is made of: the knowledge bases in scope and the blocks of the deployment."""
+"""The sources of a turn's dynamic context: the knowledge bases in scope and the blocks of the deployment."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.supervision import result_or_error
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
-from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import access_to
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
@@ -18,7 +19,7 @@ from shared.models.execution import AccessMode, DynamicBlock
 
 
 class ContextSources:
-    """Reads memberships and asks the dynamic blocks of the deployment, anew in every turn."""
+    """Reads memberships and calls the dynamic blocks of the deployment, anew in every turn."""
 
     def __init__(
         self,
@@ -33,9 +34,9 @@ class ContextSources:
         self._observer = observer
 
     async def bindings(self, caller: Caller, request: TurnRequest, base_ids: Sequence[str]) -> tuple[Binding, ...]:
-        """Return the bases with the caller's roles and what may be said of them.
+        """Return the bases with the caller's roles and the descriptions that may be shown.
 
-        A base that is kept from earlier turns and no longer there is left out.
+        A base that an earlier turn bound and that no longer exists is left out.
 
         Raises:
             NotFound: a base named by the request is not there, or the caller is no member.
@@ -50,9 +51,9 @@ class ContextSources:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
         return await self._descriptions.shown(found)
 
-    async def access_to(self, caller: Caller, labels: Collection[Label]) -> Access:
-        """Return the mode that the caller has today in each of the labelled bases of which he is a member."""
-        return await access_to(self._knowledge, caller, labels)
+    async def withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:
+        """Return the ids of the turns of a log whose text the caller may not read today."""
+        return withheld_turns(log, await access_to(self._knowledge, caller, labels_in(log)))
 
     async def dynamic_blocks(self, mode: AccessMode, facts: TurnFacts) -> tuple[DynamicBlock, ...]:
         """Return the blocks of this deployment; a restricted turn gets those of sources that accept it.
@@ -74,5 +75,5 @@ class ContextSources:
 
 
 def _accepts_restricted(source: DynamicBlockSource) -> bool:
-    """Whether a source says so; one written without the attribute counts as a no."""
+    """Whether a source declares it; a source without the attribute does not accept restricted turns."""
     return getattr(source, "accepts_restricted", False) is True

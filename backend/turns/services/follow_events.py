@@ -1,4 +1,4 @@
-"""A turn's events, from any point on: those that are kept, those that come, and what stands for lost ones."""
+"""Following a turn's events from any number on: kept and new events, or rebuilt ones where events are lost."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -7,9 +7,7 @@ from typing import cast
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import TurnStore
-from backend.turns.domain.response_events import LoggedEvent, encode_event
-from backend.turns.domain.response_object import created_body, shown_body
-from backend.turns.domain.response_projection import TERMINAL_EVENTS
+from backend.turns.domain.response_events import TERMINAL_EVENTS, LoggedEvent, created_event, terminal_event
 from backend.turns.ports.events import EventLog
 from shared.errors import Unavailable
 
@@ -17,11 +15,11 @@ EventBatch = tuple[LoggedEvent, ...]
 LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 
 END_SECONDS = 2.0
-"""For the next event of a turn whose end is stored, which is told right behind; where it is not, it got lost."""
+"""How long to wait for the next event of a turn whose end is stored; after that the event counts as lost."""
 
 
 class FollowEvents:
-    """Reads events; any number of readers, each at its own pace."""
+    """Reads events for any number of readers, each at its own pace."""
 
     def __init__(self, turns: TurnStore, events: EventLog, end_seconds: float = END_SECONDS) -> None:
         self._turns = turns
@@ -33,10 +31,10 @@ class FollowEvents:
     ) -> AsyncGenerator[EventBatch, None]:
         """Yield events with a number above `after` (-1: all) until the terminal one.
 
-        When they are no longer kept: `response.created`, number 0, and the terminal event under its own.
+        When events are no longer kept: `response.created`, number 0, and the terminal event with its own number.
 
         Raises:
-            Unavailable: the events of a running turn are out of reach. Retryable.
+            Unavailable: the events of a running turn cannot be read. Retryable.
         """
         newest, is_over = after, False
         lost: Unavailable | None = None
@@ -52,29 +50,29 @@ class FollowEvents:
         stored = await self._turns.find(response.id) or response
         if lost is not None and not stored.status.is_terminal:
             raise lost
-        rest = tuple(event for event in _stand_ins(stored, with_results=with_results) if event.sequence_number > newest)
-        if rest:
+        rebuilt = _rebuilt_events(stored, with_results=with_results)
+        if rest := tuple(event for event in rebuilt if event.sequence_number > newest):
             yield rest
 
-    async def without_words(
+    async def first_and_last(
         self, response: StoredResponse, after: int, shown: Callable[[StoredResponse], Awaitable[StoredResponse]]
     ) -> AsyncGenerator[EventBatch, None]:
-        """Yield an event stream for who may not have the words: the first event and, at the turn's end, the last one.
+        """Yield only the first event and, at the turn's end, the last one: for a reader who may not read the answer.
 
-        `shown` makes of the stored response what this reader gets of it.
+        `shown` reduces the stored response to what this reader may see.
 
         Raises:
-            Unavailable: the events of a running turn are out of reach. Retryable.
+            Unavailable: the events of a running turn cannot be read. Retryable.
         """
-        first, *_ = _stand_ins(response, with_results=False)
+        first, *_ = _rebuilt_events(response, with_results=False)
         if first.sequence_number > after:
             yield (first,)
         if not response.status.is_terminal:
             async with aclosing(self(response, after, with_results=False)) as batches:
                 async for _ in batches:
-                    """Awaited, and not told."""
+                    """The events are awaited and not passed on."""
         ended = await shown(await self._turns.find(response.id) or response)
-        _, *last = _stand_ins(ended, with_results=False)
+        _, *last = _rebuilt_events(ended, with_results=False)
         if last and last[0].sequence_number > after:
             yield tuple(last)
 
@@ -82,14 +80,14 @@ class FollowEvents:
         if not await self._events.exists(response.id):
             return
         stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
-        patience_seconds = self._end_seconds if response.status.is_terminal else None
+        wait_seconds = self._end_seconds if response.status.is_terminal else None
         async with aclosing(stream) as batches:
-            while batch := await _next_within(batches, patience_seconds):
+            while batch := await _next_within(batches, wait_seconds):
                 yield batch
 
 
 async def _next_within(batches: AsyncGenerator[EventBatch, None], seconds: float | None) -> EventBatch | None:
-    """Return the next events, or None when there are none any more, or none in time."""
+    """Return the next events, or None at the end of the log or when none came in time."""
     try:
         async with asyncio.timeout(seconds):
             return await anext(batches, None)
@@ -97,13 +95,8 @@ async def _next_within(batches: AsyncGenerator[EventBatch, None], seconds: float
         return None
 
 
-def _stand_ins(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:
-    created = {"type": "response.created", "sequence_number": 0, "response": created_body(response.body)}
+def _rebuilt_events(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:
+    created = created_event(response.body)
     if not response.status.is_terminal:
-        return (encode_event(created),)
-    last = {
-        "type": TERMINAL_EVENTS[response.status],
-        "sequence_number": response.last_event,
-        "response": shown_body(response.body, with_results=with_results),
-    }
-    return encode_event(created), encode_event(last)
+        return (created,)
+    return created, terminal_event(response.status, response.body, response.last_event, with_results=with_results)

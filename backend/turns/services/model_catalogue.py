@@ -12,7 +12,7 @@ MAX_AGE = timedelta(seconds=5)
 
 
 class ModelCatalogue:
-    """Keeps the last answer; of callers at the same time one asks, the others wait and share what it gets."""
+    """Caches the list of models; concurrent callers share one request to chat_shell and its result."""
 
     def __init__(self, chat_shell: ChatShell, clock: Clock, max_age: timedelta = MAX_AGE) -> None:
         self._chat_shell = chat_shell

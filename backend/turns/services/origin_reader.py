@@ -1,4 +1,4 @@
-"""Finding where a turn begins."""
+"""Finding the origin of a turn."""
 
 from collections.abc import Callable
 
@@ -9,29 +9,28 @@ from backend.conversations.domain.responses import (
     StoredResponse,
     conversation_cache_key,
 )
-from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.identity.domain import Caller
 from backend.turns.domain.turn_origin import Origin, blank_origin, continued, forked
 from backend.turns.domain.turn_request import TurnRequest
-from shared.clock import Clock
+from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import CorruptRecord, NotFound, TurnRunning
 from shared.ids import IdPrefix, new_id
 
 
 class OriginReader:
-    """Reads conversations and responses; `secret` keys the cache keys that providers see."""
+    """Finds where a turn begins; `secret` keys the cache keys that providers see."""
 
-    def __init__(self, conversations: ConversationStore, turns: TurnStore, clock: Clock, secret: str) -> None:
-        self._conversations = conversations
-        self._turns = turns
-        self._clock = clock
+    def __init__(self, ports: TurnPorts, secret: str) -> None:
+        self._conversations = ports.conversations
+        self._turns = ports.turns
+        self._clock = ports.clock
         self._secret = secret
 
     async def find(self, caller: Caller, request: TurnRequest) -> Origin:
-        """Return where the turn begins: behind a conversation, behind a response, or anew.
+        """Return the origin: at the end of a conversation, after a response, or in a new conversation.
 
         Raises:
-            NotFound: the conversation or the response is not there, or somebody else's.
+            NotFound: the conversation or the response does not exist, or is somebody else's.
             CorruptRecord: its log cannot be read, or a part of it is missing.
             TurnRunning: a turn holds the conversation, or is that response.
         """
@@ -56,7 +55,7 @@ class OriginReader:
         if is_latest(conversation):
             return continued(opened)
         length = response.log_end or 0
-        log = await self._whole(conversation, await self._conversations.log(conversation.id, length), length)
+        log = await self._complete(conversation, await self._conversations.log(conversation.id, length), length)
         items = await self._conversations.all_items(conversation.id, response.items_end or 0)
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
@@ -74,15 +73,15 @@ class OriginReader:
         if opened.conversation.running_response_id is not None and is_continued(opened.conversation):
             raise TurnRunning("A turn is running on this conversation.")
         if needs_log(opened.conversation):
-            await self._whole(opened.conversation, opened.log, opened.conversation.log_length)
+            await self._complete(opened.conversation, opened.log, opened.conversation.log_length)
         return opened
 
-    async def _whole(self, conversation: Conversation, log: tuple[Entry, ...], length: int) -> tuple[Entry, ...]:
-        """Refuse a log with a gap: it would make another request, and nobody would know.
+    async def _complete(self, conversation: Conversation, log: tuple[Entry, ...], length: int) -> tuple[Entry, ...]:
+        """Return the log if it is complete: with a gap, the model would silently get another prompt.
 
         Raises:
-            CorruptRecord: it has one.
-            NotFound: the conversation was deleted this moment.
+            CorruptRecord: an entry is missing.
+            NotFound: the conversation was deleted meanwhile.
         """
         if not log and length and await self._conversations.find(conversation.id) is None:
             raise NotFound("The conversation was deleted.", param="conversation")

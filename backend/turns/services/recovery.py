@@ -1,4 +1,4 @@
-"""Closing what dead processes left running, and showing that this one lives."""
+"""Closing turns that dead processes left running, and sending the heartbeat of this process."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,27 +6,27 @@ from datetime import UTC, datetime, timedelta
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import repeat_forever, result_or_error
-from backend.turns.domain.lost_turn import UNSEEN_GAP, KeptLog, closed_turn
+from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, closed_turn
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import CorruptRecord, TurnRunning, Unavailable
 
 BEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=9)
-"""Four missed beats and some delay; the clocks of the replicas must agree better than that."""
+"""Four missed heartbeats and some delay; the clocks of the replicas must not differ by more."""
 
 CLOSED_AT_ONCE = 32
-"""Side by side, and between two beats no more: a replica that closes the turns of many must not look dead itself."""
+"""Turns closed concurrently, and at most between two heartbeats: a replica that closes many must not look dead."""
 
 QUIET_SECONDS = 0.5
-"""A dead process appends nothing more: when so long nothing comes, the newest kept event has been read."""
+"""A dead process appends nothing more: after this silence the newest kept event has been read."""
 
 
 class Recovery:
-    """Ends lost turns as failed, what they had said kept, and frees their conversations.
+    """Ends lost turns as failed, keeps their output so far, and frees their conversations.
 
-    `is_only_replica`: nobody else can be running a turn, so every unfinished one at the start is lost. With
-    several replicas those of one that has not been seen for a while are.
+    With `is_only_replica` every turn that is unfinished at the start is lost, because no other process can run it.
+    With several replicas, the turns of a replica without a heartbeat for `STALE_AFTER` are lost.
     """
 
     def __init__(self, ports: TurnPorts, replica: str, *, is_only_replica: bool) -> None:
@@ -37,9 +37,9 @@ class Recovery:
         self._not_closable: set[str] = set()
 
     async def at_start(self) -> None:
-        """Show that this replica lives; the only one also closes what is lost before anybody asks for it.
+        """Send the first heartbeat; an only replica also closes all lost turns before it serves requests.
 
-        With several replicas that is for the beats: there, closing may wait for the events of each turn.
+        With several replicas the later heartbeats do that, because closing may wait for the events of each turn.
 
         Raises:
             Unavailable: the database is away.
@@ -49,16 +49,16 @@ class Recovery:
             await self._close_lost(most=None)
 
     async def keep_alive(self) -> None:
-        """Beat until cancelled, the first time at once."""
+        """Send heartbeats until cancelled, the first one at once."""
         await repeat_forever(self.beat, BEAT_SECONDS)
 
     async def beat(self) -> None:
-        """Show that this replica lives; with several replicas, also close some of what others have lost.
+        """Send a heartbeat; with several replicas, also close some lost turns of the others.
 
-        While the database is away no replica can be seen: when it is back, each gets time to show itself.
+        While the database is away no replica can send one: when it is back, each gets `STALE_AFTER` to do so.
 
         Raises:
-            Unavailable: the database or the event log is away. The next beat may do what is left.
+            Unavailable: the database or the event log is away. The next heartbeat continues.
         """
         try:
             await self._ports.turns.beat(self._replica, self._ports.clock.now())
@@ -80,10 +80,10 @@ class Recovery:
         async with asyncio.TaskGroup() as group:
             closing = [group.create_task(result_or_error(self._close(response))) for response in lost]
         for response, task in zip(lost, closing, strict=True):
-            self._judge(response, task.result())
+            self._handle_outcome(response, task.result())
 
-    def _judge(self, response: StoredResponse, outcome: BaseException | None) -> None:
-        """Let what is away be met again; a turn that cannot be closed stands in the way of no other."""
+    def _handle_outcome(self, response: StoredResponse, outcome: BaseException | None) -> None:
+        """Raise `Unavailable`, so that the turn is tried again; after another error the turn is skipped later."""
         if isinstance(outcome, Unavailable):
             raise outcome
         if outcome is not None:
@@ -92,7 +92,7 @@ class Recovery:
 
     async def _close(self, response: StoredResponse) -> None:
         conversations, events = self._ports.conversations, self._ports.events
-        log = await self._kept_log(response.conversation_id)
+        log = await self._remaining_log(response.conversation_id)
         newest = await conversations.items(response.conversation_id, after=None, limit=1, descending=True)
         is_kept = await events.exists(response.id)
         number = await self._newest_kept(response) if is_kept else response.last_event + UNSEEN_GAP
@@ -105,14 +105,14 @@ class Recovery:
         if was_running and is_kept:
             await self._tell(response.id, last_events)
 
-    async def _kept_log(self, conversation_id: str) -> KeptLog:
-        """Read the log; one that cannot be read must not hold its conversation, whose next turn tells of it."""
+    async def _remaining_log(self, conversation_id: str) -> RemainingLog:
+        """Read the log; an unreadable one must not block its conversation, whose next turn reports the error."""
         try:
             log = await self._ports.conversations.log(conversation_id)
         except CorruptRecord:
             found = await self._ports.conversations.find(conversation_id)
-            return KeptLog(None, found.log_length if found is not None else 0)
-        return KeptLog(log, len(log))
+            return RemainingLog(None, found.log_length if found is not None else 0)
+        return RemainingLog(log, len(log))
 
     async def _tell(self, response_id: str, last_events: tuple[LoggedEvent, ...]) -> None:
         await self._ports.events.append(response_id, last_events)
@@ -125,5 +125,5 @@ class Recovery:
                 async for batch in self._ports.events.read(response.id, newest):
                     newest = batch[-1].sequence_number
         except TimeoutError:
-            """Nothing more has come."""
+            """No further event has come."""
         return newest

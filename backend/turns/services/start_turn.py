@@ -1,18 +1,15 @@
-"""Beginning a turn: all is resolved, checked and stored before anything is sent."""
+"""Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.conversations.domain.turn_input import read_items, read_string
-from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.turns.domain.requested_settings import turn_settings
-from backend.turns.domain.turn_origin import Origin
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
@@ -25,23 +22,23 @@ from shared.errors import UnknownModel
 from shared.ids import IdPrefix, new_id
 
 
-@dataclass(frozen=True)
-class TurnSources:
-    """Where a turn's ingredients come from."""
-
-    origins: OriginReader
-    context: ContextSources
-    models: ModelCatalogue
-
-
 class StartTurn:
     """Starts turns. A failure before `TurnStore.begin` leaves nothing behind."""
 
     def __init__(
-        self, ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission, registry: TurnRegistry
+        self,
+        ports: TurnPorts,
+        context: ContextSources,
+        models: ModelCatalogue,
+        policy: TurnPolicy,
+        admission: Admission,
+        registry: TurnRegistry,
     ) -> None:
-        self._ports = ports
-        self._sources = sources
+        self._turns = ports.turns
+        self._clock = ports.clock
+        self._origins = OriginReader(ports, policy.secret)
+        self._context = context
+        self._models = models
         self._policy = policy
         self._admission = admission
         self._registry = registry
@@ -51,25 +48,25 @@ class StartTurn:
 
         Raises:
             Draining: this process is shutting down.
-            InvalidRequest: the input may not be as it is; `param` names the place.
-            NotFound: conversation, response, model or base is not there for this caller.
+            InvalidRequest: the input is not valid; `param` names the place.
+            NotFound: the conversation, response, model or base does not exist for this caller.
             TurnRunning: a turn holds the conversation. Retryable later.
-            Unavailable: a part we depend on is away; nothing was stored.
+            Unavailable: a service that the turn depends on is unavailable; nothing was stored.
         """
         self._admission.check()
-        with self._registry.place():
+        with self._registry.preparing():
             running = await self._begun(caller, request, request_id)
         await running.opened.wait()
         return running
 
     async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
-        turn, new_turn = assembled(await self._drafted(caller, request, request_id, self._ports.clock.now()))
+        turn, new_turn = assembled(await self._drafted(caller, request, request_id, self._clock.now()))
         if request.is_stored:
-            await self._ports.turns.begin(new_turn)
+            await self._turns.begin(new_turn)
         return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
-        origin = await self._sources.origins.find(caller, request)
+        origin = await self._origins.find(caller, request)
         waiting = pending_calls(history(origin.log))
         read = (
             read_string(request.input, waiting)
@@ -78,9 +75,9 @@ class StartTurn:
         )
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
-        card = await self._sources.models.find(settings.model)
-        bindings = await self._sources.context.bindings(caller, request, settings.knowledge_base_ids)
-        withheld = await self._withheld(caller, origin)
+        card = await self._models.find(settings.model)
+        bindings = await self._context.bindings(caller, request, settings.knowledge_base_ids)
+        withheld = await self._context.withheld(caller, origin.log)
         access = CallerAccess(
             mode=strictest_mode(bindings),
             withheld=tuple(sorted(withheld)),
@@ -107,19 +104,14 @@ class StartTurn:
             settings=settings,
             bindings=bindings,
             base_texts=rendered_bases(bindings),
-            dynamic_blocks=await self._sources.context.dynamic_blocks(access.mode, facts),
+            dynamic_blocks=await self._context.dynamic_blocks(access.mode, facts),
             epoch=plan_epoch(origin.conversation, origin.log, settings, access),
             card=card,
             needs_calls=bool(waiting),
         )
 
-    async def _withheld(self, caller: Caller, origin: Origin) -> frozenset[str]:
-        """Name the turns of the log whose words the caller may not read today."""
-        access = await self._sources.context.access_to(caller, labels_in(origin.log))
-        return withheld_turns(origin.log, access)
-
     async def _default_model(self) -> str:
-        cards = await self._sources.models.all()
+        cards = await self._models.all()
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name

@@ -1,4 +1,4 @@
-"""Assembling a turn once everything about it is known: what is stored before it runs, and what is sent."""
+"""Building what is stored before a turn runs, and what is sent, once everything about the turn is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from backend.turns.domain.requested_settings import model_parameters
-from backend.turns.domain.response_object import ResponseFacts, new_body
+from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_origin import Origin
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import Turn
@@ -60,7 +60,7 @@ from shared.models.execution import (
 from shared.models.messages import HistoryMessage
 from shared.tokens import estimate_tokens
 
-NOTHING_SAID = ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
+NO_CONTEXT = ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
 
 FIRST_EVENTS = 2
 """`response.created` and `response.in_progress`, appended as soon as the turn's task runs."""
@@ -68,10 +68,10 @@ FIRST_EVENTS = 2
 
 @dataclass(frozen=True)
 class TurnPolicy:
-    """What the operator sets for all turns.
+    """The operator's settings for all turns.
 
-    `secret` signs tickets; `replica` names this process. `keeps_context`: what is said of bases in scope and in
-    dynamic blocks goes into the log, and only changes are said again; otherwise all is said in every turn.
+    `secret` signs tickets; `replica` names this process. With `keeps_context` the context about bases
+    and dynamic blocks is logged, and only changes are sent again; otherwise all of it is sent in every turn.
     """
 
     time_zone: str
@@ -86,8 +86,8 @@ class TurnPolicy:
 class TurnDraft:
     """A turn being prepared: its ids, its origin, what its input means and what it runs with.
 
-    `needs_calls`: its input answers calls at the log's end. `base_texts` and `dynamic_blocks` are what may be said to
-    the model about the bases in scope and about this moment.
+    `needs_calls`: its input answers calls at the log's end. `base_texts` and `dynamic_blocks` are the context about
+    the bases in scope and this turn that the model may get.
     """
 
     policy: TurnPolicy
@@ -109,15 +109,15 @@ class TurnDraft:
 
     @property
     def log_length(self) -> int:
-        """What the log measures before the turn, copies of a fork included."""
+        """The length of the log before the turn, including the entries that a fork copies."""
         return self.origin.log[-1].position + 1 if self.origin.log else 0
 
 
 def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
-    """Make what is to run and what is to be stored before.
+    """Build the turn to run, and the record to store before it runs.
 
     Raises:
-        ContextTooLong: what may not be left out does not fit.
+        ContextTooLong: the parts of the prompt that must not be left out do not fit.
     """
     plan = _context(draft)
     epoch = _fitted(draft, plan)
@@ -148,7 +148,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
 
 
 def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
-    """Leave out the oldest turns where the conversation has outgrown the model's window."""
+    """Return the epoch, compacted where the conversation has outgrown the model's context window."""
     functions = canonical_parts(draft.settings.functions, ())[0].decode()
     load = Load(
         system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
@@ -163,9 +163,9 @@ def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
 
 
 def _context(draft: TurnDraft) -> ContextPlan:
-    """Say what is new of this moment; nothing where no message of the user follows."""
+    """Plan the dynamic context of the turn; it is empty where no message of the user follows."""
     if draft.read.current is None:
-        return NOTHING_SAID
+        return NO_CONTEXT
     if not draft.policy.keeps_context:
         return full_context(draft.base_texts, draft.dynamic_blocks)
     said = said_context(draft.origin.log, draft.epoch.reset)
@@ -192,16 +192,6 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
 
 def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> StoredResponse:
     conversation_id = draft.origin.conversation.id
-    facts = ResponseFacts(
-        id=draft.response_id,
-        created_at_seconds=int(draft.now.timestamp()),
-        conversation_id=conversation_id if draft.request.is_stored else None,
-        model=draft.settings.model,
-        instructions=draft.settings.instructions,
-        functions=draft.settings.functions,
-        knowledge_base_ids=draft.settings.knowledge_base_ids,
-        search=draft.settings.search,
-    )
     return StoredResponse(
         id=draft.response_id,
         tenant=draft.caller.tenant,
@@ -210,7 +200,7 @@ def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> St
         created_at=draft.now,
         status=ResponseStatus.IN_PROGRESS,
         background=draft.request.is_background,
-        body=new_body(draft.request, facts),
+        body=new_body(draft.request, draft.settings, draft.response_id, conversation_id, draft.now),
         input_items=tuple(bodies),
         log_end=None,
         items_end=None,
@@ -288,14 +278,14 @@ def _knowledge(draft: TurnDraft, expires_at: datetime) -> Knowledge:
 
 
 def _label(draft: TurnDraft) -> Labels:
-    """Name the bases whose words the turn may hold: its own, and those of the turns that its model is shown."""
+    """Label the turn with the bases whose text it may hold: its own, and those of the turns that its model gets."""
     own = [Label(binding.base.id, binding.role.access_mode) for binding in draft.bindings]
     withheld = frozenset(draft.epoch.reset.withheld)
     return joined_labels([*own, *labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])])
 
 
 def _history(draft: TurnDraft, history_entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
-    """Make the messages before the dynamic context and the current message."""
+    """Build the messages before the dynamic context and the current message."""
     return messages_of(sent_entries((*draft.origin.log, *history_entries), draft.epoch.reset))
 
 

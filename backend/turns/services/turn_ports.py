@@ -1,4 +1,4 @@
-"""What the services of turns work with."""
+"""The values that the services of turns share: the ports, and a turn that is about to run."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ from shared.models.execution import ExecutionRequest
 
 @dataclass(frozen=True)
 class TurnPorts:
-    """The outside of a turn."""
+    """The ports that turns use."""
 
     chat_shell: ChatShell
     conversations: ConversationStore

@@ -1,33 +1,32 @@
-"""The turns that run in this process: tasks of their own, not of the clients' connections."""
+"""The turns that run in this process, each in a task of its own that outlives the client's connection."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.ports.events import EventLog
-from backend.turns.ports.observer import TurnObserver
-from backend.turns.services.run_turn import RunTurn
+from backend.turns.services.run_turn import CHECKPOINT_SECONDS, run_turn
 from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS
 from shared.errors import InternalError
 
 
 class RunningTurn:
-    """A turn under way, for the request that began it."""
+    """A running turn, as the request that started it sees it; `opened` is set once its first events can be read."""
 
-    def __init__(self, response: StoredResponse, is_stored: bool, with_results: bool) -> None:
-        self.response = response
-        self.is_stored = is_stored
-        self.with_results = with_results
+    def __init__(self, turn: Turn) -> None:
+        self.response = turn.response
+        self.is_stored = turn.is_stored
+        self.with_results = turn.with_results
         self.opened = asyncio.Event()
         self._ended = asyncio.Event()
         self._result: StoredResponse | None = None
 
     async def ended(self) -> StoredResponse:
-        """Wait for the end; who stops waiting stops nothing.
+        """Wait for the turn's end and return the response; cancelling the wait does not stop the turn.
 
         Raises:
             InternalError: the end could not be stored.
@@ -38,44 +37,51 @@ class RunningTurn:
         return self._result
 
     def set_result(self, outcome: StoredResponse | None) -> None:
-        """Wake who waits."""
+        """Set the ended response, or None if the end could not be stored, and wake all waiting tasks."""
         self._result = outcome
         self.opened.set()
         self._ended.set()
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the turn has ended."""
         return self._ended.is_set()
 
 
 class TurnRegistry:
-    """Owns the tasks. Used as `async with`: leaving waits for the turns that run, then cancels the rest.
+    """Owns the tasks of running turns; use it as `async with`.
 
-    `drain_seconds` is how long leaving waits; what is cancelled then is closed as failed at the next start.
+    Leaving the block waits `drain_seconds` for running turns and cancels those that are left; recovery closes them
+    as failed at the next start.
     """
 
-    def __init__(self, ports: TurnPorts, run: RunTurn, drain_seconds: float) -> None:
-        self._events: EventLog = ports.events
-        self._observer: TurnObserver = ports.observer
-        self._run = run
+    def __init__(
+        self,
+        ports: TurnPorts,
+        drain_seconds: float,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
+    ) -> None:
+        self._ports = ports
         self._drain_seconds = drain_seconds
+        self._checkpoint_seconds = checkpoint_seconds
+        self._finish_pauses_seconds = finish_pauses_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._starting = 0
+        self._preparing_count = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self._unread: set[str] = set()
 
     async def __aenter__(self) -> Self:
-        """Begin to take turns."""
+        """Open the task group of the turns."""
         await self._group.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Wait for the running turns, for so long; an error that leaves with us stays as it is."""
+        """Wait for running turns, unless an error leaves the block; that error is raised unchanged."""
         if error is None:
             await self._wait_until_idle()
         for task in self._tasks:
@@ -88,31 +94,31 @@ class TurnRegistry:
         return len(self._tasks)
 
     @contextmanager
-    def place(self) -> Generator[None]:
-        """Hold a place for a turn that is being prepared: leaving waits for it, too."""
-        self._starting += 1
+    def preparing(self) -> Generator[None]:
+        """Count a turn that is being prepared in this block: leaving the registry waits for it, too."""
+        self._preparing_count += 1
         self._idle.clear()
         try:
             yield
         finally:
-            self._starting -= 1
-            self._note_idle()
+            self._preparing_count -= 1
+            self._update_idle()
 
     def start(self, turn: Turn) -> RunningTurn:
         """Run a turn in a task of its own."""
-        running = RunningTurn(turn.response, turn.is_stored, turn.with_results)
-        task = self._group.create_task(self._supervise(turn, running))
+        running = RunningTurn(turn)
+        task = self._group.create_task(self._run(turn, running))
         self._tasks.add(task)
         self._idle.clear()
         task.add_done_callback(self._forget)
         return running
 
     async def release(self, running: RunningTurn) -> None:
-        """Say that the request which began the turn reads no more; events of one not stored go with it."""
+        """Drop the events of a turn that is not stored once it has ended; call it when its request reads no more."""
         if running.is_stored:
             return
         if running.has_ended:
-            await self._events.drop(running.response.id)
+            await self._ports.events.drop(running.response.id)
         else:
             self._unread.add(running.response.id)
 
@@ -125,18 +131,19 @@ class TurnRegistry:
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._note_idle()
+        self._update_idle()
 
-    def _note_idle(self) -> None:
-        if not self._starting and not self._tasks:
+    def _update_idle(self) -> None:
+        if not self._preparing_count and not self._tasks:
             self._idle.set()
 
-    async def _supervise(self, turn: Turn, running: RunningTurn) -> None:
-        """Run a turn; no failure of one may reach the others."""
-        outcome = await result_or_error(self._run(turn, running.opened))
+    async def _run(self, turn: Turn, running: RunningTurn) -> None:
+        """Run a turn; its failure must not cancel the other turns of the task group."""
+        run = run_turn(self._ports, turn, running.opened, self._checkpoint_seconds, self._finish_pauses_seconds)
+        outcome = await result_or_error(run)
         if isinstance(outcome, BaseException):
-            self._observer.turn_broke(turn.response.id, outcome)
+            self._ports.observer.turn_broke(turn.response.id, outcome)
         running.set_result(outcome if isinstance(outcome, StoredResponse) else None)
         if turn.response.id in self._unread:
             self._unread.discard(turn.response.id)
-            await self._events.drop(turn.response.id)
+            await self._ports.events.drop(turn.response.id)

@@ -1,4 +1,4 @@
-"""All that a running turn writes: events for clients, messages for the log, and its end."""
+"""Writing a running turn: events for clients, entries for the log, checkpoints, and its end."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ from shared.models.execution import AccessMode
 from shared.models.values import objects_in
 
 FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
-"""Between attempts to store the end of a turn while the database is away, as when it restarts; the last one repeats.
+"""Pauses between attempts to store the end while the database is unavailable; the last one repeats.
 
-There is no last attempt: an end that this process gave up would hold its conversation for as long as it lives.
+The attempts never stop: a turn without a stored end would block its conversation while this process runs.
 """
 
 
 class TurnWriter:
-    """Writes one turn. `ending` is None until chat_shell has told how it ended, or the outgoing scan has ended it.
+    """Writes one turn; `ending` is None until chat_shell has reported the end, or the outgoing scan has ended the turn.
 
-    What a restricted turn says is scanned before anything is made of it; an unrestricted one has no scan.
+    The output of a restricted turn is scanned before anything is written; an unrestricted turn has no scan.
     """
 
     def __init__(
@@ -59,37 +59,37 @@ class TurnWriter:
 
     async def open(self) -> None:
         """Append the first events."""
-        await self._keep(self._projection.start())
+        await self._append_events(self._projection.start())
 
     @property
     def is_cut(self) -> bool:
-        """Whether the outgoing scan has ended the answer: nothing that comes now is written."""
+        """Whether the outgoing scan has ended the answer: later events are not written."""
         return self._scan is not None and self._scan.cut_for is not None
 
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
-        """Write what chat_shell has reported, as far as it may go now."""
+        """Write events of chat_shell; a restricted turn writes those that the scan lets through now."""
         if self._scan is None:
             await self._write(batch)
             return
         was_cut = self.is_cut
         await self._write(await self._scan.passed(batch))
-        self._tell_cut(was_cut)
+        self._observe_cut(was_cut)
 
     async def write_rest(self) -> None:
-        """Write what is held back of a turn that has broken off."""
+        """Write the events that the scan still holds back, at the end of the stream."""
         if self._scan is None:
             return
         was_cut = self.is_cut
         await self._write(await self._scan.rest())
-        self._tell_cut(was_cut)
+        self._observe_cut(was_cut)
 
-    def _tell_cut(self, was_cut: bool) -> None:
+    def _observe_cut(self, was_cut: bool) -> None:
         if self._scan is not None and self._scan.cut_for is not None and not was_cut:
             seconds = (self._ports.clock.now() - self._turn.received_at).total_seconds()
             self._ports.observer.answer_cut(self._turn.response, self._scan.cut_for, seconds)
 
     async def _write(self, batch: Sequence[ExecutionEvent]) -> None:
-        """Write first for clients, then for the log."""
+        """Write the events for clients first, then the log."""
         logged: list[LoggedEvent] = []
         for event in coalesced(batch):
             self._log.feed(event)
@@ -98,7 +98,7 @@ class TurnWriter:
                 self.ending = finished(event.finish_reason, event.usage)
             elif isinstance(event, TurnFailed):
                 self.ending = failed(event.error, event.usage)
-        await self._keep(logged)
+        await self._append_events(logged)
         now = self._ports.clock.now()
         self._observe(batch, now)
         self._not_measured.extend(batch)
@@ -106,12 +106,12 @@ class TurnWriter:
             self._measure_calls()
         entries = self._log.complete_exchange(now)
         if entries and self._turn.is_stored:
-            await self._append(entries)
+            await self._append_entries(entries)
 
     async def checkpoint(self) -> int:
-        """Keep all that was said so far, should this process die; return how many characters that were.
+        """Store the output so far, in case this process dies; return its number of characters.
 
-        Nothing new, nothing written.
+        Without new output nothing is written.
         """
         self._measure_calls()
         calls = self._calls.unknown(self._stored_length)
@@ -128,9 +128,9 @@ class TurnWriter:
         return characters_in(output)
 
     async def finish(self, ending: Ending) -> StoredResponse:
-        """Store the end, then tell it: the terminal event is sent for a stored response only.
+        """Store the end, then append the terminal event: clients get it for a stored end only.
 
-        Return what is stored: where another replica took this one for dead, that is the end which it wrote.
+        Return the stored response: where another replica took this one for dead, it is the end that replica stored.
         """
         now = self._ports.clock.now()
         body, last_events = self._projection.finish(ending, int(now.timestamp()))
@@ -138,22 +138,22 @@ class TurnWriter:
         try:
             stored = await self._store_end(ended)
             if stored == ended.response:
-                await self._tell_end(last_events)
+                await self._append_last_events(last_events)
         finally:
             await self._close_events()
         return stored
 
-    async def _tell_end(self, last_events: list[LoggedEvent]) -> None:
-        """Append the last events, unless ones before them got lost: readers then turn to what is stored."""
+    async def _append_last_events(self, last_events: list[LoggedEvent]) -> None:
+        """Append the last events, unless earlier ones were lost: readers then use the stored response."""
         if last_events[0].sequence_number != self._kept_number + 1:
             return
         try:
-            await self._keep(last_events)
+            await self._append_events(last_events)
         except (Conflict, Unavailable):
             return
 
     async def _close_events(self) -> None:
-        """Let readers end; where events are not to be reached, readers turn to what is stored."""
+        """Close the event log; where it cannot be reached, readers use the stored response."""
         try:
             await self._ports.events.close(self._turn.response.id)
         except (Conflict, Unavailable):
@@ -173,14 +173,14 @@ class TurnWriter:
         return FinishedTurn(response=response, entries=entries, items=items, calls=self._last_calls(entries))
 
     def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
-        """Return what the end keeps of calls; what a void turn sent is nothing that a later request begins with."""
+        """Return the calls to store with the end; later requests do not extend the prompt of a void turn."""
         self._measure_calls()
         made = self._calls.unkept()
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
         return made.model_copy(update={"sent": None}) if is_void else made
 
     async def _store_end(self, ended: FinishedTurn) -> StoredResponse:
-        """Store the end unless there is one; return the response as it is stored then, or would be."""
+        """Store the end unless one is stored; return the stored response, or an unstored turn's ended one."""
         if not self._turn.is_stored:
             return ended.response
         pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
@@ -193,12 +193,12 @@ class TurnWriter:
             except Unavailable:
                 await asyncio.sleep(next(pauses_seconds))
 
-    async def _keep(self, events: list[LoggedEvent]) -> None:
+    async def _append_events(self, events: list[LoggedEvent]) -> None:
         if events:
             await self._ports.events.append(self._turn.response.id, events)
             self._kept_number = events[-1].sequence_number
 
-    async def _append(self, entries: Sequence[Entry]) -> None:
+    async def _append_entries(self, entries: Sequence[Entry]) -> None:
         self._measure_calls()
         length, calls = self._log.length - len(entries), self._calls.unkept()
         await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
@@ -206,14 +206,14 @@ class TurnWriter:
         self._calls.keep(calls)
 
     def _measure_calls(self) -> None:
-        """Measure what calls sent. That takes milliseconds of a long log, so it waits for the first delta."""
+        """Measure the prompts of model calls; a long log takes milliseconds, so this waits for the first delta."""
         events, self._not_measured = self._not_measured, []
         for event in events:
             begun = self._calls.feed(event)
             if begun is not None:
-                self._tell_call(begun)
+                self._observe_call(begun)
 
-    def _tell_call(self, begun: SentCall) -> None:
+    def _observe_call(self, begun: SentCall) -> None:
         self._ports.observer.prompt_sent(begun.call.reuse.tokens, begun.new_tokens)
         if begun.drifted_at is not None:
             response = self._turn.response

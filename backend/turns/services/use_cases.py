@@ -1,12 +1,11 @@
-"""The use cases of turns, as one value for the application and the HTTP door."""
+"""The use cases of turns, as one value for the application and the HTTP routes."""
 
 from dataclasses import dataclass
 
 from backend.conversations.services.withheld_turns import WithheldText
-from backend.turns.services.cancel_response import CancelResponse
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.read_responses import ReadResponses
+from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_registry import TurnRegistry
 
@@ -17,8 +16,7 @@ class TurnServices:
 
     start: StartTurn
     follow: FollowEvents
-    cancel: CancelResponse
-    read: ReadResponses
+    responses: Responses
     models: ModelCatalogue
     registry: TurnRegistry
     withheld: WithheldText

@@ -1,4 +1,4 @@
-"""What an operator sees of a turn on this side: log lines and Prometheus figures."""
+"""The log lines and Prometheus metrics of turns."""
 
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
@@ -28,7 +28,7 @@ INTER_DELTA = Histogram("ballast_inter_delta_seconds", "Between two pieces of an
 
 
 class LoggingTurnObserver:
-    """Implements `backend.foundation.ports.observer.TurnObserver`; no text of users reaches a line or a label."""
+    """Implements `backend.turns.ports.observer.TurnObserver`; no text of users reaches a log line or a label."""
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         """Log the start and put the turn's ids on all lines of this task."""
@@ -37,17 +37,17 @@ class LoggingTurnObserver:
         log.info(LogEvent.TURN_STARTED, model=response.body.get("model"), background=response.background)
 
     def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
-        """Log and count it."""
+        """Log and count the epoch."""
         EPOCHS.labels(reason).inc()
         log.info(LogEvent.EPOCH_STARTED, conversation_id=conversation_id, epoch=epoch, reason=reason)
 
     def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
-        """Count what was sent."""
+        """Count the tokens sent."""
         PROMPT_TOKENS.labels("reused").inc(reused_tokens)
         PROMPT_TOKENS.labels("new").inc(new_tokens)
 
     def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
-        """Log and count it; the path names a place and holds no text."""
+        """Log and count the drift; the path names a place and holds no text."""
         PROMPT_DRIFT.inc()
         log.warning(
             LogEvent.PROMPT_DRIFT,
@@ -58,15 +58,15 @@ class LoggingTurnObserver:
         )
 
     def first_delta(self, seconds: float) -> None:
-        """Count the wait for the first piece."""
+        """Record the wait for the first delta."""
         FIRST_DELTA.observe(seconds)
 
     def deltas(self, count: int, seconds: float) -> None:
-        """Count pieces that came together as one interval."""
+        """Record one interval for deltas that came together."""
         INTER_DELTA.observe(seconds)
 
     def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
-        """Log and count it, and nothing of what was cut."""
+        """Log and count the cut, without any of the text."""
         ANSWERS_CUT.labels(cause.value).inc()
         log.warning(
             LogEvent.ANSWER_CUT,
@@ -77,7 +77,7 @@ class LoggingTurnObserver:
         )
 
     def turn_finished(self, response: StoredResponse) -> None:
-        """Log the end and count it."""
+        """Log and count the end."""
         STREAMS_ACTIVE.dec()
         TURNS.labels(response.status.value).inc()
         error = response.body.get("error")

@@ -8,14 +8,16 @@ from typing import Any
 import orjson
 
 from backend.conversations.domain.item_bodies import NewId
+from backend.conversations.domain.responses import ConversationSettings
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import ResponseFacts, new_body
+from backend.turns.domain.response_object import ResponseBody, new_body
 from backend.turns.domain.response_projection import ResponseProjection
 from backend.turns.domain.turn_request import TurnRequest, parse_turn_request
 from shared.ids import IdPrefix
 from shared.models.events import Usage
 
+CREATED_AT = datetime.fromtimestamp(1_700_000_000, UTC)
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 USAGE = Usage(input_tokens=11, cached_tokens=4, cache_write_tokens=0, output_tokens=7, reasoning_tokens=2)
 
@@ -35,24 +37,21 @@ def request(**fields: Any) -> TurnRequest:
     return parse_turn_request(orjson.dumps({"input": "Hello", **fields}))
 
 
-def facts(**fields: Any) -> ResponseFacts:
-    """Make the facts of a response."""
+def fresh_body(asked: TurnRequest, **settings: Any) -> ResponseBody:
+    """Build the response object of a turn that begins with these settings."""
     plain: dict[str, Any] = {
-        "id": "resp_1",
-        "created_at_seconds": 1_700_000_000,
-        "conversation_id": "conv_1",
         "model": "demo-model",
         "instructions": "",
         "functions": (),
         "knowledge_base_ids": (),
         "search": SearchOptions(),
     }
-    return ResponseFacts(**{**plain, **fields})
+    return new_body(asked, ConversationSettings(**{**plain, **settings}), "resp_1", "conv_1", CREATED_AT)
 
 
 def projection(*, with_results: bool = True, **fields: Any) -> ResponseProjection:
     """Make a projection of a fresh response."""
-    return ResponseProjection(new_body(request(**fields), facts()), counting_ids(), with_results=with_results)
+    return ResponseProjection(fresh_body(request(**fields)), counting_ids(), with_results=with_results)
 
 
 def decoded(events: list[LoggedEvent]) -> list[dict[str, Any]]:

@@ -197,9 +197,9 @@ async def test_cancelling_keeps_what_was_said_once() -> None:
     async with open_house([ModelCallStarted(call=1), TextDelta(text="Half"), asyncio.Event()]) as house:
         running = await house.start()
         await first_delta(house, running.response)
-        cancelled = await house.services.cancel(ADA, running.response.id)
+        cancelled = await house.services.responses.cancel(ADA, running.response.id)
         assert (cancelled.status, cancelled.body["incomplete_details"]) == ("cancelled", None)
-        assert await house.services.cancel(ADA, running.response.id) == cancelled
+        assert await house.services.responses.cancel(ADA, running.response.id) == cancelled
         assert house.scripted.broken_off == 1
         log = house.log_of(cancelled.conversation_id)
         assert [entry.message for entry in log[1:]] == [AssistantMessage(text="Half")]
@@ -214,7 +214,7 @@ async def test_a_cancelled_turn_asks_for_no_outputs_of_its_calls() -> None:
     async with open_house([call, added, asyncio.Event()], answer("Yes.")) as house:
         running = await house.start()
         await first_delta(house, running.response, "response.output_item.done")
-        cancelled = await house.services.cancel(ADA, running.response.id)
+        cancelled = await house.services.responses.cancel(ADA, running.response.id)
         after = await house.ask(conversation=cancelled.conversation_id)
         assert after.status == "completed"
 
@@ -225,30 +225,30 @@ async def test_cancelling_works_from_another_replica() -> None:
         other = TurnHouse(
             state=house.state, clock=house.clock, events=house.events, signals=house.signals, replica="replica-2"
         )
-        assert (await other.services.cancel(ADA, running.response.id)).status == "cancelled"
+        assert (await other.services.responses.cancel(ADA, running.response.id)).status == "cancelled"
 
 
 async def test_cancelling_belongs_to_the_owner() -> None:
     async with open_house([asyncio.Event()]) as house:
         running = await house.start()
         with pytest.raises(NotFound):
-            await house.services.cancel(BOB, running.response.id)
-        await house.services.cancel(ADA, running.response.id)
+            await house.services.responses.cancel(BOB, running.response.id)
+        await house.services.responses.cancel(ADA, running.response.id)
 
 
 async def test_a_finished_turn_is_cancelled_to_no_effect() -> None:
     async with open_house() as house:
         response = await house.ask()
-        assert await house.services.cancel(ADA, response.id) == response
+        assert await house.services.responses.cancel(ADA, response.id) == response
 
 
 async def test_deleting_a_running_response_stops_it_and_keeps_the_log() -> None:
     async with open_house([TextDelta(text="Half"), asyncio.Event()]) as house:
         running = await house.start()
         await first_delta(house, running.response)
-        await house.services.read.delete(ADA, running.response.id)
+        await house.services.responses.delete(ADA, running.response.id)
         with pytest.raises(NotFound):
-            await house.services.read.find(ADA, running.response.id)
+            await house.services.responses.find(ADA, running.response.id)
         assert len(house.log_of(running.response.conversation_id)) == 2
 
 
@@ -311,7 +311,7 @@ async def test_events_out_of_reach_are_replaced_by_what_is_stored() -> None:
         assert [event["type"] for event in await house.all_events(ended)] == ["response.created", "response.completed"]
         with pytest.raises(Unavailable):
             await house.all_events(running.response)
-        await house.services.cancel(ADA, running.response.id)
+        await house.services.responses.cancel(ADA, running.response.id)
 
 
 async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
@@ -323,7 +323,7 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
         assert at(stored.body, "output", 0, "content", 0, "text") == "Half"
         assert stored.status == "in_progress"
         assert stored.last_event == 4
-        await house.services.cancel(ADA, running.response.id)
+        await house.services.responses.cancel(ADA, running.response.id)
 
 
 async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:

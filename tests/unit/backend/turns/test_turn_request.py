@@ -8,13 +8,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.tickets import SearchOptions
-from backend.turns.domain.response_object import ResponseFacts, new_body
 from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
 from tests.fakes.json_paths import at
 from tests.fakes.openai_types import check_response
-from tests.unit.backend.turns.samples import facts, request
+from tests.unit.backend.turns.samples import fresh_body, request
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 DEEP = b'{"input":"x","tools":[{"type":"function","name":"f","parameters":' + b'{"a":' * 900 + b"1" + b"}" * 901 + b"]}"
@@ -254,7 +253,7 @@ def test_what_openai_accepts_is_accepted_and_echoed() -> None:
         max_tool_calls=3,
         top_logprobs=0,
     )
-    body = new_body(given, facts(instructions="Be kind."))
+    body = fresh_body(given, instructions="Be kind.")
     check_response(body)
     assert body["temperature"] == 1.0
     assert body["tool_choice"] == {"type": "function", "name": "f"}
@@ -264,14 +263,14 @@ def test_what_openai_accepts_is_accepted_and_echoed() -> None:
 
 
 def test_a_bare_request_becomes_a_whole_response() -> None:
-    body = new_body(request(), facts())
+    body = fresh_body(request())
     check_response(body)
     assert len(set(body) - {"conversation"}) == 31
 
 
 def test_a_schema_is_echoed_as_openai_does() -> None:
     shape = {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True}
-    body = new_body(request(text={"format": shape}), bound())
+    body = fresh_body(request(text={"format": shape}), knowledge_base_ids=("kb_1",))
     check_response(body, open_responses=False)
     assert at(body, "text")["format"] == shape
     assert body["tools"] == [{"type": "file_search", "vector_store_ids": ["kb_1"]}]
@@ -286,11 +285,7 @@ def test_of_several_searches_the_strictest_bounds_hold_and_are_told_back() -> No
         ]
     )
     assert given.search == SearchOptions(max_results=3, min_score=0.5)
-    body = new_body(given, facts(knowledge_base_ids=("kb_1",), search=given.search))
+    body = fresh_body(given, knowledge_base_ids=("kb_1",), search=given.search)
     check_response(body, open_responses=False)
     (shown,) = at(body, "tools")
     assert (shown["max_num_results"], shown["ranking_options"]["score_threshold"]) == (3, 0.5)
-
-
-def bound() -> ResponseFacts:
-    return facts(knowledge_base_ids=("kb_1",))

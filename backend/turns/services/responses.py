@@ -1,0 +1,76 @@
+"""Stored responses of a caller: reading, listing their input items, cancelling and deleting them."""
+
+import asyncio
+from dataclasses import dataclass
+
+from backend.conversations.domain.responses import ItemBody, StoredResponse
+from backend.conversations.services.withheld_turns import owned_response
+from backend.identity.domain import Caller
+from backend.turns.services.turn_ports import TurnPorts
+from shared.errors import NotFound, Unavailable
+
+WAIT_SECONDS = 10.0
+"""How long a cancellation waits for the turn's end; a provider's connection closes within a fraction of a second."""
+
+
+@dataclass(frozen=True)
+class InputItemPage:
+    """A page of input items, and whether more follow it."""
+
+    items: tuple[ItemBody, ...]
+    has_more: bool
+
+
+class Responses:
+    """Serves a caller's own responses; every method raises `NotFound` for a missing or foreign one."""
+
+    def __init__(self, ports: TurnPorts) -> None:
+        self._ports = ports
+
+    async def find(self, caller: Caller, response_id: str) -> StoredResponse:
+        """Return a response as it is now; a running one has the output of its last checkpoint."""
+        return await owned_response(self._ports.turns, caller, response_id)
+
+    async def input_items(
+        self, caller: Caller, response_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> InputItemPage:
+        """Return a page of the response's input items.
+
+        Raises:
+            NotFound: also when `after` names none of the input items.
+        """
+        response = await self.find(caller, response_id)
+        items = list(reversed(response.input_items) if descending else response.input_items)
+        if after is not None:
+            place = next((place for place, item in enumerate(items) if item["id"] == after), None)
+            if place is None:
+                raise NotFound("There is no such item in this response.", param="after")
+            items = items[place + 1 :]
+        return InputItemPage(tuple(items[:limit]), has_more=len(items) > limit)
+
+    async def cancel(self, caller: Caller, response_id: str) -> StoredResponse:
+        """Stop a turn on whichever replica runs it, and return the response as it ended, with its output so far.
+
+        A response that has already ended is returned unchanged. A turn whose process died does not end within the
+        waiting time: it is returned as it is, and recovery closes it.
+        """
+        response = await self.find(caller, response_id)
+        if response.status.is_terminal:
+            return response
+        await self._ports.signals.send(response_id)
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._wait_for_end(response)
+        except (TimeoutError, Unavailable):
+            """The stored response is returned, whether it has ended or not."""
+        return await self._ports.turns.find(response_id) or response
+
+    async def delete(self, caller: Caller, response_id: str) -> None:
+        """Delete a response, cancelling it first where it runs; its conversation keeps log and items."""
+        await self.cancel(caller, response_id)
+        await self._ports.turns.delete(response_id)
+
+    async def _wait_for_end(self, response: StoredResponse) -> None:
+        """Read the events to their end, which comes after the end of the turn is stored."""
+        async for _ in self._ports.events.read(response.id, response.last_event):
+            continue
