@@ -48,7 +48,7 @@ _PLANTS = [
     ("backend/conversations/services/planted.py", "import backend.turns.services.start_turn", _ROOMS),
     ("backend/conversations/sql/planted.py", "import backend.settings", _ROOMS),
     ("chat_shell/unlisted_room/__init__.py", "", _CHAT_SHELL_ROOMS),
-    ("chat_shell/models/domain/planted.py", "import chat_shell.turns.domain.turn", _CHAT_SHELL_ROOMS),
+    ("chat_shell/models/transport/planted.py", "import chat_shell.turns.domain.turn", _CHAT_SHELL_ROOMS),
     ("chat_shell/turns/services/planted.py", "import chat_shell.doors.http.app", _CHAT_SHELL_ROOMS),
     ("chat_shell/models/ports_planted.py", "import chat_shell.knowledge.ports", _CHAT_SHELL_ROOMS),
     ("backend/turns/domain/planted.py", "import backend.turns.ports.events", _FLOORS),

@@ -1,11 +1,14 @@
-"""Writing down what became of restricted searches."""
+"""The audit of restricted searches: writing records, and reading them."""
 
 from datetime import timedelta
 
+from backend.identity.domain import Caller
 from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.released_results import user_hash
 from backend.restricted.domain.restricted import (
     AuditedBase,
+    AuditPage,
+    AuditQuery,
     AuditRecord,
     ChargedSearch,
     Ruling,
@@ -14,7 +17,7 @@ from backend.restricted.domain.restricted import (
     Settlement,
     preview_of,
 )
-from backend.restricted.ports.restricted import RestrictedLedger, SafeSummaryObserver
+from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
 from backend.restricted.services.ticket_access import TicketAccess
 from shared.clock import Clock
 from shared.errors import Unauthenticated
@@ -120,3 +123,20 @@ def _unreported(record: AuditRecord, search: SealedSearch | None) -> Settlement:
     ruling = Ruling(digest="", is_released=False, reason=record.reason)
     user_id = search.user_id if search else ""
     return Settlement(record=record, ruling=ruling, user_id=user_id, cache_key=None, released=None)
+
+
+class ReadAudit:
+    """The audit for administrators; that the caller is one has been checked. `secret` is the key of user hashes."""
+
+    def __init__(self, trail: AuditTrail, secret: str) -> None:
+        self._trail = trail
+        self._secret = secret
+
+    async def page(self, admin: Caller, query: AuditQuery) -> AuditPage:
+        """Return records of the administrator's tenant, and those of forged tickets, which belong to no tenant.
+
+        Raises:
+            NotFound: `after` names none of them.
+        """
+        user = user_hash(self._secret, admin.tenant, query.user_id) if query.user_id is not None else None
+        return await self._trail.page(admin.tenant, query, user)

@@ -8,8 +8,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
-from backend.restricted.services.read_audit import ReadAudit
-from backend.restricted.services.restricted_audit import RestrictedAudit
+from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import RestrictedUse, SealedSearches
 from backend.restricted.services.ticket_access import TicketAccess

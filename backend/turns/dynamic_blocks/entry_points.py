@@ -7,7 +7,7 @@ An entry point names a class without constructor arguments, or a ready object, t
     identity = "backend.turns.dynamic_blocks.identity:IdentityBlock"
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isclass
 from typing import cast
@@ -24,15 +24,6 @@ def installed_blocks() -> tuple[DynamicBlockSource, ...]:
         TypeError: an entry point is no block source; the message names it.
     """
     return load_blocks(entry_points(group=GROUP))
-
-
-def named_blocks(references: Sequence[str]) -> tuple[DynamicBlockSource, ...]:
-    """Load blocks by object reference, such as `package.module:Class`, without a package that registers them.
-
-    Raises:
-        TypeError: a loaded object is no block source; the message names it.
-    """
-    return load_blocks(EntryPoint(name=reference, value=reference, group=GROUP) for reference in references)
 
 
 def load_blocks(points: Iterable[EntryPoint]) -> tuple[DynamicBlockSource, ...]:

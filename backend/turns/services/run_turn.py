@@ -41,7 +41,7 @@ async def run_turn(
     """Run a turn and return its response as it ended; `opened` is set once its first events can be read.
 
     Any failure becomes a failed response with the output so far. When the task itself is cancelled nothing more is
-    stored: recovery finds the turn at the next start of a process and closes it.
+    stored: recovery closes the turn, in another replica soon, else at the next start of this one.
     """
     writer = TurnWriter(ports, turn, finish_pauses_seconds)
     outcome = await result_or_error(_converse(ports, turn, writer, opened, checkpoint_seconds))

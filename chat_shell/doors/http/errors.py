@@ -6,52 +6,36 @@ from math import ceil
 import orjson
 from starlette.responses import Response
 
-from shared.errors import (
-    BallastError,
-    Conflict,
-    CorruptRecord,
-    DeadlineExceeded,
-    InternalError,
-    InvalidRequest,
-    MethodNotAllowed,
-    ModelError,
-    ModelRateLimited,
-    ModelRequestRejected,
-    NotFound,
-    PayloadTooLarge,
-    PermissionDenied,
-    Unauthenticated,
-    Unavailable,
-)
+from shared import errors
 from shared.models.error_reports import report_of
 
-STATUS_OF: Mapping[type[BallastError], int] = {
-    InvalidRequest: 400,
-    PayloadTooLarge: 413,
-    Unauthenticated: 401,
-    PermissionDenied: 403,
-    NotFound: 404,
-    Conflict: 409,
-    MethodNotAllowed: 405,
-    Unavailable: 503,
-    DeadlineExceeded: 504,
-    CorruptRecord: 500,
-    InternalError: 500,
-    ModelError: 502,
-    ModelRateLimited: 429,
-    ModelRequestRejected: 400,
+STATUS_OF: Mapping[type[errors.BallastError], int] = {
+    errors.InvalidRequest: 400,
+    errors.PayloadTooLarge: 413,
+    errors.Unauthenticated: 401,
+    errors.PermissionDenied: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.MethodNotAllowed: 405,
+    errors.Unavailable: 503,
+    errors.DeadlineExceeded: 504,
+    errors.CorruptRecord: 500,
+    errors.InternalError: 500,
+    errors.ModelError: 502,
+    errors.ModelRateLimited: 429,
+    errors.ModelRequestRejected: 400,
 }
 
 
-def http_status(error: BallastError) -> int:
+def http_status(error: errors.BallastError) -> int:
     """Return the status of the error's class, or of its nearest ancestor in the table."""
     return next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), 500)
 
 
-def error_response(error: BallastError) -> Response:
+def error_response(error: errors.BallastError) -> Response:
     """Describe an error; `type` is its class, so that the other service can raise it again."""
     report = report_of(error)
-    headers = {"www-authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
+    headers = {"www-authenticate": "Bearer"} if isinstance(error, errors.Unauthenticated) else {}
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(ceil(error.retry_after_seconds))
     return Response(

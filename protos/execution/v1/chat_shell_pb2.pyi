@@ -64,7 +64,7 @@ Global___ModelCard: _TypeAlias = ModelCard  # noqa: Y015
 
 @_typing.final
 class ListModelsResponse(_message.Message):
-    """The models on offer, sorted by name."""
+    """The models on offer, in the order of the operator; the first one is the default."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -7,7 +7,7 @@ import pytest
 
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
-from backend.turns.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks, named_blocks
+from backend.turns.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks
 from backend.turns.dynamic_blocks.identity import IdentityBlock
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.models.execution import DynamicBlock
@@ -41,7 +41,7 @@ ready = Ready()
 
 
 async def test_the_worked_example_reaches_the_model_behind_the_metadata() -> None:
-    async with open_house(blocks=named_blocks([IDENTITY])) as house:
+    async with open_house(blocks=load_blocks([EntryPoint("identity", IDENTITY, GROUP)])) as house:
         await house.ask()
         (block,) = house.sent[0].dynamic_blocks
         assert block.name == "identity"

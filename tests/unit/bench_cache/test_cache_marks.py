@@ -6,14 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.models.domain.cache_marks import (
-    LOOKBACK_BLOCKS,
-    MAX_MARKS,
-    STRIDE_BLOCKS,
-    CacheMarks,
-    block_count,
-    cache_marks,
-)
 from shared.models.messages import (
     AssistantMessage,
     Message,
@@ -22,6 +14,14 @@ from shared.models.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
+)
+from tests.bench.cache.cache_marks import (
+    LOOKBACK_BLOCKS,
+    MAX_MARKS,
+    STRIDE_BLOCKS,
+    CacheMarks,
+    block_count,
+    cache_marks,
 )
 
 SYSTEM = SystemMessage(content="S")
