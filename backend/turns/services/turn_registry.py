@@ -51,8 +51,8 @@ class RunningTurn:
 class TurnRegistry:
     """Owns the tasks of running turns; use it as `async with`.
 
-    Leaving the block waits `drain_seconds` for running turns and cancels those that are left; recovery closes them as failed,
-    in another replica soon, else at the next start of this one.
+    Leaving the block waits `drain_seconds` for running turns and cancels those that are left; recovery closes them as
+    failed, in another replica soon, else at the next start of this one.
     """
 
     def __init__(
