@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import pkgutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -51,9 +50,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def import_every_table() -> None:
-    for module in pkgutil.walk_packages(backend.__path__, "backend."):
-        if ".migrations" not in module.name:
-            importlib.import_module(module.name)
+    for path in Path(backend.__path__[0]).glob("*/sql/tables.py"):
+        importlib.import_module(f"backend.{path.parts[-3]}.sql.tables")
 
 
 def is_ours(_object: Any, name: str | None, kind: str, _reflected: bool, _compared: Any) -> bool:
