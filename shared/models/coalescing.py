@@ -9,18 +9,22 @@ from shared.models.events import ExecutionEvent, TextDelta
 def coalesced(events: Iterable[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
     """Join neighbouring text deltas up to `max_characters`; all other events stay, in the same order."""
     joined: list[ExecutionEvent] = []
-    pieces: list[str] = []
+    run: list[TextDelta] = []
     characters = 0
     for event in events:
         is_text = isinstance(event, TextDelta)
-        if pieces and not (is_text and characters + len(event.text) <= max_characters):
-            joined.append(TextDelta(text="".join(pieces)))
-            pieces, characters = [], 0
+        if run and not (is_text and characters + len(event.text) <= max_characters):
+            joined.append(_joined(run))
+            run, characters = [], 0
         if is_text:
-            pieces.append(event.text)
+            run.append(event)
             characters += len(event.text)
         else:
             joined.append(event)
-    if pieces:
-        joined.append(TextDelta(text="".join(pieces)))
+    if run:
+        joined.append(_joined(run))
     return tuple(joined)
+
+
+def _joined(run: list[TextDelta]) -> TextDelta:
+    return run[0] if len(run) == 1 else TextDelta(text="".join([delta.text for delta in run]))
