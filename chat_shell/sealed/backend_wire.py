@@ -143,15 +143,15 @@ class _SealedAnswer(BaseModel):
     search_id: str
     refusal: Failure | None
     released: object
-    chunks: tuple[_ChunkAnswer, ...]
+    chunks: tuple[_ChunkAnswer, ...] = ()
     siblings: tuple[_ChunkAnswer, ...] = ()
-    canary_replies: int
+    canary_replies: int = 0
 
     def result(self) -> SealedSearchResult:
         """Return the answer as a value.
 
         Raises:
-            ValueError: the earlier release cannot be read.
+            ValueError: the earlier release cannot be read, or chunks and canaries are missing in their place.
         """
         if self.refusal is not None:
             return SealedSearchResult(self.search_id, refusal=self.refusal)
@@ -160,6 +160,8 @@ class _SealedAnswer(BaseModel):
             if kept is None:
                 raise ValueError
             return SealedSearchResult(self.search_id, released=kept)
+        if not {"chunks", "canary_replies"} <= self.model_fields_set:
+            raise ValueError
         return SealedSearchResult(
             self.search_id,
             chunks=tuple(chunk.wrapped() for chunk in self.chunks),

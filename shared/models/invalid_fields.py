@@ -44,10 +44,21 @@ def place_of(root: str, path: Sequence[str | int]) -> str:
     return place
 
 
-def refusal_of(error: ValidationError, root: str = "", given: object = None) -> InvalidRequest:
-    """Return the error for a failed validation; `root` and `given` are those of `refusal_among`."""
+def refusal_of(
+    error: ValidationError, root: str = "", given: object = None, *, tells_unsupported: bool = False
+) -> InvalidRequest:
+    """Return the error for the first complaint about a field, or about the whole value where there is no other.
+
+    `root` and `given` are those of `refusal_among`. With `tells_unsupported`, a type or a field that OpenAI has and we
+    have not gives an `UnsupportedValue`.
+    """
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return refusal_among([Complaint(each["type"], each["loc"], each["msg"]) for each in found], root, given)
+    first = next((each for each in found if each["loc"]), found[0])
+    complaint = Complaint(first["type"], first["loc"], first["msg"])
+    refusal = refusal_among([complaint], root, given)
+    if tells_unsupported and complaint.kind in _UNSUPPORTED:
+        return UnsupportedValue(refusal.message, param=refusal.param)
+    return refusal
 
 
 def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object = None) -> InvalidRequest:
@@ -69,7 +80,7 @@ def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object
     param = place_of(root, path)
     sentence = _SENTENCES.get(kind, "Invalid value for '{field}': {what}.")
     text = sentence.format(field=param or "body", what=message[:1].lower() + message[1:])
-    return (UnsupportedValue if kind in _UNSUPPORTED else InvalidRequest)(text, param=param or None)
+    return InvalidRequest(text, param=param or None)
 
 
 def read(kind: type[V], raw: object, place: str) -> V:

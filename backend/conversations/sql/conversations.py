@@ -152,8 +152,10 @@ class SqlConversationStore:
 
     async def labels(self, conversation_id: str) -> Mapping[str, Labels]:
         """Return the label of each turn that has one, by the turn's id."""
-        rows = await self._database.read(lambda connection: _LABELS.rows(connection, {"where_id": conversation_id}))
-        return {row["turn_id"]: decode_labels(row["label"]) for row in rows}
+        where = {"where_id": conversation_id}
+        return await self._database.read(
+            lambda connection: {row["turn_id"]: decode_labels(row["label"]) for row in _LABELS.rows(connection, where)}
+        )
 
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""

@@ -154,8 +154,9 @@ class SqlTurnStore:
     async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
         """Return the running responses whose replica has not recorded that it is alive since that instant."""
         query, parameters = (_RUNNING, {}) if alive_since is None else (_ABANDONED, {"where_seen_at": alive_since})
-        rows = await self._database.read(lambda connection: query.rows(connection, parameters))
-        return tuple(to_response(row) for row in rows)
+        return await self._database.read(
+            lambda connection: tuple([to_response(row) for row in query.rows(connection, parameters)])
+        )
 
     async def beat(self, replica: str, now: datetime) -> None:
         """Record that this replica is alive; the first record of a replica deletes those that are a day old."""

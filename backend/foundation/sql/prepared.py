@@ -27,7 +27,7 @@ class Prepared:
 
     def change(self, connection: Connection, *parameters: Parameters) -> int:
         """Run it for each set of parameters, which all have the same names; return how many rows it changed."""
-        return connection.execute(self._statement, parameters).rowcount
+        return connection.execute(self._statement, parameters[0] if len(parameters) == 1 else parameters).rowcount
 
 
 def driver_of(connection: Connection) -> sqlite3.Connection:

@@ -91,15 +91,18 @@ class SqlDocumentStore:
     async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
         """Return the documents of these bases, ordered by base id and name."""
         query = _DOCUMENTS.where(_document.c.knowledge_base_id.in_(base_ids))
-        found = await self._database.read(lambda connection: connection.execute(query).mappings().all())
-        return tuple(sorted(map(rows.to_document, found), key=lambda one: (one.knowledge_base_id, one.name)))
+        found = await self._database.read(lambda c: [rows.to_document(row) for row in c.execute(query).mappings()])
+        return tuple(sorted(found, key=lambda one: (one.knowledge_base_id, one.name)))
 
     async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return the chunks of a document in document order."""
         query = select(*rows.CHUNK_COLUMNS).join_from(_document, _chunk, rows.IS_OF_DOCUMENT)
         query = query.where(_document.c.id == document_id).order_by(_chunk.c.ordinal)
-        found = await self._database.read(lambda connection: connection.execute(query).mappings().all())
-        return tuple(rows.to_chunk(row, document_id) for row in found)
+        # Large documents have thousands of chunks: on SQLite their rows are converted in the thread that reads them.
+        found = await self._database.read(
+            lambda c: [rows.to_chunk(row, document_id) for row in c.execute(query).mappings()]
+        )
+        return tuple(found)
 
     async def _find(self, condition: ColumnElement[bool]) -> Document | None:
         query = _DOCUMENTS.where(condition)

@@ -226,7 +226,7 @@ def parse_turn_request(raw: bytes) -> TurnRequest:
     try:
         request = TurnRequest.model_validate(given)
     except ValidationError as error:
-        raise refusal_of(error, given=given) from None
+        raise refusal_of(error, given=given, tells_unsupported=True) from None
     _check_combinations(request)
     _check_functions(request)
     return request

@@ -43,7 +43,10 @@ class StopSignals(Protocol):
         ...
 
     async def wait(self, response_id: str) -> None:
-        """Return when a stop was asked for; a signal sent before the call counts."""
+        """Return when a stop was asked for; a signal sent before the call counts.
+
+        The caller keeps a reference to the waiting task.
+        """
         ...
 
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -33,7 +34,8 @@ def _complaint(body: object) -> InvalidRequest:
     try:
         BODY.validate_python(body)
     except ValidationError as error:
-        return refusal_of(error, given=body)
+        found = [Complaint(each["type"], each["loc"], each["msg"]) for each in error.errors()]
+        return refusal_among(found, given=body)
     raise AssertionError("the body is valid")
 
 
@@ -56,8 +58,21 @@ def test_an_unknown_field_is_named() -> None:
 
 def test_an_unknown_type_is_named() -> None:
     found = _complaint({"input": [{"role": "u", "content": [{"type": "odour"}]}]})
-    assert isinstance(found, UnsupportedValue)
-    assert found.param == "input[0].content[0].type"
+    assert (type(found), found.param) == (InvalidRequest, "input[0].content[0].type")
+
+
+def test_an_unknown_type_is_unsupported_where_the_caller_says_so() -> None:
+    with pytest.raises(ValidationError) as raised:
+        TypeAdapter(Annotated[Text | Image, Field(discriminator="type")]).validate_python({"type": "odour"})
+    found = refusal_of(raised.value, "part", tells_unsupported=True)
+    assert (type(found), found.param) == (UnsupportedValue, "part.type")
+    assert type(refusal_of(raised.value, "part")) is InvalidRequest
+
+
+def test_the_first_of_two_independent_mistakes_is_named() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Message.model_validate({"role": 5, "content": "x", "colour": {"deep": 1}})
+    assert refusal_of(raised.value).param == "role"
 
 
 def test_the_root_stands_before_the_path() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent, encode_event
 from backend.turns.memory.event_log import MemoryEventLog, pack_events, unpack_events
 from shared.errors import InternalError
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
@@ -16,6 +16,13 @@ from tests.contract.event_cases import ManualTimer, make_events, read_all, readi
 async def ended(log: MemoryEventLog, response_id: str, count: int = 2) -> None:
     await log.append(response_id, make_events(0, count))
     await log.close(response_id)
+
+
+def test_an_ended_answer_takes_a_small_part_of_its_events() -> None:
+    place = {"item_id": "msg_4be1a7", "output_index": 0, "content_index": 0}
+    drafts = [{"type": "response.output_text.delta", **place, "delta": f"word {number} "} for number in range(50)]
+    events = [encode_event({**draft, "sequence_number": number}) for number, draft in enumerate(drafts)]
+    assert len(pack_events(events)) < sum(len(event.body) for event in events) / 8
 
 
 async def test_events_go_when_their_retention_ends() -> None:
