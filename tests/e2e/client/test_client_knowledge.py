@@ -77,9 +77,15 @@ async def test_a_citation_points_at_its_place_and_its_document(
     ann: AsyncOpenAI, wire: Wire, model: FakeModelControl, handbook: Base
 ) -> None:
     await model.script(searches("pager"))
-    await model.script(Reply(text=("一二三",), hold_after=0))
-    begun = await ann.responses.create(input="How soon?", tools=[handbook.tool], background=True)
-    await model.wait_held()
+    await model.script(Reply(text=("一", "二三"), hold_after=1))
+    # The first delta comes behind the search in the same stream: what it brought is in the log once it is seen.
+    begun_stream = await ann.responses.create(input="How soon?", tools=[handbook.tool], background=True, stream=True)
+    created = await anext(aiter(begun_stream))
+    assert created.type == "response.created"
+    begun = created.response
+    async for event in begun_stream:
+        if event.type == "response.output_text.delta":
+            break
     numbers = numbered(tool_texts((await model.requests())[1])[0])
     await model.reset()
     await ann.responses.cancel(begun.id)
