@@ -157,7 +157,7 @@ class FakeSecondary:
         return said or b""
 
 
-Prepared = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk]]
+Statement = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk]]
 
 
 @dataclass
@@ -166,7 +166,7 @@ class FakeGate:
 
     verdicts: dict[bytes, Verdict | BaseException] = field(default_factory=dict[bytes, Verdict | BaseException])
     failure: BaseException | None = None
-    cases: list[Prepared] = field(default_factory=list[Prepared])
+    cases: list[Statement] = field(default_factory=list[Statement])
 
     def prepare(
         self,
@@ -174,13 +174,13 @@ class FakeGate:
         user_words: str,
         canaries: Sequence[str],
         siblings: Sequence[ProtectedChunk],
-    ) -> Prepared:
+    ) -> Statement:
         if self.failure is not None:
             raise self.failure
         self.cases.append((chunks, user_words, canaries, siblings))
         return self.cases[-1]
 
-    def judge(self, reply: bytes, case: Prepared) -> Verdict:
+    def judge(self, reply: bytes, case: Statement) -> Verdict:
         verdict = self.verdicts.get(reply, released() if reply == b"good" else Blocked(()))
         if isinstance(verdict, BaseException):
             raise verdict
@@ -229,10 +229,10 @@ class RoomStage:
     outcome_seconds: float = 5
     clock: FakeClock = field(default_factory=FakeClock)
     observer: RecordingRoomObserver = field(default_factory=RecordingRoomObserver)
-    _room: SealedRoom[Prepared] | None = None
+    _room: SealedRoom[Statement] | None = None
 
     @property
-    def room(self) -> SealedRoom[Prepared]:
+    def room(self) -> SealedRoom[Statement]:
         """The room, made at first use."""
         if self._room is None:
             numbers = count(1)

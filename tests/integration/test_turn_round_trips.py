@@ -12,7 +12,7 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.prepared import Parameters, Prepared, Row
+from backend.foundation.sql.statements import Parameters, Row, Statement
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, open_house
@@ -33,7 +33,7 @@ class CountingDatabase:
     def dialect(self) -> Literal["sqlite", "postgresql"]:
         return self._database.dialect
 
-    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+    async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         self.verbs.append("find")
         return await self._database.find(query, parameters)
 

@@ -16,7 +16,7 @@ from backend.conversations.domain.responses import (
     StoredResponse,
 )
 from backend.foundation.sql.parameters import json_text, to_json
-from backend.foundation.sql.prepared import Row
+from backend.foundation.sql.statements import Row
 from backend.knowledge.domain.labels import decode_labels, encode_labels
 from shared.errors import CorruptRecord
 from shared.models.values import JsonObject, Value

@@ -17,7 +17,7 @@ from backend.conversations.sql.codec import (
 )
 from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.labels import Labels, decode_labels
 from shared.errors import NotFound, TurnRunning
 
@@ -26,13 +26,13 @@ _entry = tables.log_entry
 _item = tables.item
 _sequence = _item.c.sequence
 
-_INSERT = Prepared(insert(_conversation))
-_FIND = Prepared(select(_conversation).where(IS_CONVERSATION))
+_INSERT = Statement(insert(_conversation))
+_FIND = Statement(select(_conversation).where(IS_CONVERSATION))
 _newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
-_OPEN = Prepared(select(_conversation, _newest_sequence.label("newest_sequence")).where(IS_CONVERSATION))
-_SET = Prepared(update(_conversation).where(IS_CONVERSATION))
-_DELETE = Prepared(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
-_GROW = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
+_OPEN = Statement(select(_conversation, _newest_sequence.label("newest_sequence")).where(IS_CONVERSATION))
+_SET = Statement(update(_conversation).where(IS_CONVERSATION))
+_DELETE = Statement(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
+_GROW = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
 
 _log = (
     select(
@@ -49,10 +49,10 @@ _log = (
     .where(_entry.c.conversation_id == bindparam("where_id"))
     .order_by(_entry.c.position)
 )
-_LOG = Prepared(_log)
-_LOG_BELOW = Prepared(_log.where(_entry.c.position < bindparam("where_end")))
+_LOG = Statement(_log)
+_LOG_BELOW = Statement(_log.where(_entry.c.position < bindparam("where_end")))
 
-_LABELS = Prepared(
+_LABELS = Statement(
     select(_entry.c.turn_id, _entry.c.label).where(
         _entry.c.conversation_id == bindparam("where_id"), _entry.c.label.is_not(None)
     )
@@ -64,10 +64,10 @@ _items = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
 _is_above = _sequence > bindparam("where_place")
 _is_below = _sequence < bindparam("where_place")
 _page_size = bindparam("where_limit", type_=Integer)
-_ITEMS_BELOW = Prepared(_items.where(_is_below).order_by(_sequence))
-_FIND_ITEM = Prepared(_items.where(_item.c.id == bindparam("where_item_id")))
-_PAGE_UP = Prepared(_items.where(_is_above).order_by(_sequence).limit(_page_size))
-_PAGE_DOWN = Prepared(_items.where(_is_below).order_by(_sequence.desc()).limit(_page_size))
+_ITEMS_BELOW = Statement(_items.where(_is_below).order_by(_sequence))
+_FIND_ITEM = Statement(_items.where(_item.c.id == bindparam("where_item_id")))
+_PAGE_UP = Statement(_items.where(_is_above).order_by(_sequence).limit(_page_size))
+_PAGE_DOWN = Statement(_items.where(_is_below).order_by(_sequence.desc()).limit(_page_size))
 
 _BEFORE_ALL = -1
 _BEHIND_ALL = 2**31 - 1
@@ -190,7 +190,7 @@ def _read_log(connection: Connection, conversation_id: str, end: int | None) -> 
 
 
 def _read_items(
-    connection: Connection, query: Prepared, conversation_id: str, parameters: Parameters
+    connection: Connection, query: Statement, conversation_id: str, parameters: Parameters
 ) -> tuple[Item, ...]:
     rows = query.rows(connection, {"where_id": conversation_id, **parameters})
     return tuple(to_item(conversation_id, row) for row in rows)

@@ -10,7 +10,7 @@ from backend.conversations.domain.model_calls import CallsMade, ModelCall, Promp
 from backend.conversations.domain.prompt_record import Reuse, Shortfall
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import Parameters
-from backend.foundation.sql.prepared import Prepared, Row
+from backend.foundation.sql.statements import Row, Statement
 from shared.errors import CorruptRecord
 from shared.models.events import Usage
 
@@ -28,21 +28,21 @@ _INSERT_CALL = """
         :header, :tail, :reuse, :shortfall, :usage
     ) ON CONFLICT (response_id, call)
 """
-_ADD_CALL = Prepared(text(f"{_INSERT_CALL} DO NOTHING"))
-_SET_CALL = Prepared(text(f"{_INSERT_CALL} DO UPDATE SET shortfall = excluded.shortfall, usage = excluded.usage"))
-_ADD_HEADER = Prepared(
+_ADD_CALL = Statement(text(f"{_INSERT_CALL} DO NOTHING"))
+_SET_CALL = Statement(text(f"{_INSERT_CALL} DO UPDATE SET shortfall = excluded.shortfall, usage = excluded.usage"))
+_ADD_HEADER = Statement(
     text("""
         INSERT INTO prompt_header (conversation_id, digest, tools, system_prompt)
         VALUES (:conversation_id, :digest, :tools, :system_prompt) ON CONFLICT (conversation_id, digest) DO NOTHING
     """)
 )
-_CALLS = Prepared(
+_CALLS = Statement(
     select(_call, _header.c.tools, _header.c.system_prompt)
     .join(_header, (_header.c.conversation_id == _call.c.conversation_id) & (_header.c.digest == _call.c.header))
     .where(_IS_RESPONSE)
     .order_by(_call.c.call)
 )
-_DELETE = Prepared(delete(_call).where(_IS_RESPONSE))
+_DELETE = Statement(delete(_call).where(_IS_RESPONSE))
 
 _TAIL = TypeAdapter(tuple[TailMessage, ...])
 
@@ -67,7 +67,7 @@ def delete_calls(connection: Connection, response_id: str) -> None:
     _DELETE.change(connection, {"where_response_id": response_id})
 
 
-def _write(connection: Connection, made: CallsMade, statement: Prepared) -> None:
+def _write(connection: Connection, made: CallsMade, statement: Statement) -> None:
     if not made.calls:
         return
     headers = {_digest(call.header): call.header for call in made.calls}

@@ -14,7 +14,7 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import Item
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import entry_parameters, item_parameters
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 from shared.errors import Conflict, NotFound, TurnRunning
 
 _conversation = tables.conversation
@@ -23,9 +23,9 @@ IS_CONVERSATION: ColumnElement[bool] = _conversation.c.id == bindparam("where_id
 HAS_LENGTH: ColumnElement[bool] = _conversation.c.log_length == bindparam("where_log_length")
 IS_FREE: ColumnElement[bool] = _conversation.c.running_response_id.is_(None)
 
-_INSERT_ENTRY = Prepared(insert(tables.log_entry))
-_INSERT_ITEM = Prepared(insert(tables.item))
-_FIND_ID = Prepared(select(_conversation.c.id).where(IS_CONVERSATION))
+_INSERT_ENTRY = Statement(insert(tables.log_entry))
+_INSERT_ITEM = Statement(insert(tables.item))
+_FIND_ID = Statement(select(_conversation.c.id).where(IS_CONVERSATION))
 
 
 def write_rows(connection: Connection, conversation_id: str, entries: Sequence[Entry], items: Sequence[Item]) -> None:

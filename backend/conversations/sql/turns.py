@@ -27,7 +27,7 @@ from backend.conversations.sql.shared_statements import (
     write_rows,
 )
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 
 _conversation = tables.conversation
 _response = tables.response
@@ -36,29 +36,29 @@ _replica = tables.replica
 _IS_RESPONSE = _response.c.id == bindparam("where_response_id")
 _IS_REPLICA = _replica.c.name == bindparam("where_name")
 
-_INSERT_CONVERSATION = Prepared(insert(_conversation))
-_TAKE = Prepared(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
-_GROW = Prepared(
+_INSERT_CONVERSATION = Statement(insert(_conversation))
+_TAKE = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
+_GROW = Statement(
     update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
 )
 _is_held = _conversation.c.running_response_id == bindparam("where_response_id")
-_FREE = Prepared(update(_conversation).where(IS_CONVERSATION, _is_held))
-_GROW_AND_FREE = Prepared(update(_conversation).where(IS_CONVERSATION, _is_held, HAS_LENGTH))
+_FREE = Statement(update(_conversation).where(IS_CONVERSATION, _is_held))
+_GROW_AND_FREE = Statement(update(_conversation).where(IS_CONVERSATION, _is_held, HAS_LENGTH))
 
 _running = select(_response).where(tables.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
 _change_running = update(_response).where(_IS_RESPONSE, tables.IS_RUNNING)
 _seen = select(_replica.c.name).where(_replica.c.seen_at >= bindparam("where_seen_at"))
-_INSERT_RESPONSE = Prepared(insert(_response))
-_FIND = Prepared(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
-_CHANGE_RUNNING = Prepared(_change_running)
-_END_RUNNING = Prepared(_change_running.returning(_response.c.is_deleted))
-_DELETE = Prepared(delete(_response).where(_IS_RESPONSE))
-_RUNNING = Prepared(_running)
-_ABANDONED = Prepared(_running.where(_response.c.replica.not_in(_seen)))
+_INSERT_RESPONSE = Statement(insert(_response))
+_FIND = Statement(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
+_CHANGE_RUNNING = Statement(_change_running)
+_END_RUNNING = Statement(_change_running.returning(_response.c.is_deleted))
+_DELETE = Statement(delete(_response).where(_IS_RESPONSE))
+_RUNNING = Statement(_running)
+_ABANDONED = Statement(_running.where(_response.c.replica.not_in(_seen)))
 
-_BEAT = Prepared(update(_replica).where(_IS_REPLICA))
-_FIRST_BEAT = Prepared(insert(_replica))
-_FORGET_REPLICAS = Prepared(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
+_BEAT = Statement(update(_replica).where(_IS_REPLICA))
+_FIRST_BEAT = Statement(insert(_replica))
+_FORGET_REPLICAS = Statement(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
 
 # Columns that the beginning of a turn must not change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.util import await_only
 
-from backend.foundation.sql.prepared import Parameters, Prepared, Row
+from backend.foundation.sql.statements import Parameters, Row, Statement
 
 Result = TypeVar("Result")
 
@@ -33,7 +33,7 @@ class Database(Protocol):
         """Name the dialect of SQL that the database speaks."""
         ...
 
-    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+    async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key, the shortest of reads: on SQLite it takes less than handing it to a thread."""
         ...
 

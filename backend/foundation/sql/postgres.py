@@ -8,7 +8,7 @@ from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
-from backend.foundation.sql.prepared import Parameters, Prepared, Row
+from backend.foundation.sql.statements import Parameters, Row, Statement
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class PostgresDatabase:
         """Return the name of PostgreSQL's dialect."""
         return "postgresql"
 
-    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+    async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key."""
         return await self.read(lambda connection: query.first(connection, parameters))
 

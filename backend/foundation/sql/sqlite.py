@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
 from backend.foundation.sql.driver_errors import sql_errors_translated
-from backend.foundation.sql.prepared import Parameters, Prepared, Row, driver_of
+from backend.foundation.sql.statements import Parameters, Row, Statement, driver_of
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -63,7 +63,7 @@ class SqliteDatabase:
         """Return the name of SQLite's dialect."""
         return "sqlite"
 
-    async def find(self, query: Prepared, parameters: Parameters) -> Row | None:
+    async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key, read in the event loop's thread: in WAL mode a reader never waits for a writer."""
         connection = self._connection_of(self._reader)
         with sql_errors_translated(), connection.begin():

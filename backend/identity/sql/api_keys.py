@@ -3,14 +3,14 @@
 from sqlalchemy import bindparam, delete, insert, select
 
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.prepared import Prepared, Row
+from backend.foundation.sql.statements import Row, Statement
 from backend.identity.domain import ApiKey, KeyRole
 from backend.identity.sql.tables import api_key
 
-_INSERT = Prepared(insert(api_key))
-_FIND = Prepared(select(api_key).where(api_key.c.key_hash == bindparam("where_hash")))
-_ALL = Prepared(select(api_key).order_by(api_key.c.created_at, api_key.c.id))
-_DELETE = Prepared(delete(api_key).where(api_key.c.id == bindparam("where_id")))
+_INSERT = Statement(insert(api_key))
+_FIND = Statement(select(api_key).where(api_key.c.key_hash == bindparam("where_hash")))
+_ALL = Statement(select(api_key).order_by(api_key.c.created_at, api_key.c.id))
+_DELETE = Statement(delete(api_key).where(api_key.c.id == bindparam("where_id")))
 
 
 class SqlApiKeyStore:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, bindparam, delete, insert, select, update
 
-from backend.foundation.sql.prepared import Prepared
 from backend.foundation.sql.short_transactions import DivisibleWork
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.index_entries import IndexEntry, index_entries
 from backend.knowledge.domain.knowledge import Chunk
 from backend.knowledge.sql import rows, tables
@@ -27,9 +27,9 @@ _base = tables.knowledge_base
 _chunk = tables.chunk
 _unseen = tables.unseen_edition
 
-_ADD_CHUNK = Prepared(insert(_chunk))
-_HOLD = Prepared(select(_base.c.next_chunk_number).where(_base.c.id == bindparam("base_id")).with_for_update())
-_TOUCH = Prepared(
+_ADD_CHUNK = Statement(insert(_chunk))
+_HOLD = Statement(select(_base.c.next_chunk_number).where(_base.c.id == bindparam("base_id")).with_for_update())
+_TOUCH = Statement(
     update(_unseen).where(
         _unseen.c.edition_id == bindparam("where_edition_id"),
         _unseen.c.counted_to == bindparam("where_counted_to"),

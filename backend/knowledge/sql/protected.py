@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import list_parameter
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
@@ -31,7 +31,7 @@ class SqlProtectedKnowledge:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = ChosenIndex(database)
-        self._find_texts = Prepared(
+        self._find_texts = Statement(
             select(_document.c.id, _chunk.c.number, _chunk.c.heading_path, _chunk.c.text)
             .join_from(_chunk, _document, rows.IS_OF_DOCUMENT)
             .where(rows.are_numbered_chunks(database.dialect))

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, selec
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
@@ -29,9 +29,9 @@ class SqlRetrieval:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = ChosenIndex(database)
-        self._find_hits = Prepared(_hits_where(rows.are_numbered_chunks(database.dialect)))
+        self._find_hits = Statement(_hits_where(rows.are_numbered_chunks(database.dialect)))
         is_of_these = is_among(_document.c.id, "ids", database.dialect)
-        self._find_beginnings = Prepared(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
+        self._find_beginnings = Statement(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 
     async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""

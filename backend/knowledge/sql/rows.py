@@ -4,7 +4,7 @@ import orjson
 from sqlalchemy import ColumnElement, RowMapping, bindparam
 
 from backend.foundation.sql.parameters import Dialect, is_among, to_json
-from backend.foundation.sql.prepared import Row as PreparedRow
+from backend.foundation.sql.statements import Row as PreparedRow
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
 

@@ -12,7 +12,7 @@ from itertools import chain
 import orjson
 from sqlalchemy import Connection
 
-from backend.foundation.sql.prepared import driver_of
+from backend.foundation.sql.statements import driver_of
 from backend.knowledge.domain.bm25 import Query, Scorer, looked_up_terms, plan
 from backend.knowledge.domain.index_entries import IndexEntry
 from backend.knowledge.sql.search_index import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, Executable, bindparam, delete, insert, select, update
 
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.documents import SqlDocumentStore
@@ -20,7 +20,7 @@ _BINDINGS = (
     .where(_base.c.tenant == bindparam("tenant"), _member.c.user_id == bindparam("user_id"))
 )
 _BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
-_FIND_BINDING = Prepared(_BINDINGS.where(_base.c.id == bindparam("base_id")))
+_FIND_BINDING = Statement(_BINDINGS.where(_base.c.id == bindparam("base_id")))
 
 
 class SqlKnowledgeStore(SqlDocumentStore):

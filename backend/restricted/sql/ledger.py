@@ -7,7 +7,7 @@ import orjson
 from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.prepared import Prepared, Row
+from backend.foundation.sql.statements import Row, Statement
 from backend.knowledge.sql.tables import chunk, document
 from backend.restricted.domain.restricted import (
     Candidate,
@@ -31,31 +31,31 @@ _served_chunk = tables.served_chunk
 _audit = tables.safe_summary_audit
 
 _IS_SEARCH = _search.c.id == bindparam("where_id")
-_ADD_SEARCH = Prepared(insert(_search))
-_ADD_CHARGE = Prepared(insert(tables.restricted_charge))
-_ADD_SERVED = Prepared(insert(_served_chunk))
-_ADD_RECORD = Prepared(insert(_audit))
-_FIND_SEARCH = Prepared(select(_search).where(_IS_SEARCH))
-_FIND_UNREPORTED = Prepared(
+_ADD_SEARCH = Statement(insert(_search))
+_ADD_CHARGE = Statement(insert(tables.restricted_charge))
+_ADD_SERVED = Statement(insert(_served_chunk))
+_ADD_RECORD = Statement(insert(_audit))
+_FIND_SEARCH = Statement(select(_search).where(_IS_SEARCH))
+_FIND_UNREPORTED = Statement(
     select(_search.c.id)
     .where(tables.IS_UNREPORTED, _search.c.searched_at <= bindparam("before"))
     .order_by(_search.c.searched_at)
     .limit(bindparam("most", type_=Integer))
 )
-_HOLD_SEARCH = Prepared(select(_search).where(_IS_SEARCH).with_for_update())
-_SET_RULING = Prepared(update(_search).where(_IS_SEARCH))
-_FIND_RELEASED = Prepared(
+_HOLD_SEARCH = Statement(select(_search).where(_IS_SEARCH).with_for_update())
+_SET_RULING = Statement(update(_search).where(_IS_SEARCH))
+_FIND_RELEASED = Statement(
     select(tables.released_result.c.released).where(
         tables.released_result.c.cache_key == bindparam("where_cache_key"),
     )
 )
-_COUNT_UNASSIGNED = Prepared(
+_COUNT_UNASSIGNED = Statement(
     select(func.count().label("records")).where(_audit.c.tenant == "", _audit.c.recorded_at > bindparam("since"))
 )
-_CANARY_REPLIES = Prepared(
+_CANARY_REPLIES = Statement(
     select(_audit.c.versions).where(tables.HAS_CANARIES, _audit.c.recorded_at > bindparam("since"))
 )
-_SERVED = Prepared(
+_SERVED = Statement(
     select(
         chunk.c.id.label("chunk_id"),
         chunk.c.knowledge_base_id,
@@ -77,7 +77,7 @@ _SERVED = Prepared(
         _served_chunk.c.served_at <= bindparam("until"),
     )
 )
-_NEWEST_SERVED = Prepared(
+_NEWEST_SERVED = Statement(
     select(func.max(_served_chunk.c.served_at).label("served_at")).where(
         _served_chunk.c.knowledge_base_id == bindparam("base_id"),
         _served_chunk.c.user_id == bindparam("user_id"),

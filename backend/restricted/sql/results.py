@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, text
 
-from backend.foundation.sql.prepared import Prepared
 from backend.foundation.sql.schema import Instant
+from backend.foundation.sql.statements import Statement
 from backend.restricted.sql import tables
 from shared.models.safe_summary import ReleasedSummary
 
@@ -14,13 +14,13 @@ _result = tables.released_result
 _of_base = tables.released_result_base
 
 # Equal searches may be released at the same moment: the second waits for the first and then replaces its result.
-_KEEP = Prepared(
+_KEEP = Statement(
     text("""
         INSERT INTO released_result (cache_key, released, released_at) VALUES (:cache_key, :released, :released_at)
         ON CONFLICT (cache_key) DO UPDATE SET released = excluded.released, released_at = excluded.released_at
     """).bindparams(bindparam("released_at", type_=Instant))
 )
-_ADD_BASE = Prepared(
+_ADD_BASE = Statement(
     text("""
         INSERT INTO released_result_base (cache_key, knowledge_base_id) VALUES (:cache_key, :knowledge_base_id)
         ON CONFLICT (cache_key, knowledge_base_id) DO NOTHING

@@ -6,7 +6,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from backend.foundation.sql.parameters import to_json
-from backend.foundation.sql.prepared import Row
+from backend.foundation.sql.statements import Row
 from backend.restricted.domain.restricted import (
     AuditRecord,
     ChargedSearch,

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, func, select, text, update
 
-from backend.foundation.sql.prepared import Prepared
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.sql.tables import knowledge_base
 from backend.restricted.domain.restricted import RefusalHistory, SealedSearch
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, refused_again
@@ -21,22 +21,22 @@ _IS_MEMBER = (_member.c.knowledge_base_id == bindparam("where_base_id")) & (
 )
 
 # The base is locked first, with a shared lock: its deletion locks it first, too, and the rows of its members after it.
-_HOLD_BASE = Prepared(
+_HOLD_BASE = Statement(
     select(knowledge_base.c.chunk_count)
     .where(knowledge_base.c.id == bindparam("where_base_id"))
     .with_for_update(read=True, key_share=True)
 )
-_ADD_MEMBER = Prepared(
+_ADD_MEMBER = Statement(
     text("""
         INSERT INTO restricted_member (knowledge_base_id, user_id, refused_at)
         VALUES (:where_base_id, :where_user_id, '[]') ON CONFLICT (knowledge_base_id, user_id) DO NOTHING
     """)
 )
 _FIND_MEMBER = select(_member.c.refused_at, _member.c.paused_until).where(_IS_MEMBER)
-_HOLD_MEMBER = Prepared(_FIND_MEMBER.with_for_update())
-_SET_MEMBER = Prepared(update(_member).where(_IS_MEMBER))
-FIND_REFUSALS = Prepared(_FIND_MEMBER)
-_COUNT_CHARGES = Prepared(
+_HOLD_MEMBER = Statement(_FIND_MEMBER.with_for_update())
+_SET_MEMBER = Statement(update(_member).where(_IS_MEMBER))
+FIND_REFUSALS = Statement(_FIND_MEMBER)
+_COUNT_CHARGES = Statement(
     select(
         func.count().label("month"),
         func.count().filter(_charge.c.charged_at > bindparam("since_day")).label("day"),
@@ -47,7 +47,7 @@ _COUNT_CHARGES = Prepared(
         _charge.c.charged_at > bindparam("since_month"),
     )
 )
-_FIND_SERVED = Prepared(
+_FIND_SERVED = Statement(
     select(_served.c.chunk_id)
     .where(
         _served.c.knowledge_base_id == bindparam("where_base_id"),

@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 """A row by column; SQLAlchemy knows the types of the values, and the type checker does not."""
 
 
-class Prepared:
+class Statement:
     """A statement with named parameters; an INSERT or UPDATE sets the columns that they name."""
 
     def __init__(self, statement: Executable) -> None:
