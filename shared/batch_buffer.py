@@ -1,4 +1,4 @@
-"""A bounded buffer that is emptied in one go."""
+"""A bounded buffer between two tasks, which the reader empties in one step."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ Element = TypeVar("Element")
 
 
 class BatchBuffer(Generic[Element]):
-    """Passes elements from one task to another in batches: a slow reader gets fewer and larger ones."""
+    """Passes elements from one task to another in batches; a slow reader gets fewer and larger batches."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -18,7 +18,7 @@ class BatchBuffer(Generic[Element]):
         self._is_closed = False
 
     async def put(self, elements: Iterable[Element]) -> None:
-        """Add elements as soon as the buffer is not full; they are added even when the wait is cancelled."""
+        """Wait until the buffer has fewer than `capacity` elements, then add all; a cancelled wait adds them too."""
         try:
             while len(self._waiting) >= self._capacity:
                 self._emptied.clear()
@@ -28,15 +28,15 @@ class BatchBuffer(Generic[Element]):
             self._filled.set()
 
     def close(self, last: Iterable[Element] = ()) -> None:
-        """Add the last elements, for which there is always room; nothing follows them."""
+        """Add the last elements without waiting for space, and end the stream; no elements follow them."""
         self._waiting.extend(last)
         self._is_closed = True
         self._filled.set()
 
     async def take(self) -> list[Element]:
-        """Return everything in the buffer, waiting for the first element; the end is an empty batch.
+        """Wait for an element and return all elements in the buffer; an empty batch is the end of the stream.
 
-        Cancelling it loses nothing.
+        A cancelled call loses no elements.
         """
         while not self._waiting and not self._is_closed:
             self._filled.clear()

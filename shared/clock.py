@@ -1,11 +1,11 @@
-"""Wall time: a port, so that tests choose the hour and a turn can be replayed."""
+"""The port for wall-clock time, so that a test can set the time and a turn can be replayed."""
 
 from datetime import UTC, datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time."""
+    """A source of wall-clock time."""
 
     def now(self) -> datetime:
         """Return the current instant in UTC."""
@@ -13,7 +13,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of the machine."""
+    """The clock of the operating system."""
 
     def now(self) -> datetime:
         """Return the current instant in UTC."""

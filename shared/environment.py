@@ -1,4 +1,4 @@
-"""Settings from the environment: one reading for both services, with values from files."""
+"""Read the settings of both services from environment variables, or from files that they name."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +11,14 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 class WrongSetting(Exception):
-    """A setting that stops the start; its text is one line that names the variable."""
+    """A setting with which a service cannot start; the message is one line that names the variable."""
 
 
 def read_settings(model: type[SettingsT], environ: Mapping[str, str]) -> SettingsT:
-    """Read a settings model whose fields have their variables' names as aliases.
+    """Read settings into a model whose fields have the names of their variables as aliases.
 
-    An empty variable counts as not set. A value may also come from the file that `<NAME>_FILE` points to, its
-    trailing newline left out: secrets do, and addresses with a password in them.
+    An empty variable counts as not set. Instead of `<NAME>`, the variable `<NAME>_FILE` may name a file with the value,
+    which suits secrets and addresses that contain a password; newlines at the end of the file are ignored.
 
     Raises:
         WrongSetting: a value is wrong or missing, or its file cannot be read.
@@ -38,10 +38,10 @@ def read_settings(model: type[SettingsT], environ: Mapping[str, str]) -> Setting
 
 
 def web_address(value: str) -> str:
-    """Return an http or https address as it is.
+    """Return an http or https address unchanged.
 
     Raises:
-        ValueError: it is none, or holds what must not stand in logs: credentials, a query.
+        ValueError: the address is no such address, or has credentials, a query or a fragment, which logs must not show.
     """
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -52,14 +52,14 @@ def web_address(value: str) -> str:
 
 
 def shown_address(address: str) -> str:
-    """Return an address as it may be shown: without user, password and query, whatever stands in these."""
+    """Return an address without its user, password and query, so that it may be logged."""
     scheme, _, rest = address.partition("://")
     place = rest.rpartition("@")[2].partition("?")[0]
     return f"{scheme}://{place}"
 
 
 def cause_of(error: BaseException) -> str:
-    """Name what an error began with; its words are left out, for drivers put secrets into them."""
+    """Return the class name of an error's first cause; its message is left out, because drivers put secrets there."""
     while (before := error.__cause__ or error.__context__) and isinstance(before, Exception):
         error = before
     return type(error).__name__

@@ -1,40 +1,41 @@
 """The one error tree of both services; each transport has one table from class to status.
 
 BallastError
-├── InvalidRequest              the caller's words are wrong; `param` names the field
-│   ├── UnsupportedValue        well formed, but not something we do
+├── InvalidRequest              a value of the request is wrong; `param` names the field
+│   ├── UnsupportedValue        the value is well formed, but not supported
+│   ├── ContextTooLong          the prompt does not fit the model's context window
 │   └── PayloadTooLarge
-├── Unauthenticated             no key, a wrong key, a forged or expired ticket
-├── PermissionDenied            known, and not allowed
-├── NotFound                    not there, or somebody else's
+├── Unauthenticated             the key is missing or wrong, or the ticket is forged or expired
+├── PermissionDenied            the caller is known, but not allowed to do this
+├── NotFound                    the object does not exist, or belongs to somebody else
 │   └── UnknownModel
-├── Conflict                    true now, false later
-│   └── TurnRunning             one running turn a conversation
+├── Conflict                    the current state of the object forbids the request
+│   └── TurnRunning             the conversation has a running turn already
 ├── MethodNotAllowed
-├── Unavailable                 try again later
-│   ├── Draining                shutting down
+├── Unavailable                 a part of the system cannot be used now, but may be later
+│   ├── Draining                the process is shutting down
 │   └── ChatShellUnavailable
-├── DeadlineExceeded            the turn's time is over
-├── CorruptRecord               a stored row that cannot be read; names the place
-├── InternalError               a defect of ours
+├── DeadlineExceeded            the deadline of the turn has passed
+├── CorruptRecord               a stored row cannot be read
+├── InternalError               a defect of this software
 └── ModelError                  the provider of the model failed
     ├── ModelUnavailable        no connection, or 5xx
     ├── ModelRateLimited        429
     ├── ModelQuotaExhausted     429 that waiting does not cure
-    ├── ModelAuthenticationFailed   401, 403: our credential, so the operator's concern
-    ├── ModelUnknownToProvider  404: name or address is wrong, so the operator's concern
-    ├── ModelRequestRejected    400 and its like
+    ├── ModelAuthenticationFailed   401, 403: the operator has to correct the credential
+    ├── ModelUnknownToProvider  404: the operator has to correct the name or the address
+    ├── ModelRequestRejected    400 and other 4xx
     │   └── ModelContextOverflow
     ├── ModelStalled            no frame for the idle timeout
-    ├── ModelStreamCut          the stream ended before its end
-    └── ModelProtocolViolated   garbage, or an empty answer
+    ├── ModelStreamCut          the stream broke off before the end of the answer
+    └── ModelProtocolViolated   a malformed frame, or an empty answer
 """
 
 from typing import ClassVar
 
 
 class BallastError(Exception):
-    """The root. `message` may be shown to a caller: no credential, address or protected text in it.
+    """The root of the tree. `message` may be shown to a caller: it contains no credential, address or protected text.
 
     `code` is one of OpenAI's error codes, `retryable` says whether the same call may succeed later.
     """
@@ -50,43 +51,43 @@ class BallastError(Exception):
 
 
 class InvalidRequest(BallastError):
-    """The caller's words are wrong; `param` names the field."""
+    """A value of the request is wrong; `param` names the field."""
 
     code = "invalid_request"
 
 
 class UnsupportedValue(InvalidRequest):
-    """A well-formed value that is not supported here."""
+    """A value of the request is well formed, but not supported."""
 
     code = "unsupported_value"
 
 
 class ContextTooLong(InvalidRequest):
-    """What may not be left out is longer than the model's window."""
+    """The part of the prompt that must be sent does not fit the model's context window."""
 
     code = "context_length_exceeded"
 
 
 class PayloadTooLarge(InvalidRequest):
-    """A body over its limit."""
+    """The body of the request is longer than its limit."""
 
     code = "payload_too_large"
 
 
 class Unauthenticated(BallastError):
-    """No key, a wrong key, a forged or expired ticket."""
+    """The key is missing or wrong, or the ticket is forged or expired."""
 
     code = "invalid_api_key"
 
 
 class PermissionDenied(BallastError):
-    """The caller is known and may not do this."""
+    """The caller is known, but not allowed to do this."""
 
     code = "permission_denied"
 
 
 class NotFound(BallastError):
-    """Not there, or somebody else's: the two are not told apart."""
+    """The object does not exist, or belongs to somebody else; the error does not reveal which."""
 
     code = "not_found"
 
@@ -98,25 +99,25 @@ class UnknownModel(NotFound):
 
 
 class Conflict(BallastError):
-    """The state forbids it now."""
+    """The current state of the object forbids the request."""
 
     code = "conflict"
 
 
 class TurnRunning(Conflict):
-    """A turn runs already on this conversation."""
+    """The conversation has a running turn already."""
 
     code = "conversation_locked"
 
 
 class MethodNotAllowed(BallastError):
-    """The object exists, and this is never done to it."""
+    """The object exists, but never supports this method."""
 
     code = "method_not_allowed"
 
 
 class Unavailable(BallastError):
-    """A part we depend on is away for now."""
+    """A part of the system cannot be used now, but may be later."""
 
     retryable = True
 
@@ -126,11 +127,11 @@ class Draining(Unavailable):
 
 
 class ChatShellUnavailable(Unavailable):
-    """chat_shell cannot be reached, or broke off."""
+    """chat_shell cannot be reached, or the connection to it broke."""
 
 
 class DeadlineExceeded(BallastError):
-    """The turn's time is over."""
+    """The deadline of the turn has passed."""
 
     retryable = True
 
@@ -140,7 +141,7 @@ class CorruptRecord(BallastError):
 
 
 class InternalError(BallastError):
-    """A defect of ours; the cause is in the log only."""
+    """A defect of this software; the cause is in the log only."""
 
 
 class ModelError(BallastError):
@@ -154,49 +155,49 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRateLimited(ModelError):
-    """The provider asks us to slow down."""
+    """The provider limits the rate of requests; waiting helps."""
 
     code = "rate_limit_exceeded"
     retryable = True
 
 
 class ModelQuotaExhausted(ModelError):
-    """The provider's quota is used up; waiting does not cure it."""
+    """The quota at the provider is used up; waiting does not help."""
 
     code = "rate_limit_exceeded"
 
 
 class ModelAuthenticationFailed(ModelError):
-    """The provider refuses our credential."""
+    """The provider refuses the configured credential."""
 
 
 class ModelUnknownToProvider(ModelError):
-    """We offer the model, and its provider does not have it."""
+    """The provider does not have the model that is configured."""
 
 
 class ModelRequestRejected(ModelError):
-    """The provider refuses the request as such."""
+    """The provider rejects the content of the request."""
 
     code = "invalid_prompt"
 
 
 class ModelContextOverflow(ModelRequestRejected):
-    """The prompt is longer than the model's window."""
+    """The prompt is longer than the model's context window."""
 
 
 class ModelStalled(ModelError):
-    """No frame came for the idle timeout."""
+    """The provider sent no frame for the idle timeout."""
 
     retryable = True
 
 
 class ModelStreamCut(ModelError):
-    """The stream ended before the answer did."""
+    """The stream broke off before the end of the answer."""
 
     retryable = True
 
 
 class ModelProtocolViolated(ModelError):
-    """Frames that are no frames, or an answer with nothing in it."""
+    """The provider sent a malformed frame, or an empty answer."""
 
     retryable = True

@@ -1,15 +1,15 @@
-"""Opaque, unguessable identifiers with a prefix that says what they name."""
+"""Opaque, unguessable identifiers with a prefix for the kind of object."""
 
 import re
 import secrets
 from enum import StrEnum
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-"""What the backend takes as a request id, whole; anything else might not even be a header's value."""
+"""The form of a request id that the backend accepts; it is always a valid value of an HTTP header."""
 
 
 class IdPrefix(StrEnum):
-    """What an identifier names."""
+    """The prefix of an identifier, which says what kind of object it identifies."""
 
     RESPONSE = "resp"
     CONVERSATION = "conv"
@@ -29,10 +29,10 @@ class IdPrefix(StrEnum):
 
 
 def new_id(prefix: IdPrefix) -> str:
-    """Make an identifier with 128 random bits, such as `resp_3f…` (RFC 4086 asks for no more)."""
+    """Create an identifier with 128 random bits, such as `resp_3f…` (RFC 4086 asks for no more)."""
     return f"{prefix}_{secrets.token_hex(16)}"
 
 
 def request_id_headers(request_id: str) -> dict[str, str]:
-    """Make the header that passes a request id on; none where the backend would not take it."""
+    """Return the header that passes a request id on; empty where the backend would not accept the id."""
     return {"x-request-id": request_id} if REQUEST_ID.fullmatch(request_id) else {}

@@ -1,4 +1,4 @@
-"""Logs of both services: set up once, the same names, the same ids on every line."""
+"""Structured logs, configured in the same way for both services: names of events, and ids on every line."""
 
 import logging
 import sys
@@ -8,7 +8,7 @@ import structlog
 
 
 class LogEvent(StrEnum):
-    """Log events that are promised to operators; docs/debugging.md walks along them."""
+    """Names of log events on which operators may rely; docs/debugging.md explains them."""
 
     LLM_REQUEST = "LLM_REQUEST"
     LLM_RESPONSE = "LLM_RESPONSE"
@@ -29,10 +29,10 @@ QUIET_LIBRARIES = ("uvicorn", "uvicorn.access", "uvicorn.error", "alembic", "aio
 
 
 def configure_logging(level: int = logging.INFO) -> None:
-    """Send every line to standard error: JSON for machines, readable in a terminal.
+    """Write log lines to standard error: readable text where it is a terminal, otherwise JSON.
 
-    Ids bound with `bind_ids` stand on each line. Tracebacks carry no local variables: these may hold
-    credentials or text of users.
+    Every line contains the ids that are bound with `bind_ids`. Tracebacks contain no local variables, because these
+    may hold credentials or text of users.
     """
     tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
     before = [
@@ -57,13 +57,13 @@ def configure_logging(level: int = logging.INFO) -> None:
 
 
 def bind_ids(*, request_id: str, conversation_id: str, turn_id: str) -> None:
-    """Put a turn's ids on every line that the current task logs from now on."""
+    """Add the ids of a turn to every line that the current task logs from now on."""
     structlog.contextvars.bind_contextvars(request_id=request_id, trace_id=trace_id_of(request_id))
     bind_turn(conversation_id=conversation_id, turn_id=turn_id)
 
 
 def bind_turn(*, conversation_id: str, turn_id: str) -> None:
-    """Do the same with what a request turns out to be about; its own ids are bound already."""
+    """Add the ids of conversation and turn to those lines, where the ids of the request are bound already."""
     structlog.contextvars.bind_contextvars(conversation_id=conversation_id, turn_id=turn_id)
 
 

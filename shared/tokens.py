@@ -1,19 +1,19 @@
-"""Token counts before a provider has counted: an estimate that needs no vocabulary and no network."""
+"""Estimate numbers of tokens before a provider reports them, without a vocabulary and without the network."""
 
 from shared.models.messages import ImagePart, Message
 
 ASCII_CHARACTERS_PER_TOKEN = 4
-"""English prose in the vocabularies of current models, rounded down."""
+"""The average of English prose in the vocabularies of current models, rounded down."""
 
 OTHER_CHARACTERS_PER_TOKEN = 1
-"""Chinese, Japanese, Korean: about one token a character."""
+"""The approximate average of Chinese, Japanese and Korean text."""
 
 IMAGE_TOKENS = 1_000
-"""About what OpenAI counts for an image of 1024 by 1024 pixels in high detail (765), rounded up."""
+"""The number that OpenAI counts for an image of 1024 by 1024 pixels in high detail (765), rounded up."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text; 0 only for the empty one."""
+    """Estimate the number of tokens of a text; it is 0 only for the empty text."""
     if text.isascii():
         return -(-len(text) // ASCII_CHARACTERS_PER_TOKEN)
     ascii_count = len(text.encode("ascii", "ignore"))
@@ -22,7 +22,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def message_tokens(message: Message) -> int:
-    """Estimate the tokens of one message."""
+    """Estimate the number of tokens of one message."""
     if message.role == "assistant":
         calls = sum([estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls])
         return estimate_tokens(message.text) + calls

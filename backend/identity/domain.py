@@ -1,4 +1,4 @@
-"""Who calls, and what his key lets him do."""
+"""API keys, their roles, and authenticated callers."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -7,7 +7,7 @@ from shared.models.values import Value
 
 
 class KeyRole(StrEnum):
-    """What an API key is for: its own user, administration, or acting for users."""
+    """The purpose of an API key: calls of its own user, administration, or calls on behalf of users."""
 
     USER = "user"
     ADMIN = "admin"
@@ -15,7 +15,7 @@ class KeyRole(StrEnum):
 
 
 class Caller(Value):
-    """The authenticated author of a request; a service key has taken on its user already."""
+    """The authenticated user of a request; with a service key, this is the user on whose behalf it calls."""
 
     user_id: str
     tenant: str
@@ -23,7 +23,7 @@ class Caller(Value):
 
 
 class ApiKey(Value):
-    """A key as stored: its secret is known by hash only."""
+    """An API key as stored; of the secret only the hash is stored."""
 
     id: str
     key_hash: str

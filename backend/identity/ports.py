@@ -1,4 +1,4 @@
-"""Storage of API keys."""
+"""The port for storing API keys."""
 
 from typing import Protocol
 
@@ -6,14 +6,14 @@ from backend.identity.domain import ApiKey
 
 
 class ApiKeyStore(Protocol):
-    """Keys by hash. A deleted key is refused from the next request on."""
+    """Stores API keys, which are found by their hashes; a deleted key is refused from the next request on."""
 
     async def add(self, key: ApiKey) -> None:
         """Store a key."""
         ...
 
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
-        """Return the key, or None."""
+        """Return the key with this hash, or None."""
         ...
 
     async def list(self) -> tuple[ApiKey, ...]:
@@ -21,5 +21,5 @@ class ApiKeyStore(Protocol):
         ...
 
     async def delete(self, key_id: str) -> bool:
-        """Delete a key; False when there was none."""
+        """Delete a key; return False where there is none with this id."""
         ...

@@ -1,4 +1,4 @@
-"""From an API key to its user, and the administration of keys."""
+"""Authenticate callers by their API keys, and administer the keys."""
 
 import hashlib
 import secrets
@@ -28,18 +28,18 @@ def hash_of(key: str) -> str:
 
 
 class Authenticate:
-    """Looks the key up at every request, so that a revoked one is refused at once."""
+    """Reads the key from the store at every request, so that a revoked key is refused at once."""
 
     def __init__(self, store: ApiKeyStore) -> None:
         self._store = store
 
     async def user(self, secret: str | None, act_for: str | None) -> Caller:
-        """Return the user who calls, or for whom a service calls.
+        """Return the user of the key, or the user `act_for` on whose behalf a service calls.
 
         Raises:
-            Unauthenticated: no key, or one that is not known.
-            InvalidRequest: a service key that does not say for whom it acts.
-            PermissionDenied: a user's key that wants to act for somebody else.
+            Unauthenticated: the key is missing or unknown.
+            InvalidRequest: the key is a service key, and `act_for` is missing or not a valid user id.
+            PermissionDenied: the key is not a service key, and `act_for` is another user.
         """
         key = await self._known(secret)
         if key.role is KeyRole.SERVICE:
@@ -52,8 +52,8 @@ class Authenticate:
         """Return the administrator who calls.
 
         Raises:
-            Unauthenticated: no key, or one that is not known.
-            PermissionDenied: a key of another role.
+            Unauthenticated: the key is missing or unknown.
+            PermissionDenied: the key has another role.
         """
         key = await self._known(secret)
         if key.role is not KeyRole.ADMIN:
@@ -70,14 +70,14 @@ class Authenticate:
 
 
 class KeyAdministration:
-    """Issues, lists and revokes API keys; that the caller is an administrator has been checked."""
+    """Issues, lists and revokes API keys; routes check before that the caller is an administrator."""
 
     def __init__(self, store: ApiKeyStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     async def issue(self, user_id: str, role: KeyRole, tenant: str = DEFAULT_TENANT) -> tuple[ApiKey, str]:
-        """Make a key; return it with its secret, which is stored nowhere."""
+        """Create a key; return it with its secret, which is stored nowhere."""
         secret = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
         record = self._record(secret, user_id, role, tenant)
         await self._store.add(record)
@@ -91,7 +91,7 @@ class KeyAdministration:
         """Return one key.
 
         Raises:
-            NotFound: there is none.
+            NotFound: no key has this id.
         """
         found = next((key for key in await self._store.list() if key.id == key_id), None)
         if found is None:
@@ -102,13 +102,13 @@ class KeyAdministration:
         """Delete a key; it is refused from the next request on.
 
         Raises:
-            NotFound: there is none.
+            NotFound: no key has this id.
         """
         if not await self._store.delete(key_id):
             raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
 
     async def ensure_admin_key(self, secret: str) -> None:
-        """Make sure that this key exists, with role admin; no effect when it does."""
+        """Store a key with role admin and this secret, unless a key with this secret exists."""
         if await self._store.find_by_hash(hash_of(secret)) is None:
             await self._store.add(self._record(secret, ADMIN_USER_ID, KeyRole.ADMIN, DEFAULT_TENANT))
 

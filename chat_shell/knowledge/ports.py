@@ -1,4 +1,4 @@
-"""The port for retrieval, which the backend does."""
+"""The port for retrieval through the backend."""
 
 from typing import Protocol
 
@@ -25,7 +25,7 @@ class KnowledgeAnswer(Value):
 
 
 class KnowledgeDocument(Value):
-    """A document in a list."""
+    """An entry in a list of documents."""
 
     knowledge_base_id: str
     file_id: str
@@ -69,7 +69,7 @@ class Knowledge(Protocol):
         limit: int,
         whole_below_tokens: int,
     ) -> KnowledgeAnswer:
-        """Search; a base of at most `whole_below_tokens` tokens is returned whole, in the order of its documents."""
+        """Return up to `limit` chunks, or all in document order where all have at most `whole_below_tokens` tokens."""
         ...
 
     async def list_documents(

@@ -27,7 +27,7 @@ class TextFragment(Value):
 
 
 class ReasoningFragment(Value):
-    """Text of the model's thinking."""
+    """Text of the model's reasoning."""
 
     text: str
 
@@ -70,17 +70,17 @@ class ModelDirectory(Protocol):
         ...
 
     def card(self, name: str) -> ModelCard:
-        """Return one.
+        """Return the card of a model.
 
         Raises:
-            UnknownModel: not offered.
+            UnknownModel: the model is not offered.
         """
         ...
 
     def model(self, name: str) -> Model:
-        """Return the adapter that reaches it.
+        """Return the adapter of a model.
 
         Raises:
-            UnknownModel: not offered.
+            UnknownModel: the model is not offered.
         """
         ...

@@ -20,19 +20,19 @@ class Tool(Protocol):
 
     @property
     def definition(self) -> ToolDefinition:
-        """Return what is offered to the model: a constant."""
+        """The constant definition that is offered to the model."""
         ...
 
     @property
     def accepts_restricted(self) -> bool:
-        """Whether it may be offered in a restricted turn, which it must then treat as one."""
+        """Whether the tool may be offered in a restricted turn, in which it must return no protected text."""
         ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
-        """Answer one call; cancelled at its timeout and when the turn is.
+        """Run one call; it is cancelled at its timeout, or with the turn.
 
         Raises:
-            ArgumentsRejected: the arguments do not fit; its message goes to the model.
-            BallastError: the call failed; the model is told so in words of ours.
+            ArgumentsRejected: the arguments are not valid; its message is sent to the model.
+            BallastError: the call failed; a constant text is sent to the model.
         """
         ...

@@ -48,8 +48,7 @@ class OpenAIRequestConverter:
         """Read a request from a body.
 
         Raises:
-            InvalidRequest: a key is unknown, or a value is missing or malformed; `param` names the
-                place, such as `input[3].role`.
+            InvalidRequest: a key is unknown, or a value is missing or malformed; `param` is e.g. `input[3].role`.
         """
         encode_json(dict(body))
         parsed = read(RequestBody, body, "")

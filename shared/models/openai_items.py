@@ -119,7 +119,7 @@ def _append_item(messages: list[HistoryMessage], raw: JsonValue, place: str) -> 
 
 
 def _read_item(raw: JsonValue, place: str) -> UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem:
-    match _word(raw, "type", place, "message"), _word(raw, "role", place, ""):
+    match _string_field(raw, "type", place, "message"), _string_field(raw, "role", place, ""):
         case "message", "user":
             return read(UserItem, raw, place)
         case "message", "assistant":
@@ -143,7 +143,7 @@ def _decode_content(raw: JsonValue, place: str) -> Content:
 
 
 def _decode_part(raw: JsonValue, place: str) -> Part:
-    match _word(raw, "type", place, ""):
+    match _string_field(raw, "type", place, ""):
         case "input_text":
             return TextPart(text=read(InputText, raw, place).text)
         case "input_image":
@@ -159,7 +159,7 @@ def _decode_answer(raw: str | list[JsonValue], place: str) -> str:
     return "".join(read(OutputText, part, f"{place}[{index}]").text for index, part in enumerate(raw))
 
 
-def _word(raw: JsonValue, key: str, place: str, default: str) -> str:
+def _string_field(raw: JsonValue, key: str, place: str, default: str) -> str:
     if not isinstance(raw, Mapping):
         raise InvalidRequest(f"{place}: must be an object", param=place)
     word = raw.get(key, default)

@@ -115,13 +115,13 @@ def newest_reset(entries: Sequence[Entry]) -> Reset:
     return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
 
 
-def told_cut(entries: Sequence[Entry]) -> int:
-    """Return the position at which requests of the newest epoch begin, ignoring epochs that a void turn started."""
+def announced_cut(entries: Sequence[Entry]) -> int:
+    """Return where requests of the newest epoch begin, ignoring epochs of void turns, whose notices are not sent."""
     void_turns = _void_turns(entries)
     return newest_reset([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
 
 
-def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
+def stated_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
     """Return the whole context that the messages of an epoch have stated; None when there are none."""
     says_from = reset.says_from
     said = [entry for entry in entries if entry.context is not None and entry.position >= says_from]
@@ -129,7 +129,7 @@ def said_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
     return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
 
 
-def said_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str, AccessMode]]:
+def stated_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str, AccessMode]]:
     """Return each base with each mode in which context messages of an epoch have described it."""
     says_from = reset.says_from
     states = [entry.context for entry in entries if entry.context is not None and entry.position >= says_from]

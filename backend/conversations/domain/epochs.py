@@ -8,8 +8,8 @@ from backend.conversations.domain.conversation_log import (
     EpochReason,
     Reset,
     newest_reset,
-    said_modes,
     sent_entries,
+    stated_modes,
 )
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from shared.models.canonical import canonical_parts
@@ -103,7 +103,7 @@ def _is_same_access(log: Sequence[Entry], last: Reset, access: CallerAccess) -> 
     """Return whether the epoch may continue with this access: an epoch describes each base in one mode only."""
     if (last.access_mode, last.withheld) != (access.mode, access.withheld):
         return False
-    return all(access.modes.get(base_id, mode) is mode for base_id, mode in said_modes(log, last))
+    return all(access.modes.get(base_id, mode) is mode for base_id, mode in stated_modes(log, last))
 
 
 def _length(log: Sequence[Entry]) -> int:

@@ -29,7 +29,7 @@ class Given(BaseModel):
 
 
 class InputTextPart(Given):
-    """Text inside a message of a user, a system or a developer."""
+    """Text inside a message of a user, or inside instructions."""
 
     type: Literal["input_text"]
     text: str
@@ -118,21 +118,21 @@ class _Message(Given):
 
 
 class UserItem(_Message):
-    """What a user says."""
+    """A message of a user."""
 
     role: Annotated[Literal["user"], BeforeValidator(_refuse_unknown_role)]
     content: UserContent
 
 
 class SystemItem(_Message):
-    """Instructions in the shape of a message."""
+    """Instructions in the form of a message."""
 
     role: Literal["system", "developer"]
     content: SystemContent
 
 
 class AssistantItem(_Message):
-    """What a model said."""
+    """A message of a model."""
 
     role: Literal["assistant"]
     content: AssistantContent
@@ -153,7 +153,7 @@ class FunctionCallItem(Given):
 
 
 class FunctionCallOutputItem(Given):
-    """What the client's function returned."""
+    """The result of a function call that the client ran."""
 
     type: Literal["function_call_output"]
     call_id: CallId

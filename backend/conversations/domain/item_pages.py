@@ -12,7 +12,7 @@ from shared.models.values import JsonObject
 
 
 class ItemPageQuery(PageQuery):
-    """A page of items, and what of them is shown beyond the usual."""
+    """The request for a page of items; `include` names the fields that are shown only on request."""
 
     include: list[Include] = Field(default=[], alias="include[]")
 
@@ -28,7 +28,7 @@ class ItemList(BaseModel):
 
 
 def item_list(bodies: Sequence[ItemBody], include: Sequence[Include], *, has_more: bool) -> ItemList:
-    """Show a page of items."""
+    """Return a page of items in the form that clients receive."""
     shown = [shown_item(body, include) for body in bodies]
     return ItemList(
         data=shown,
@@ -39,5 +39,5 @@ def item_list(bodies: Sequence[ItemBody], include: Sequence[Include], *, has_mor
 
 
 def shown_item(body: ItemBody, include: Sequence[Include]) -> ItemBody:
-    """Show an item, the results of a search only to who asks for them."""
+    """Return an item for a client; the results of a search are contained only where `include` names them."""
     return body if FILE_SEARCH_RESULTS in include else without_results(body)

@@ -17,7 +17,7 @@ class TurnLog:
         self._length = log_length
         self._held: list[AddedMessage] = []
         self._pieces: list[str] = []
-        self._has_said = False
+        self._has_entries = False
 
     @property
     def length(self) -> int:
@@ -57,13 +57,13 @@ class TurnLog:
             if text:
                 self._held.append(AssistantMessage(text=text))
         entries = self._hand_out(now)
-        if is_success or self._has_said:
+        if is_success or self._has_entries:
             return entries
         return (*entries, self._entry(EntryKind.VOID, None, now))
 
     def _hand_out(self, now: datetime) -> tuple[Entry, ...]:
         entries = tuple(self._entry(kind_of(message), message, now) for message in self._held)
-        self._has_said = self._has_said or bool(entries)
+        self._has_entries = self._has_entries or bool(entries)
         self._held.clear()
         return entries
 

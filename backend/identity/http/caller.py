@@ -1,4 +1,4 @@
-"""Who calls, as a dependency of routes."""
+"""Dependencies of routes that authenticate the caller."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
 
 
 def _require_single(request: Request, name: str) -> None:
-    """Refuse a header that came twice: a gateway may have added its own to the one that a user chose."""
+    """Refuse a repeated header: a gateway may have added its own value to one that the user chose."""
     if len(request.headers.getlist(name)) > 1:
         raise InvalidRequest(f"The header {name} must not be sent more than once.", param=name)
 
@@ -29,7 +29,7 @@ async def _credentials(
 
 
 BearerDep = Annotated[HTTPAuthorizationCredentials | None, Depends(_credentials)]
-"""The bearer key or token, if any; 400 for more than one `Authorization`."""
+"""The bearer key or token, None where there is none; the status is 400 for more than one `Authorization`."""
 
 ActForHeader = Annotated[
     str | None, Header(alias=ACT_FOR_HEADER, description="With a service key: the user on whose behalf it calls.")
@@ -48,7 +48,7 @@ async def _admin(services: ServicesDep, credentials: BearerDep) -> Caller:
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]
-"""The user of the key, or whom a service key acts for; 401, 403, and 400 for no or more than one `X-Ballast-User`."""
+"""The user of the key, or the one for whom a service key acts; 401, 403, or 400 for a wrong `X-Ballast-User`."""
 
 AdminDep = Annotated[Caller, Depends(_admin)]
-"""An administrator; 401 and 403."""
+"""An administrator; statuses are 401 for a missing or unknown key, and 403 for another role."""

@@ -1,4 +1,4 @@
-"""API keys, for administrators."""
+"""The routes by which administrators issue, list and revoke API keys."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ router = new_router("API keys")
 
 
 class CreateKey(RequestBody):
-    """For whom a key is, and what for. A service key acts for users, `user_id` being its own name."""
+    """The user and the role of a new key. A service key acts for users; its `user_id` is its own name."""
 
     user_id: PrincipalName
     role: Literal["user", "admin", "service"] = "user"
@@ -33,7 +33,7 @@ class ShownKey(BaseModel):
 
 
 class IssuedKey(ShownKey):
-    """A key with its secret, shown this once."""
+    """A key with its secret, which is shown only in this answer."""
 
     key: str
 
@@ -46,7 +46,7 @@ class KeyList(ListPage[ShownKey]):
 
 @router.post("/v1/api_keys", status_code=201, summary="Issue an API key")
 async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) -> IssuedKey:
-    """Make a key; only its hash is kept."""
+    """Create a key; only its hash is stored."""
     key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant)
     return IssuedKey(**_shown(key).model_dump(), key=secret)
 

@@ -1,4 +1,4 @@
-"""API keys in SQL."""
+"""The store of API keys in SQL."""
 
 from sqlalchemy import bindparam, delete, insert, select
 
@@ -25,7 +25,7 @@ class SqlApiKeyStore:
         await self._database.write(lambda connection: _INSERT.change(connection, row))
 
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
-        """Return the key, or None."""
+        """Return the key with this hash, or None."""
         row = await self._database.find(_FIND, {"where_hash": key_hash})
         return _to_key(row) if row is not None else None
 
@@ -34,7 +34,7 @@ class SqlApiKeyStore:
         return tuple(map(_to_key, await self._database.read(lambda connection: _ALL.rows(connection, {}))))
 
     async def delete(self, key_id: str) -> bool:
-        """Delete a key; False when there was none."""
+        """Delete a key; return False where there is none with this id."""
         return await self._database.write(lambda connection: _DELETE.change(connection, {"where_id": key_id}) > 0)
 
 

@@ -9,10 +9,10 @@ from backend.conversations.domain.context_policy import BaseText, ContextPlan, f
 from backend.conversations.domain.conversation_log import (
     COMPACTED,
     Entry,
+    announced_cut,
     messages_of,
-    said_context,
     sent_entries,
-    told_cut,
+    stated_context,
 )
 from backend.conversations.domain.epochs import Epoch, compact
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
@@ -168,7 +168,7 @@ def _context(draft: TurnDraft) -> ContextPlan:
         return NO_CONTEXT
     if not draft.policy.keeps_context:
         return full_context(draft.base_texts, draft.dynamic_blocks)
-    said = said_context(draft.origin.log, draft.epoch.reset)
+    said = stated_context(draft.origin.log, draft.epoch.reset)
     return plan_context(said, draft.base_texts, draft.dynamic_blocks)
 
 
@@ -182,7 +182,7 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
         time_zone=draft.policy.time_zone,
         label=label,
     )
-    is_cut = epoch.reset.begins_at > told_cut(draft.origin.log)
+    is_cut = epoch.reset.begins_at > announced_cut(draft.origin.log)
     notices = (notice_entry(COMPACTED, stamp),) if is_cut and draft.read.current is not None else ()
     before = (*given_entries(draft.read, stamp), *notices)
     carried = (*context_entry(plan, stamp), *current_entry(draft.read, stamp))

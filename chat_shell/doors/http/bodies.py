@@ -8,7 +8,7 @@ from shared.models.values import JsonObject
 
 
 async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
-    """Read the body.
+    """Read the body of a request.
 
     Raises:
         PayloadTooLarge: the body is longer than the limit, whatever length its header declares.

@@ -12,11 +12,11 @@ SLOW_READER_SECONDS = 10
 
 
 class HttpServer(uvicorn.Server):
-    """Serves until `should_exit`; the application decides when that is."""
+    """Serves until the caller sets `should_exit`."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave the signal handlers alone."""
+        """Install no signal handlers."""
         yield
 
 
@@ -37,10 +37,10 @@ def http_server(app: FastAPI) -> HttpServer:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Bind and listen.
+    """Return a socket that listens at an address; port 0 chooses a free port.
 
     Raises:
-        OSError: the address is in use, or does not belong to this machine.
+        OSError: the address is in use, or is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=2048)

@@ -45,7 +45,7 @@ class _Mode(Enum):
     INLINE = "inline"  # within an inline code span
     OPENING = "opening"  # on the line that opens a fence
     FENCE = "fence"
-    CLOSING = "closing"  # behind what closes a fence if the line ends with it
+    CLOSING = "closing"  # behind a run that closes a fence if only blanks follow on its line
 
 
 class CitationParser:
@@ -60,14 +60,14 @@ class CitationParser:
         self._emitted_characters = 0
         self._pieces: list[str] = []
         self._citations: list[CitationAdded] = []
-        # what the text just passed means for the character that follows
+        # the context of the next character
         self._line_is_blank = True
         self._escaped = False
         self._behind_bracket = False
-        # a bracket that may become a citation, and what stands behind it
+        # the beginning of a possible marker, which is held back until more text arrives
         self._held = ""
         self._ended = False
-        # code: the run of backticks or tildes at hand, and what it interrupts or closes
+        # the current run of backticks or tildes, the mode before it, and the run that opened the code
         self._run_character = ""
         self._run_length = 0
         self._run_begins_line = False
@@ -80,14 +80,14 @@ class CitationParser:
         if not self._documents or not delta:
             return CitedText(delta, ())
         if self._mode is _Mode.TEXT and not self._held and _TEXT_STOPS.search(delta) is None:
-            self._look_back(delta)
+            self._update_context(delta)
             self._emitted_characters += len(delta)
             return CitedText(delta, ())
         self._read(delta)
         return self._take()
 
     def flush(self) -> CitedText:
-        """Take note that the text has ended; return what was held back."""
+        """Return the text that was held back; call this once the text has ended."""
         self._ended = True
         self._read("")
         return self._take()
@@ -105,7 +105,7 @@ class CitationParser:
             at = self._read_on(text, at)
 
     def _read_on(self, text: str, at: int) -> int:
-        """Read from `at` as the mode demands; return where to go on, `at` itself when only the mode changed."""
+        """Read from `at` in the current mode; return the next index, which is `at` where only the mode changed."""
         match self._mode:
             case _Mode.TEXT:
                 return self._read_text(text, at)
@@ -122,15 +122,15 @@ class CitationParser:
 
     def _pass(self, text: str) -> None:
         if text:
-            self._look_back(text)
+            self._update_context(text)
             self._emit(text)
 
     def _emit(self, text: str) -> None:
         self._pieces.append(text)
         self._emitted_characters += len(text)
 
-    def _look_back(self, text: str) -> None:
-        """Remember what the meaning of the next character depends on."""
+    def _update_context(self, text: str) -> None:
+        """Update the state on which the meaning of the next character depends."""
         line = text[text.rfind("\n") + 1 :]
         blank_so_far = self._line_is_blank or len(line) < len(text)
         self._line_is_blank = blank_so_far and not line.strip(_LINE_INDENT)
@@ -138,7 +138,7 @@ class CitationParser:
         self._escaped = _ends_escaping(text, self._escaped)
 
     def _pass_to(self, stops: re.Pattern[str], text: str, at: int) -> int:
-        """Pass text up to the next stop; return where that is."""
+        """Pass text up to the next stop; return the index of the stop."""
         found = stops.search(text, at)
         end = found.start() if found else len(text)
         self._pass(text[at:end])
@@ -160,7 +160,7 @@ class CitationParser:
         return at + 1
 
     def _read_bracket(self, text: str, at: int) -> int:
-        """Cite, hold back until more text decides, or pass on this one bracket, so that the next one is read anew."""
+        """Cite a marker, hold its beginning back, or pass this bracket alone, as a marker may begin right after it."""
         marker = marker_at(text, at)
         known = marker is not None and all(number in self._documents for number in marker.numbers)
         undecided = begins_marker(text, at) if marker is None else known and marker.end == len(text)
@@ -275,7 +275,7 @@ class CitationParser:
 
 
 def _ends_escaping(text: str, escaped: bool) -> bool:
-    """Whether the character behind `text` is escaped, given whether its first one is."""
+    """Whether the character behind `text` is escaped; `escaped` is true where the first character of `text` is."""
     backslashes = len(text) - len(text.rstrip("\\"))
     if backslashes == len(text):
         return (backslashes % 2 == 1) != escaped

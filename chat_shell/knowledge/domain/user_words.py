@@ -4,7 +4,7 @@ from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, TextPart, UserMessage
 
 MAX_CHARACTERS = 20_000
-"""Only so many of the newest characters are used."""
+"""The maximum length of the text; only the newest characters are used."""
 
 
 def user_words(request: ExecutionRequest) -> str:

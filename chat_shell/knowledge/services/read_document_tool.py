@@ -43,7 +43,7 @@ class KnowledgeBaseReadDocument:
         base_ids = bases_in_scope(None, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
-        named = _named(wanted.document, await self._knowledge.list_documents(credentials_of(context), base_ids))
+        named = _matching(wanted.document, await self._knowledge.list_documents(credentials_of(context), base_ids))
         if len(named) == 0:
             return ToolAnswer(text=texts.NO_SUCH_DOCUMENT, failed=True)
         if len(named) > 1:
@@ -55,7 +55,7 @@ class KnowledgeBaseReadDocument:
         return ToolAnswer(documents=(_document_of_page(page),))
 
 
-def _named(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[KnowledgeDocument, ...]:
+def _matching(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[KnowledgeDocument, ...]:
     """Return the documents with this id; else those with this title; else those whose title differs in case only."""
     by_id = tuple(document for document in documents if document.file_id == wanted)
     by_title = tuple(document for document in documents if document.filename == wanted)

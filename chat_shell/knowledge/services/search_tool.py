@@ -1,6 +1,6 @@
 """The tool `knowledge_base_search`.
 
-Of restricted knowledge bases it sees only the summaries that the sealed room has released.
+Of restricted knowledge bases it receives only the summaries that the sealed room has released.
 """
 
 from typing import Protocol
@@ -39,12 +39,12 @@ class SafeSummaries(Protocol):
     """The part of the sealed room that the search tool needs."""
 
     async def summarise(self, search: SealedSearch) -> Released | None:
-        """Return a summary that may be shown, or None when there is none, for whatever reason."""
+        """Return a summary that may be shown, or None where there is none; the reason is not revealed."""
         ...
 
 
 class KnowledgeBaseSearch:
-    """Find passages; a restricted base answers with a released summary, or with one constant text."""
+    """Find passages; the result for a restricted base is a released summary, or one constant text."""
 
     definition = definitions.SEARCH
     accepts_restricted = definitions.is_in_restricted_turns(definition)
@@ -56,8 +56,8 @@ class KnowledgeBaseSearch:
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
         """Search the bound bases, or those of them that the model named.
 
-        Where any of these is restricted, only the restricted ones are searched, and the model is told to search the
-        others separately.
+        Where any of these is restricted, only the restricted ones are searched, and the answer asks the model to search
+        the others separately.
         """
         wanted = checked(_SearchArguments, arguments)
         base_ids = bases_in_scope(wanted.knowledge_base_ids, context)

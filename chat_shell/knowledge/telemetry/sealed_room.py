@@ -22,7 +22,7 @@ class LoggingRoomObserver:
     log_requests: bool
 
     def summary_started(self, base_ids: tuple[str, ...], *, query_characters: int, found: int, sent: int) -> None:
-        """Log how much evidence there is."""
+        """Log the numbers of chunks that were found and sent."""
         log.info(
             LogEvent.SAFE_SUMMARY_STARTED,
             knowledge_bases=list(base_ids),
@@ -32,15 +32,15 @@ class LoggingRoomObserver:
         )
 
     def summary_completed(self, outcome: Outcome) -> None:
-        """Log how the search ended."""
+        """Log the outcome of the search."""
         log.info(LogEvent.SAFE_SUMMARY_COMPLETED, **_outcome_fields(outcome))
 
     def outcome_sent(self, outcome: Outcome) -> None:
-        """Log the outcome that is sent to be recorded."""
+        """Log the outcome that is sent to the backend."""
         log.info(LogEvent.PERSIST_HTTP_REQUEST, search_id=outcome.search_id, **_outcome_fields(outcome))
 
     def outcome_answered(self, search_id: str | None, receipt: OutcomeReceipt, changed: Failure | None) -> None:
-        """Log whether it was recorded."""
+        """Log whether the backend has recorded the outcome."""
         log.info(
             LogEvent.PERSIST_HTTP_RESPONSE,
             search_id=search_id,
@@ -63,7 +63,7 @@ class LoggingRoomObserver:
             )
 
     def secondary_answered(self, model: str, reply_bytes: int, decision: str) -> None:
-        """Log the reply's size and what became of it."""
+        """Log the size of the reply and the decision about it."""
         if self.log_requests:
             log.info(
                 LogEvent.LLM_RESPONSE,

@@ -31,14 +31,14 @@ FINISH_REASONS = {
     "tool_calls": FinishReason.TOOL_CALLS,
     "function_call": FinishReason.TOOL_CALLS,
 }
-"""The finish reasons of OpenAI and of servers that speak its protocol; any other one counts as `stop`."""
+"""The finish reasons of OpenAI and of servers with its protocol; any other reason counts as `stop`."""
 
 
 class AnswerAssembler:
-    """Takes frames; returns text as it comes, and tool calls, finish reason and usage at the end.
+    """Converts frames to fragments: text at once, and tool calls, finish reason and usage at the end.
 
-    `ended` says that the finish reason has come, `done` that the stream's end mark has. `frame_count` counts the
-    frames, so that a caller can tell a frame from a comment.
+    `ended` is true once the finish reason has arrived, `done` once the end mark of the stream has. `frame_count` is
+    the number of frames, by which a caller can distinguish a frame from a comment.
     """
 
     def __init__(self) -> None:
@@ -48,36 +48,36 @@ class AnswerAssembler:
         self._calls = ToolCallAssembler()
         self._reason = ""
         self._usage: JsonObject = {}
-        self._said_something = False
+        self._has_text = False
         self._kind: _TextKind = TextFragment
-        self._run: list[str] = []
+        self._pieces: list[str] = []
         self._fragments: list[ModelFragment] = []
 
     def feed(self, payloads: list[bytes]) -> Iterator[ModelFragment]:
-        """Take the payloads that one read brought; yield one fragment for each run of one kind of text.
+        """Take the payloads of one read; yield one fragment for each sequence of text of one kind.
 
         Raises:
-            ModelError: a frame is garbage, or reports a failure; what came before it has been yielded.
+            ModelError: a frame is malformed, or reports a failure; the fragments before it have been yielded.
         """
         try:
             self._feed_payloads(payloads)
         except ModelError:
-            yield from self._take()
+            yield from self._take_fragments()
             raise
-        yield from self._take()
+        yield from self._take_fragments()
 
     def feed_frame(self, frame: JsonObject) -> list[ModelFragment]:
         """Take one parsed frame, or a whole answer, which is a frame with `message` in place of `delta`."""
         self._feed_frame(frame)
-        return self._take()
+        return self._take_fragments()
 
     def finish(self) -> ModelAnswerEnd:
         """Return the end of the answer.
 
         Raises:
-            ModelStreamCut: neither finish reason nor end mark has come.
-            ModelProtocolViolated: there is nothing in the answer.
-            ModelUnavailable: the provider says that it failed on the way.
+            ModelStreamCut: neither finish reason nor end mark has arrived, or the finish reason is `abort`.
+            ModelProtocolViolated: the answer is empty.
+            ModelUnavailable: the finish reason is `error`.
         """
         if not (self.ended or self.done):
             raise ModelStreamCut("the model's provider broke off before the end of the answer")
@@ -86,7 +86,7 @@ class AnswerAssembler:
         if self._reason == "error":
             raise ModelUnavailable("the model's provider failed in the middle of the answer")
         reason = self._finish_reason()
-        if not self._said_something and not self._calls and reason is FinishReason.STOP:
+        if not self._has_text and not self._calls and reason is FinishReason.STOP:
             raise ModelProtocolViolated("the model's provider sent an empty answer")
         return ModelAnswerEnd(tool_calls=self._calls.calls(), finish_reason=reason, usage=read_usage(self._usage))
 
@@ -116,7 +116,7 @@ class AnswerAssembler:
             delta = expect_object(given)
             for name, value in delta.items():
                 if name == "content" and self._kind is TextFragment and isinstance(value, str):
-                    self._run.append(value)  # the common case of a token, kept short
+                    self._pieces.append(value)  # the most frequent case, without a further call
                 elif value:
                     self._feed_field(name, value, delta)
         reason = choice.get("finish_reason")
@@ -127,45 +127,45 @@ class AnswerAssembler:
     def _feed_field(self, name: str, value: JsonValue, delta: JsonObject) -> None:
         kind = _TEXT_FIELDS.get(name)
         if kind is not None:
-            # Some servers send the thinking under both names.
+            # Some servers send the same reasoning in both fields.
             if name != "reasoning" or not delta.get("reasoning_content"):
-                self._say(kind, value)
+                self._add_text(kind, value)
         elif name == "tool_calls":
             for call in expect_array(value):
                 self._calls.feed(expect_object(call))
         elif name == "function_call":
             self._calls.feed_function(expect_object(value), index=-1)
 
-    def _say(self, kind: _TextKind, text: JsonValue) -> None:
+    def _add_text(self, kind: _TextKind, text: JsonValue) -> None:
         if not isinstance(text, str):
-            self._say_parts(text)
+            self._add_parts(text)
             return
         if kind is not self._kind:
-            self._close_run()
+            self._end_fragment()
             self._kind = kind
-        self._run.append(text)
+        self._pieces.append(text)
 
-    def _say_parts(self, parts: JsonValue) -> None:
-        """Take content in parts, as Mistral's reasoning models send it."""
+    def _add_parts(self, parts: JsonValue) -> None:
+        """Add content that is a list of parts, as Mistral's reasoning models send it."""
         for part in map(expect_object, expect_array(parts)):
             if part.get("type") == "thinking":
                 inner = part.get("thinking")
                 pieces = [{"text": inner}] if isinstance(inner, str) else map(expect_object, expect_array(inner))
                 texts = [piece.get("text") for piece in pieces]
-                self._say(ReasoningFragment, "".join(text for text in texts if isinstance(text, str)))
+                self._add_text(ReasoningFragment, "".join(text for text in texts if isinstance(text, str)))
             elif isinstance(part.get("text"), str):
-                self._say(TextFragment, part["text"])
+                self._add_text(TextFragment, part["text"])
 
-    def _close_run(self) -> None:
-        text = "".join(self._run)
-        self._run.clear()
+    def _end_fragment(self) -> None:
+        text = "".join(self._pieces)
+        self._pieces.clear()
         if text:
-            self._said_something = True
+            self._has_text = True
             self._fragments.append(self._kind(text=text))
 
-    def _take(self) -> list[ModelFragment]:
-        if self._run:
-            self._close_run()
+    def _take_fragments(self) -> list[ModelFragment]:
+        if self._pieces:
+            self._end_fragment()
         fragments, self._fragments = self._fragments, []
         return fragments
 

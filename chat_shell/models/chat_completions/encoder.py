@@ -1,7 +1,7 @@
-"""A model call as the bytes of a chat-completions request: equal calls make equal bytes.
+"""Encode a model call as the bytes of a chat-completions request; equal calls give equal bytes.
 
-What is constant in a conversation comes first and what may change from call to call comes after the messages, so
-that a request begins with the bytes of the one before it.
+Fields that are constant in a conversation come first, and fields that may change from call to call come after the
+messages, so that a request begins with the bytes of the one before it.
 """
 
 from dataclasses import dataclass, replace
@@ -59,15 +59,15 @@ def encode_call(call: ModelCall, dialect: Dialect = STANDARD_DIALECT) -> bytes:
     """Encode a streamed request.
 
     Raises:
-        InvalidRequest: a schema holds what JSON cannot carry.
+        InvalidRequest: a schema contains a value that JSON cannot represent.
     """
     try:
-        return orjson.dumps(_head(call, dialect) | _tail(call, dialect))
+        return orjson.dumps(_constant_fields(call, dialect) | _changing_fields(call, dialect))
     except orjson.JSONEncodeError as error:
         raise InvalidRequest("a tool's schema or the text format cannot be sent as JSON", param="tools") from error
 
 
-def _head(call: ModelCall, dialect: Dialect) -> JsonObject:
+def _constant_fields(call: ModelCall, dialect: Dialect) -> JsonObject:
     body: JsonObject = {"model": call.model}
     if dialect.cache_key and call.cache_key:
         body["prompt_cache_key"] = call.cache_key
@@ -82,7 +82,7 @@ def _head(call: ModelCall, dialect: Dialect) -> JsonObject:
     return body
 
 
-def _tail(call: ModelCall, dialect: Dialect) -> JsonObject:
+def _changing_fields(call: ModelCall, dialect: Dialect) -> JsonObject:
     asked = call.parameters
     body: JsonObject = {"tool_choice": _tool_choice(asked.tool_choice) if call.tools else None}
     body["temperature"] = asked.temperature
@@ -108,7 +108,7 @@ def _response_format(asked: ModelParameters) -> JsonObject | None:
         return None
     if text_format.get("type") != "json_schema":
         return sorted_keys(text_format)
-    # The schema's own order stays: providers write the properties of an answer in it.
+    # The keys of the schema keep their order, because models write the properties of an answer in this order.
     given = {name: text_format[name] for name in sorted(text_format) if text_format[name] is not None}
     del given["type"]
     return {"type": "json_schema", "json_schema": given}

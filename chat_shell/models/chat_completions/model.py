@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible `POST {base_url}/chat/completions`, streamed."""
+"""The adapter for models behind an OpenAI-compatible, streamed `POST {base_url}/chat/completions`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -29,7 +29,7 @@ ERROR_BODY_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of a model; `model` is its name there, None where it is the name under which we offer it."""
+    """The address of a model; `model` is its name at the provider, None where that is the name in the call."""
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
@@ -79,7 +79,7 @@ class ChatCompletionsModel:
                     yield fragment
                 if reader.frame_count > frame_count:
                     timeouts.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
-            await _let_end(response, self._endpoint.close_grace_seconds)
+            await _await_end_of_body(response, self._endpoint.close_grace_seconds)
             for fragment in reader.end():
                 yield fragment
         finally:
@@ -130,7 +130,7 @@ async def _receive(response: aiohttp.ClientResponse, reader: AnswerReader, timeo
         raise ModelStreamCut("the connection to the model's provider broke in the middle of the answer") from error
 
 
-async def _let_end(response: aiohttp.ClientResponse, grace_seconds: float) -> None:
+async def _await_end_of_body(response: aiohttp.ClientResponse, grace_seconds: float) -> None:
     if not response.content.at_eof():
         with suppress(TimeoutError, aiohttp.ClientError, OSError):
             async with asyncio.timeout(grace_seconds):
@@ -162,7 +162,7 @@ def _headers(api_key: str | None) -> dict[str, str]:
 
 @contextmanager
 def _connection_errors() -> Generator[None]:
-    """Translate errors that happen before an answer begins; messages hold no address."""
+    """Convert errors before the beginning of an answer to ours, whose messages contain no address."""
     try:
         yield
     except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:

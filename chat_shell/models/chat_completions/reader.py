@@ -1,4 +1,4 @@
-"""Read the body of an answer, streamed or whole, as fragments."""
+"""Read the body of an answer, which is a stream or one JSON object, as fragments."""
 
 from collections.abc import Iterable
 
@@ -12,9 +12,9 @@ from shared.models.values import JsonValue
 
 
 class AnswerReader:
-    """Feed a body as it comes. Its first byte, not its content type, tells a stream from one JSON answer.
+    """Reads a body in pieces of any size. Its first byte determines whether it is a stream or one JSON object.
 
-    Servers that ignore `stream` answer with JSON, and proxies mislabel both.
+    The content type is not used: servers that ignore `stream` answer with JSON, and proxies mislabel both.
     """
 
     def __init__(self) -> None:
@@ -25,24 +25,24 @@ class AnswerReader:
 
     @property
     def frame_count(self) -> int:
-        """Frames so far; of a whole answer, its bytes."""
+        """The number of frames so far; of an answer that is not streamed, the number of its bytes."""
         return self._assembler.frame_count if self._whole is None else len(self._whole)
 
     @property
     def ended(self) -> bool:
-        """The finish reason has come; only usage and the end mark may follow."""
+        """Whether the finish reason has arrived; only usage and the end mark may follow."""
         return self._assembler.ended
 
     @property
     def done(self) -> bool:
-        """The end mark has come; nothing follows."""
+        """Whether the end mark has arrived; nothing follows it."""
         return self._assembler.done
 
     def feed(self, received: bytes) -> Iterable[ModelFragment]:
-        """Take bytes as they come; iterate over what they brought before feeding more.
+        """Take received bytes and return their fragments, over which the caller iterates before the next call.
 
         Raises:
-            ModelError: garbage, or a failure that the provider reports; on iterating, after what came before it.
+            ModelError: the bytes are malformed or report a failure; raised after the fragments that precede it.
         """
         if not self._started:
             received = self._start(received)
@@ -54,10 +54,10 @@ class AnswerReader:
         return []
 
     def end(self) -> list[ModelFragment]:
-        """Take note that nothing more comes; return the rest, with the answer's end last.
+        """Return the remaining fragments once the body has ended; the last one is the end of the answer.
 
         Raises:
-            ModelError: the answer is not whole, is garbage or empty, or reports a failure.
+            ModelError: the answer is incomplete, malformed or empty, or reports a failure.
         """
         rest = self._end_of_stream() if self._whole is None else self._end_of_whole(bytes(self._whole))
         return [*rest, self._assembler.finish()]

@@ -10,12 +10,12 @@ from shared.models.messages import ToolCall
 from shared.models.values import JsonObject, JsonValue
 
 MAX_CHARACTERS = 2_000_000
-"""Of all arguments of an answer, plus one for each delta. No model writes so much in one answer (128,000 tokens)."""
+"""The limit for all arguments of an answer, plus one for each delta; models write at most 128,000 tokens."""
 
 
 @dataclass
 class _PartialCall:
-    """A tool call as far as its deltas have come."""
+    """A tool call, of which further deltas may arrive."""
 
     call_id: str = ""
     name: str = ""
@@ -23,7 +23,7 @@ class _PartialCall:
 
     @property
     def whole(self) -> bool:
-        """Whether the arguments are complete JSON, so that what follows belongs to another call."""
+        """Whether the arguments are complete JSON, so that further deltas belong to another call."""
         try:
             orjson.loads("".join(self.arguments))
         except orjson.JSONDecodeError:
@@ -35,7 +35,7 @@ class ToolCallAssembler:
     """Collects deltas into calls, in the order in which each call began.
 
     OpenAI's deltas carry an index in each delta, and id and name in the first one only. Other servers leave the index
-    out, give every call the index 0, send the name again, or send a new id with each delta; `_find` follows them all.
+    out, give every call the index 0, send the name again, or send a new id with each delta; `_find` handles them all.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class ToolCallAssembler:
         self.feed_function(function, call_id=_text(delta.get("id")), index=delta.get("index"))
 
     def feed_function(self, function: JsonObject, call_id: str = "", index: JsonValue = None) -> None:
-        """Take a name and a piece of arguments, which is an object where the server has parsed it already.
+        """Take a name and a piece of the arguments, which some servers send as an object and not as text.
 
         Raises:
             ModelProtocolViolated: the arguments are too long.
@@ -73,10 +73,10 @@ class ToolCallAssembler:
             raise ModelProtocolViolated("the model's provider sent tool calls without an end")
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls: ids as they came, empty where none did; empty arguments are an empty object.
+        """Return the calls; an id is "" where the server sent none, and empty arguments become `{}`.
 
         Raises:
-            ModelProtocolViolated: a call without a name.
+            ModelProtocolViolated: a call has no name.
         """
         return tuple(_call(call) for call in self._calls)
 

@@ -22,7 +22,7 @@ _CACHE_WRITE = (
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("output_tokens_details", "reasoning_tokens"))
 
 MAX_COUNT = 10**12
-"""No call has more tokens; a larger number is no count."""
+"""No call has more tokens; a larger number counts as not reported."""
 
 
 def read_usage(reported: JsonObject) -> Usage:

@@ -33,15 +33,15 @@ class ConfiguredModels:
         self._models = models
 
     def cards(self) -> tuple[ModelCard, ...]:
-        """Return the offered models in the operator's order: the first is for turns that name none."""
+        """Return the offered models in the operator's order; the first is the default."""
         return tuple(card for card, _ in self._models.values())
 
     def card(self, name: str) -> ModelCard:
-        """Return one, or raise UnknownModel."""
+        """Return the card of a model, or raise UnknownModel."""
         return self._find(name)[0]
 
     def model(self, name: str) -> Model:
-        """Return the adapter that reaches it, or raise UnknownModel."""
+        """Return the adapter of a model, or raise UnknownModel."""
         return self._find(name)[1]
 
     def _find(self, name: str) -> tuple[ModelCard, Model]:

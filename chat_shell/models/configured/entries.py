@@ -14,7 +14,7 @@ from shared.models.invalid_fields import place_of
 from shared.models.values import JsonValue
 
 DEFAULT_CONTEXT_WINDOW_TOKENS = 128_000
-"""What most current models have, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
+"""The window of most current models, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
 DEFAULT_MAX_OUTPUT_TOKENS = 8_192
 
 
@@ -67,10 +67,10 @@ _FILE_ENTRIES = TypeAdapter(list[_FileEntry])
 
 
 def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelEntry, ...]:
-    """Read a YAML list of models, bare or under the key `models`; keys are taken from `environment`.
+    """Read a YAML list of models, bare or under the key `models`; API keys are taken from `environment`.
 
     Raises:
-        ModelConfigurationError: not readable, not YAML, a wrong or unknown field, a name twice, a key's variable unset.
+        ModelConfigurationError: the file is unreadable or empty, a name repeats, a field is wrong, or a key is not set.
     """
     entries = _validated(path, _parsed(path))
     doubled = sorted({entry.name for entry in entries if [other.name for other in entries].count(entry.name) > 1})

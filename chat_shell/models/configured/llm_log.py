@@ -1,4 +1,4 @@
-"""Log whole requests and answers of models, for an operator who asked for it; what is sent stays the same."""
+"""Log whole requests and answers of models, where the operator has switched it on; neither is changed."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -17,7 +17,7 @@ _log = structlog.get_logger("chat_shell.models")
 
 
 def log_request(call: ModelCall, body: bytes) -> None:
-    """Log `LLM_REQUEST`: the body as it is sent, as a structure."""
+    """Log `LLM_REQUEST` with the parsed body of the request."""
     _log.info(
         "LLM_REQUEST",
         model=call.model,
@@ -31,7 +31,7 @@ def log_request(call: ModelCall, body: bytes) -> None:
 
 @dataclass
 class _Answer:
-    """An answer as far as it has come."""
+    """The received part of an answer."""
 
     text: list[str] = field(default_factory=list[str])
     reasoning: list[str] = field(default_factory=list[str])
@@ -63,7 +63,7 @@ class _Answer:
 
 
 class LoggedModel:
-    """Log `LLM_RESPONSE` after each model call: the answer, or how far it came and why it ended."""
+    """Logs `LLM_RESPONSE` after each model call: the answer, or its received part and why it ended there."""
 
     def __init__(self, model: Model, clock: Clock) -> None:
         self._model = model

@@ -81,7 +81,7 @@ def error_of_frame(frame: JsonObject) -> ModelError:
 
 
 def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | None:
-    """Return which of these fields a 400 or 422 refuses as unknown; None where it refuses something else."""
+    """Return which of `fields` an answer with status 400 or 422 refuses as unknown; None for any other error."""
     if status not in (400, 422):
         return None
     text = body.decode("utf-8", errors="replace")
@@ -92,9 +92,9 @@ def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | No
 
 
 def retry_after_seconds(headers: dict[str, str], now: datetime) -> float | None:
-    """Read how long to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
+    """Return the time to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
 
-    Header names are in lower case; None where both are absent or cannot be read.
+    It is limited to one day, and None where both are absent or cannot be read. Header names are in lower case.
     """
     seconds = _number(headers.get("retry-after-ms"))
     if seconds is not None:
@@ -120,14 +120,14 @@ def _seconds_until(value: str, now: datetime) -> float | None:
 
 def _classify(status: int, codes: set[str], message: str, wait: float | None) -> ModelError:
     if _names_unknown_model(status, codes, message):
-        # A wrong base URL looks the same, and the operator corrects it in the same place.
+        # A wrong base URL has the same effect, and the operator corrects it in the same place.
         return ModelUnknownToProvider(f"the model's provider does not know the configured model (status {status})")
     if status in (401, 403):
         return ModelAuthenticationFailed(f"the model's provider refuses the configured credential (status {status})")
     if codes & _QUOTA_CODES or status == 402:
         return ModelQuotaExhausted(f"the quota at the model's provider is used up (status {status})")
     if status == 429:
-        return _too_many(message, wait)
+        return _too_many_requests(message, wait)
     if codes & _OVERFLOW_CODES or _OVERFLOW_WORDS.search(message):
         return ModelContextOverflow(f"the prompt is longer than the model's context window (status {status})")
     if status >= 500 or status == 408:
@@ -143,8 +143,8 @@ def _names_unknown_model(status: int, codes: set[str], message: str) -> bool:
     return status == 404 or in_words or bool(codes & _UNKNOWN_MODEL_CODES)
 
 
-def _too_many(message: str, wait: float | None) -> ModelError:
-    # Some providers write of a quota also where waiting helps; then they say how long to wait.
+def _too_many_requests(message: str, wait: float | None) -> ModelError:
+    # Some providers mention a quota also where waiting helps; their answer then contains the time to wait.
     if wait is None and _QUOTA_WORDS.search(message):
         return ModelQuotaExhausted("the quota at the model's provider is used up (status 429)")
     return ModelRateLimited("the model's provider asks to slow down (status 429)", retry_after_seconds=wait)

@@ -42,7 +42,7 @@ class EventDecoder:
         return self._events(lines)
 
     def flush(self) -> list[bytes]:
-        """Take note that the stream has ended; return the last event even where its final line ends are missing."""
+        """Return the last event once the stream has ended, even where its final line ends are missing."""
         return self.feed(b"\n\n")
 
     def _without_half_a_line_end(self, received: bytes) -> bytes:

@@ -17,7 +17,7 @@ MAX_ENCODINGS = 2
 
 
 class ArgumentsRejected(Exception):
-    """The arguments of a call cannot be used; `message` tells the model what is wrong with them."""
+    """The arguments of a call cannot be used; `message` is sent to the model and names the mistake."""
 
     def __init__(self, message: str):
         super().__init__(message)
@@ -28,7 +28,7 @@ def decode_arguments(arguments: str) -> JsonObject:
     """Read the arguments of a call; blank ones are an empty object.
 
     Raises:
-        ArgumentsRejected: no JSON, or no object.
+        ArgumentsRejected: the text is not a JSON object.
     """
     decoded: object = arguments if arguments.strip() else "{}"
     for _ in range(MAX_ENCODINGS):
@@ -42,10 +42,10 @@ def decode_arguments(arguments: str) -> JsonObject:
 
 
 def checked(shape: type[Arguments], arguments: JsonObject) -> Arguments:
-    """Read decoded arguments into their shape.
+    """Validate decoded arguments.
 
     Raises:
-        ArgumentsRejected: they do not fit; the message names each field and what is wrong with it.
+        ArgumentsRejected: a value is not valid; the message names each wrong field and the mistake.
     """
     try:
         return shape.model_validate(arguments)

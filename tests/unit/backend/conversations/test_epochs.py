@@ -10,12 +10,12 @@ from backend.conversations.domain.conversation_log import (
     WITHHELD,
     EpochReason,
     Reset,
+    announced_cut,
     broken_at,
     history,
     newest_reset,
-    said_context,
     sent_entries,
-    told_cut,
+    stated_context,
 )
 from backend.conversations.domain.epochs import CallerAccess, Epoch, compact, plan_epoch
 from backend.knowledge.domain.context_texts import BaseText
@@ -141,7 +141,7 @@ def test_what_was_said_of_knowledge_is_said_anew_for_other_access_and_behind_a_c
     long = log_of(*([context(), user("x" * 4_000), answer()] for _ in range(3)), epoch=3, reset=FIRST)
     cut = compact(Epoch(number=3, reset=FIRST, starts=False), long, LIGHT, card())
     assert (cut.reset.begins_at > 0, cut.reset.says_from) == (True, len(long))
-    assert said_context(long, cut.reset) is None
+    assert stated_context(long, cut.reset) is None
 
 
 def test_what_was_cut_stays_cut_in_every_later_epoch() -> None:
@@ -163,9 +163,9 @@ def test_an_epoch_leaves_out_context_of_others_and_void_turns() -> None:
 
 
 def test_the_context_of_a_void_turn_was_never_said() -> None:
-    assert said_context(log_of([context(), user(), void()], [user()]), FIRST) is None
-    assert said_context(log_of([context(), user(), answer()], [user()]), FIRST) is not None
-    assert said_context(log_of([context(), user(), answer()]), began(says_from=3)) is None
+    assert stated_context(log_of([context(), user(), void()], [user()]), FIRST) is None
+    assert stated_context(log_of([context(), user(), answer()], [user()]), FIRST) is not None
+    assert stated_context(log_of([context(), user(), answer()]), began(says_from=3)) is None
 
 
 def test_a_withheld_turn_keeps_its_shape_and_the_words_of_its_user() -> None:
@@ -213,11 +213,11 @@ def test_a_message_that_fits_no_request_is_refused_with_the_figures() -> None:
 def test_a_void_turn_has_told_nothing_of_the_cut_that_it_began() -> None:
     cut = began(begins_at=len(LOG))
     void_one = log_of([notice("Cut."), context(), user("Lost"), void()], epoch=4, reset=cut, after=LOG)
-    assert (newest_reset(void_one).begins_at, told_cut(void_one)) == (len(LOG), 0)
+    assert (newest_reset(void_one).begins_at, announced_cut(void_one)) == (len(LOG), 0)
     texts = [message.content for message in history(void_one) if isinstance(message, UserMessage)]
     assert not {"Cut.", "Lost"}.intersection(texts)
     told = log_of([notice("Cut."), user(), answer()], epoch=4, reset=cut, after=LOG)
-    assert told_cut(told) == len(LOG)
+    assert announced_cut(told) == len(LOG)
 
 
 @pytest.mark.parametrize("mode", AccessMode)
