@@ -1,4 +1,4 @@
-"""All routes of the backend's HTTP door."""
+"""All routers of the backend's HTTP application."""
 
 from backend.conversations.http import routes as conversations
 from backend.conversations.http import routes_prompts as prompts
@@ -10,7 +10,7 @@ from backend.restricted.http import routes_internal as internal
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_models as models
 
-# Asked in this order: what is called most comes first.
+# Tried in this order: the routes that are called most come first.
 ROUTERS = tuple(
     part.router for part in (responses, prompts, health, conversations, models, knowledge, api_keys, audit, internal)
 )

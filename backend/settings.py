@@ -14,14 +14,14 @@ BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
 
 
 class ContextPolicy(StrEnum):
-    """How the dynamic context travels: kept in the log, or sent anew each turn."""
+    """How the dynamic context is sent: DURABLE as messages of the log, TAIL anew in each turn."""
 
     DURABLE = "durable"
     TAIL = "tail"
 
 
 class RestrictedBudgets(BaseModel):
-    """Searches of a restricted member, per conversation, day and 30 days."""
+    """The most searches of a restricted member in a base, per conversation, day and 30 days."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

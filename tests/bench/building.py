@@ -214,7 +214,7 @@ def _turn_prompt(request: ExecutionRequest, rows: LongConversation) -> FirstProm
     start = FirstPrompt(request, len(rows.log) + 1, keeps_context=True, epoch_reason=None, last=None)
     calls = CallRecorder(start)
     calls.feed(ModelCallStarted(call=1))
-    return replace(start, last=calls.unkept().sent)
+    return replace(start, last=calls.changed_calls().sent)
 
 
 def _entries(language: str, count: int) -> Iterator[Entry]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from backend.foundation.sql.chosen import open_database
-from backend.knowledge.domain.shared_runs import DESCRIBED, SAID, RunLengths, sequences_of
+from backend.knowledge.domain.shared_runs import DESCRIPTION_RUNS, MODEL_TEXT_RUNS, RunLengths, sequences_of
 from backend.knowledge.ports.knowledge import KnowledgeStore, ProtectedKnowledge
 from backend.knowledge.sql.protected import RUNS_AT_ONCE, SqlProtectedKnowledge
 from backend.knowledge.sql.store import SqlKnowledgeStore
@@ -65,7 +65,7 @@ async def _fill(store: KnowledgeStore) -> None:
     await put(store, "b.md", [f"{text} {number}" for number, text in enumerate(others)])
 
 
-async def _holds(protected: Protected, text: str, lengths: RunLengths = SAID, base_id: str = "kb_a") -> bool:
+async def _holds(protected: Protected, text: str, lengths: RunLengths = MODEL_TEXT_RUNS, base_id: str = "kb_a") -> bool:
     return await protected.knowledge.holds_run([base_id], sequences_of(text, lengths))
 
 
@@ -110,9 +110,9 @@ async def test_what_it_does_not_hold(protected: Protected, text: str) -> None:
 
 
 async def test_descriptions_are_asked_for_shorter_runs(protected: Protected) -> None:
-    assert await _holds(protected, "begins with the duty engineer and ends", DESCRIBED)
-    assert not await _holds(protected, "begins with the duty engineer and stops", DESCRIBED)
-    assert await _holds(protected, "通知北区金库的保管员", DESCRIBED)
+    assert await _holds(protected, "begins with the duty engineer and ends", DESCRIPTION_RUNS)
+    assert not await _holds(protected, "begins with the duty engineer and stops", DESCRIPTION_RUNS)
+    assert await _holds(protected, "通知北区金库的保管员", DESCRIPTION_RUNS)
 
 
 async def test_headings_are_held_too(protected: Protected) -> None:
@@ -139,7 +139,7 @@ async def test_a_run_may_go_over_the_cut_between_chunks_but_not_between_document
 
 async def test_a_run_in_any_base_counts_and_what_was_deleted_does_not(protected: Protected) -> None:
     await put(protected.store, "c.md", ["alpha beta gamma delta epsilon zeta eta theta iota"], base_id="kb_b")
-    sequences = sequences_of("alpha beta gamma delta epsilon zeta eta theta iota", SAID)
+    sequences = sequences_of("alpha beta gamma delta epsilon zeta eta theta iota", MODEL_TEXT_RUNS)
     assert await protected.knowledge.holds_run(["kb_gone", "kb_a", "kb_b"], sequences)
     await protected.store.delete_document("kb_b", "c.md")
     assert not await protected.knowledge.holds_run(["kb_gone", "kb_b"], sequences)

@@ -61,7 +61,7 @@ class CallRecorder:
         self._tools: Measure | None = None
         self._messages: list[Measure] = []
         self._calls: dict[int, ModelCall] = {}
-        self._kept: dict[int, ModelCall] = {}
+        self._stored: dict[int, ModelCall] = {}
         self._prompt_tokens: dict[int, int] = {}
         tools = offered_tools(start.request.tools, start.request.knowledge.access_mode)
         self._offered = tools
@@ -80,19 +80,19 @@ class CallRecorder:
                 self._messages.extend(measured(message) for message in event.messages)
         return None
 
-    def unkept(self) -> CallsMade:
+    def changed_calls(self) -> CallsMade:
         """Return the calls that have changed since they were last stored."""
-        return self._made(tuple(call for number, call in self._calls.items() if self._kept.get(number) != call))
+        return self._made(tuple(call for number, call in self._calls.items() if self._stored.get(number) != call))
 
-    def unknown(self, log_length: int) -> CallsMade:
+    def unstored_calls(self, log_length: int) -> CallsMade:
         """Return the calls that were never stored and whose prompts lie within the first `log_length` entries."""
-        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._kept))
+        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._stored))
         held = tuple(call for call in made.calls if call.log_end <= log_length)
         return made if held == made.calls else made.model_copy(update={"calls": held, "sent": None})
 
-    def keep(self, made: CallsMade) -> None:
+    def note_stored(self, made: CallsMade) -> None:
         """Note that these calls have been stored."""
-        self._kept.update((call.call, call) for call in made.calls)
+        self._stored.update((call.call, call) for call in made.calls)
 
     def _made(self, calls: tuple[ModelCall, ...]) -> CallsMade:
         return CallsMade(

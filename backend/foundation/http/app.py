@@ -1,4 +1,4 @@
-"""The HTTP door of the backend."""
+"""The HTTP application of the backend."""
 
 from collections.abc import Iterable
 
@@ -13,9 +13,9 @@ from backend.foundation.http.shapes import ERROR_RESPONSES
 
 
 def create_app(routers: Iterable[APIRouter], services: Iterable[object], options: HttpOptions) -> FastAPI:
-    """Build the ASGI application: routers are asked in their order, and find their use cases among `services`.
+    """Build the ASGI application: routers are tried in their order, and their routes call `services`.
 
-    Whoever built the services closes them.
+    The caller closes the services.
     """
     # The documentation pages serve their own scripts, so that they work without internet access.
     app = FastAPIOffline(

@@ -1,4 +1,4 @@
-"""The one table from error class to HTTP status, and the one shape in which errors leave."""
+"""The only table from error class to HTTP status, and the only JSON shape of errors."""
 
 import math
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
 """Status and OpenAI's `type`. A class that is not named here is answered like its nearest ancestor."""
 
 NEVER_REPEATED = (errors.TurnRunning, errors.ModelError)
-"""Errors behind which a turn runs or ran: the client would repeat 409, 429 and 5xx by itself."""
+"""Errors of requests whose turn runs or ran: OpenAI's clients repeat 409, 429 and 5xx unless a header forbids it."""
 
 CODE_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -49,15 +49,15 @@ def status_of(error: type[errors.BallastError]) -> tuple[int, str]:
 
 
 def error_body(error: errors.BallastError) -> dict[str, str | None]:
-    """Return what stands under `error`: OpenAI's four keys."""
+    """Return the value of `error` in the body of an error: OpenAI's four keys."""
     _, type_ = status_of(type(error))
     return {"message": error.message, "type": type_, "param": error.param, "code": error.code}
 
 
 def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> Response:
-    """Answer with an error.
+    """Return the HTTP response for an error.
 
-    `turn_begun` says that a turn has begun for this request, so that no client may send it again.
+    `turn_begun` states that a turn has begun for this request, so that no client may send it again.
     """
     status, _ = status_of(type(error))
     headers: dict[str, str] = {}
@@ -71,13 +71,13 @@ def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> R
 
 
 def render(status: int, body: Mapping[str, str | None], headers: Mapping[str, str] | None = None) -> Response:
-    """Put the four keys of an error on the wire."""
+    """Return a JSON response with the four keys of an error."""
     content = orjson.dumps({"error": dict(body)})
     return Response(content, status, headers=dict(headers or {}), media_type="application/json")
 
 
 def mark_turn_begun(request: Request) -> None:
-    """Say that whatever fails from here on must not be repeated by the client."""
+    """Mark a request whose later errors must carry `x-should-retry: false`, because its turn has begun."""
     request.state.turn_begun = True
 
 
@@ -95,11 +95,11 @@ async def _on_ballast_error(request: Request, error: Exception) -> Response:
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:
     found = cast(RequestValidationError, error)
-    # the first step of a location says where the field stands: in the body, the query, the path or a header
+    # The first step of a location names the part of the request: body, query, path or header.
     in_body = [_complaint(each, each["loc"][1:]) for each in found.errors() if each["loc"][:1] == ("body",)]
     if in_body:
         return error_response(refusal_among(in_body, given=found.body))
-    # what follows a name in the query is of the value: a place among equal names, a member of a union
+    # In the query, steps after the name lead into the value: the index of a repeated name, a member of a union.
     return error_response(refusal_among([_complaint(each, each["loc"][1:2]) for each in found.errors()]))
 
 
@@ -108,7 +108,7 @@ def _complaint(error: ErrorDetails, location: tuple[int | str, ...]) -> Complain
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
-    """Answer for the router itself: no such path, no such method."""
+    """Answer errors of the router itself: unknown paths and methods."""
     found = cast(HTTPException, error)
     message = {
         404: f"There is nothing at {request.url.path}.",
@@ -125,7 +125,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods_of(request: Request) -> str:
-    """List what this address takes, as RFC 9110, section 10.2.1, wants it; the router names one route's only."""
+    """List the methods of a path, as RFC 9110, section 10.2.1, requires; the router lists those of one route only."""
     routes = cast(FastAPI, request.app).router.routes
     found = (
         method

@@ -1,4 +1,4 @@
-"""JSON schemas that stand on their own, for places of the OpenAPI document that pydantic does not fill."""
+"""JSON schemas without references, for places of the OpenAPI document that pydantic does not fill."""
 
 from typing import cast
 
@@ -8,7 +8,7 @@ REF_PREFIX = "#/$defs/"
 
 
 def inlined(schema: JsonObject) -> JsonObject:
-    """Replace references into `$defs` by what they name; no definition may contain itself."""
+    """Replace references into `$defs` by the definitions; no definition may be recursive."""
     definitions = cast(JsonObject, schema.get("$defs", {}))
     without = {key: value for key, value in schema.items() if key != "$defs"}
     return cast(JsonObject, _resolved(without, definitions))
@@ -23,5 +23,5 @@ def _resolved(value: object, definitions: JsonObject) -> object:
     reference = fields.get("$ref")
     if isinstance(reference, str) and reference.startswith(REF_PREFIX):
         return _resolved(definitions[reference.removeprefix(REF_PREFIX)], definitions)
-    # a discriminator's mapping holds references too, and none of them is needed where all is in place
+    # A discriminator's mapping consists of references, which an inlined schema does not need.
     return {key: _resolved(field, definitions) for key, field in fields.items() if key != "discriminator"}

@@ -8,7 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 
 SLOW_READER_SECONDS = 10
-"""How long connections may take to end once nothing runs behind them any more."""
+"""How long open connections may take to end after the shutdown of the application."""
 
 
 class HttpServer(uvicorn.Server):
@@ -40,7 +40,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """Bind and listen.
 
     Raises:
-        OSError: the address is taken, or none of this machine's.
+        OSError: the address is in use, or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=2048)

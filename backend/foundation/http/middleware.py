@@ -1,4 +1,4 @@
-"""The outermost layers: request ids, access counters, the last catch, the limit of a body. Plain ASGI."""
+"""Plain ASGI middleware: request ids, access counters, unexpected errors, checks of addresses and of body sizes."""
 
 import structlog
 from prometheus_client import Counter
@@ -62,7 +62,7 @@ class AccessCounters:
 
 
 class LastCatch:
-    """Answers 500 for what nobody expected, and logs its traceback; the answer carries nothing of it."""
+    """Answers 500 to unexpected exceptions and logs their traceback; the answer reveals nothing of the exception."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -71,8 +71,8 @@ class LastCatch:
         """Serve one connection.
 
         Raises:
-            Exception: what broke after the answer had begun; the server then drops the connection, which
-                is all that can still be said to the client.
+            Exception: an unexpected exception after the response had begun; the server then drops the
+                connection, the only signal that can still reach the client.
         """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -99,7 +99,7 @@ class LastCatch:
 class BodyLimit:
     """Answers 413 to a body over the limit, whether its length was announced or not.
 
-    The rest of such a body is never asked for; the server discards it as it comes.
+    The rest of such a body is not read; the server discards it as it comes.
     """
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
@@ -122,7 +122,7 @@ class BodyLimit:
 
 
 class _LimitedExchange:
-    """One request under a limit: once over it, the 413 replaces whatever the application answers."""
+    """One request with a limited body: beyond the limit, a 413 replaces the answer of the application."""
 
     def __init__(self, complaint: PayloadTooLarge, max_body_bytes: int, receive: Receive, send: Send) -> None:
         self._complaint = complaint
@@ -155,7 +155,7 @@ class _LimitedExchange:
 
 
 class CleanAddress:
-    """Answers 400 to an address with U+0000 in it: no id has one, and PostgreSQL takes none in text."""
+    """Answers 400 to an address with U+0000 in it: no id contains it, and PostgreSQL refuses it in text."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -174,7 +174,7 @@ def _has_nul(query: bytes) -> bool:
 
 
 def _exceeds(announced: str, limit_bytes: int) -> bool:
-    """Compare without converting a number of thousands of digits, which Python refuses."""
+    """Compare by length first, because Python refuses to convert numbers of thousands of digits."""
     digits = announced.lstrip("0")
     return len(digits) > len(str(limit_bytes)) or int(digits or "0") > limit_bytes
 

@@ -1,4 +1,4 @@
-"""What an orchestrator and a scraper ask: no key, no user data."""
+"""Routes for orchestrators and for scrapers of metrics, without keys and without user data."""
 
 from typing import Annotated
 
@@ -14,20 +14,20 @@ router = new_router("Health")
 
 
 class Health(BaseModel):
-    """All is well."""
+    """The check has passed."""
 
     status: str = "ok"
 
 
 class Ready(Health):
-    """New calls are welcome; some may be refused for what is away."""
+    """The process takes requests; those that need a component which is away may be refused."""
 
     components: dict[str, State]
 
 
 @router.get("/healthz", summary="Is this process alive?")
 async def alive() -> Health:
-    """Answer as long as the event loop turns."""
+    """Answer 200 as long as the event loop runs."""
     return Health()
 
 

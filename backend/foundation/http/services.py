@@ -1,4 +1,4 @@
-"""What routes call: use cases, found by their class, and the figures of the door itself."""
+"""The dependencies of routes: use cases, which are found by their class, and the HTTP settings of an operator."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ Service = TypeVar("Service")
 
 @dataclass(frozen=True)
 class HttpOptions:
-    """What an operator sets about the door; `service_token` is what chat_shell presents at `/internal`."""
+    """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`."""
 
     service_token: str
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
 
 
 def install_services(app: FastAPI, *services: object) -> None:
-    """Give an application the objects that its routes ask for with `service_of`, one of each class."""
+    """Store in an application the objects that `service_of` finds by their class, one of each class."""
     app.state.services = {type(service): service for service in services}
 
 
 def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[None, None, Service]]:
     """Return a dependency that finds the object of this class in the application that serves a request.
 
-    A room thereby names its own use cases only, and this room none. The dependency raises `KeyError` where the
+    Each room thereby imports its own use cases only, and `foundation` none. The dependency raises `KeyError` where the
     application was built without such an object.
     """
 

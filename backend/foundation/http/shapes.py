@@ -1,4 +1,4 @@
-"""Shapes that several routes answer with; pydantic models for the OpenAPI document."""
+"""Request and response bodies that several routes share, as pydantic models for the OpenAPI document."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,11 +35,11 @@ Metadata = Annotated[
     ],
     Field(max_length=MAX_METADATA_PAIRS),
 ]
-"""The caller's own pairs, kept untouched; OpenAI's limits."""
+"""Key-value pairs of the caller, stored unchanged; the limits are OpenAI's."""
 
 
 class ErrorDetail(BaseModel):
-    """What went wrong, in OpenAI's four keys."""
+    """An error in OpenAI's four keys."""
 
     message: str
     type: str
@@ -48,13 +48,13 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """Every error of this API."""
+    """The body of every error of this API."""
 
     error: ErrorDetail
 
 
 class Deleted(BaseModel):
-    """What is left of a deleted object."""
+    """The answer to the deletion of an object."""
 
     id: str
     object: str
@@ -62,7 +62,7 @@ class Deleted(BaseModel):
 
 
 class ListPage(BaseModel, Generic[Shown]):
-    """A page of objects as OpenAI's list types have it."""
+    """A page of objects in the form of OpenAI's list types."""
 
     object: Literal["list"] = "list"
     data: list[Shown]
@@ -78,7 +78,7 @@ class ListPage(BaseModel, Generic[Shown]):
 
 
 def unix_seconds(instant: datetime) -> int:
-    """Return an instant as OpenAI writes it: whole seconds."""
+    """Return an instant as OpenAI writes it: whole seconds since the Unix epoch."""
     return int(instant.timestamp())
 
 
@@ -86,4 +86,4 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ErrorBody, "description": "The request cannot be answered; `error.param` names the field."},
     "5XX": {"model": ErrorBody, "description": "The server, or a part behind it, failed."},
 }
-"""What every route of the API may also answer."""
+"""The error responses of every route, for the OpenAPI document."""

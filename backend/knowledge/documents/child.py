@@ -17,7 +17,7 @@ _READERS: Mapping[str, Callable[[bytes], Sequence[Block]]] = {PDF: read_pdf, DOC
 
 
 def main(media_type: str) -> None:
-    """Answer once; running out of memory or time ends the child without an answer."""
+    """Read one file and print the answer; a lack of memory or time ends the process without an answer."""
     seconds = int(READ_TIMEOUT_SECONDS)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))

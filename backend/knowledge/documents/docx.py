@@ -32,7 +32,7 @@ _MALFORMED = (
     ValueError,
     zlib.error,
 )
-"""What zip, XML and the library raise when a file is not what it says; all of it is the file's fault."""
+"""Exceptions of zip, XML and the library for malformed files; none of them means a defect of this code."""
 
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 
@@ -47,7 +47,7 @@ def read_docx(body: bytes) -> list[Block]:
 
 
 def _check_size(body: bytes) -> None:
-    """Refuse what would unpack to more than a document is."""
+    """Refuse an archive that would unpack to more than `MAX_UNPACKED_BYTES`."""
     with ZipFile(BytesIO(body)) as archive:
         unpacked_bytes = sum(entry.file_size for entry in archive.infolist())
     if unpacked_bytes > MAX_UNPACKED_BYTES:

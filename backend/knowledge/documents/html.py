@@ -1,4 +1,4 @@
-"""HTML: what a reader would see, block by block."""
+"""HTML: the visible text, block by block."""
 
 import re
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ _BLOCKS = frozenset(
 )
 _CELLS = ("td", "th")
 _MAX_ANCESTORS = 100
-"""How far up the block of a text is looked for; deeper nesting says nothing to a reader."""
+"""How many ancestors are searched for the block of a text; deeper nesting means nothing to a reader."""
 
 _WHITE_SPACE = re.compile(r"\s+")
 
 MAX_DEPTH = 1000
-"""The parser looks through all open elements at each block: time grows with the depth as well as the length."""
+"""The parser searches all open elements at each block: its time grows with depth times length."""
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)", re.IGNORECASE)
 _NEVER_DEEP = frozenset(
     {
@@ -34,7 +34,7 @@ _NEVER_DEEP = frozenset(
         *("p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot", "option", "optgroup", "colgroup"),
     }
 )
-"""Elements without an end, and those that the next of their kind ends."""
+"""Void elements, and elements that end implicitly where the next of their kind begins."""
 
 
 def read_html(body: bytes) -> list[Block]:
@@ -97,7 +97,7 @@ def _block(owner: LexborNode, texts: list[str]) -> Block:
 
 
 def _lines(texts: list[str]) -> list[str]:
-    """Split at line breaks of the page, which stand alone among the texts, not at those of its source."""
+    """Split at `br` elements, which are texts of a line feed alone, not at line feeds of the source."""
     lines = [""]
     for text in texts:
         if text == "\n":

@@ -1,4 +1,4 @@
-"""Markdown: headings are told from text, the text itself stays as it was written."""
+"""Markdown: headings are separated from text; the text itself stays source."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
-# Only blocks are looked for; the text in them is parsed for headings alone.
+# Documents are parsed into blocks only; inline markup is parsed in headings alone.
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _INLINE = MarkdownIt("commonmark")
 
 MAX_HEADING_SOURCE_CHARACTERS = 4000
-"""What is longer is left as it was written: brackets in one line take the parser the square of their number."""
+"""A longer heading stays source: the parser's time grows with the square of the number of brackets in a line."""
 
 
 def read_markdown(body: bytes) -> list[Block]:

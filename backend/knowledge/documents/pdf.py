@@ -27,7 +27,7 @@ _MALFORMED = (
     ValueError,
     zlib.error,
 )
-"""What the library lets through when a file is not what it says; all of it is the file's fault."""
+"""Exceptions of the library for malformed files; none of them means a defect of this code."""
 
 _CJK = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60"
 _WRAP_IN_CJK = re.compile(rf"(?<=[{_CJK}])[^\S\n]*\n(?=[{_CJK}])")

@@ -1,7 +1,7 @@
 """Reading PDF and DOCX in a child process.
 
-Their libraries weigh more than all else that reading takes, and a hostile file can make them spin or swell:
-the child carries the weight only while it reads, under limits of its own, and its death is one refused file.
+Their libraries need more memory than all other reading, and a hostile file can make them use time or memory without
+end. The child loads them only while it reads, under limits of its own; if it dies, only this file is refused.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ ANSWER: TypeAdapter[ReadBlocks | RefusedFile] = TypeAdapter(ReadBlocks | Refused
 
 
 class SeparateReader:
-    """Starts a child for each file, a few at a time."""
+    """Starts a child process for each file, at most `MAX_CHILDREN` at a time."""
 
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(MAX_CHILDREN)
@@ -48,8 +48,8 @@ class SeparateReader:
         """Return the file's blocks.
 
         Raises:
-            InvalidRequest: malformed or encrypted, or reading it takes more time or memory than allowed.
-            PayloadTooLarge: too many pages, or too large unpacked.
+            InvalidRequest: the file is malformed or encrypted, or reading it takes more time or memory than allowed.
+            PayloadTooLarge: the file has too many pages, or is too large unpacked.
         """
         async with self._places:
             printed = await _run_child(body, media_type)
@@ -70,7 +70,7 @@ async def _run_child(body: bytes, media_type: str) -> bytes:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={"PYTHONPATH": _import_path()},  # and no secret of the service
+        env={"PYTHONPATH": _import_path()},  # without the secrets of the service
     )
     try:
         async with asyncio.timeout(READ_TIMEOUT_SECONDS):

@@ -1,4 +1,4 @@
-"""Plain text, and what the text formats share."""
+"""Plain text, and functions that the text formats share."""
 
 import re
 
@@ -15,10 +15,10 @@ def read_plain_text(body: bytes) -> list[Block]:
 
 
 def decode(body: bytes) -> str:
-    """Decode UTF-8, with or without its mark; line ends become line feeds.
+    """Decode UTF-8, with or without a byte order mark; line ends become line feeds.
 
     Raises:
-        InvalidRequest: other bytes, or a NUL, which no text has.
+        InvalidRequest: the bytes are not UTF-8, or hold a NUL.
     """
     try:
         text = body.decode("utf-8-sig")
@@ -35,5 +35,5 @@ def paragraphs_of(text: str) -> list[Block]:
 
 
 def storable(text: str) -> str:
-    """Take out what a library may invent and no database holds: NUL and half characters."""
+    """Remove characters that a library may produce and no database stores: NUL and lone surrogates."""
     return _UNSTORABLE.sub("", text)

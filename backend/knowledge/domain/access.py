@@ -1,4 +1,4 @@
-"""Who may do what with a knowledge base."""
+"""The permissions that a role gives on a knowledge base."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ def strictest_mode(bindings: Sequence[Binding]) -> AccessMode:
 
 
 def require_read(binding: Binding) -> None:
-    """Let through who may see text, documents and members.
+    """Require a role that may read text, documents and members.
 
     Raises:
         PermissionDenied: the member is restricted.
@@ -24,17 +24,17 @@ def require_read(binding: Binding) -> None:
 
 
 def require_write(binding: Binding) -> None:
-    """Let through who may change documents and description.
+    """Require a role that may change documents and description.
 
     Raises:
-        PermissionDenied: the member may only read, or less.
+        PermissionDenied: the member is neither owner nor editor.
     """
     if not binding.role.may_write:
         raise PermissionDenied("Only owners and editors may change this knowledge base.")
 
 
 def require_owner(binding: Binding) -> None:
-    """Let through who may change members and delete the base.
+    """Require the role that may change members and delete the base.
 
     Raises:
         PermissionDenied: the member is no owner.

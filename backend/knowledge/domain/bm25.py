@@ -1,4 +1,4 @@
-"""BM25 as every index ranks, over the statistics of the searched bases and of no other."""
+"""BM25, the ranking of every search index, over the statistics of the searched bases and of no other."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
@@ -12,10 +12,10 @@ B = 0.4
 MAX_LOOKED_UP_TERMS = 256
 MAX_RANKED_TERMS = 48
 MIN_LEADING_POSTINGS = 500
-"""Bounds on the work of one search: words beyond them say little and cost much."""
+"""Bounds on the work of one search: further words hardly change the ranking and take most of the time."""
 
 SCORE_DECIMALS = 9
-"""Scores that agree so far are equal: sums in another order differ in the last bits."""
+"""Scores are rounded to these decimals, because sums in another order differ in the last bits."""
 
 
 class Statistics(Value):
@@ -55,8 +55,8 @@ def looked_up_terms(tokens: Sequence[str]) -> tuple[str, ...]:
 def plan(terms: Iterable[str], statistics: Statistics) -> Query:
     """Choose the words that count and those that lead.
 
-    The rarest words lead, as many as are needed to reach some hundred chunks: very frequent words find
-    nothing that matters which rarer ones do not, but reading their postings takes most of a search's time.
+    The rarest words lead, as many as are needed to reach some hundred chunks: very frequent words
+    find hardly a relevant chunk that rarer ones miss, but reading their postings takes most of a search's time.
     """
     known = [term for term in terms if statistics.chunk_counts.get(term, 0) > 0]
     rarest_first = sorted(known, key=lambda term: (statistics.chunk_counts[term], term))[:MAX_RANKED_TERMS]
@@ -93,5 +93,5 @@ def shown_score(score: float) -> float:
 
 
 def length_norm(mean_length: float) -> tuple[float, float]:
-    """Return a and b of a + b * length: what joins a word's count in the saturation, more in longer chunks."""
+    """Return a and b of `a + b * length`, the summand of BM25's denominator that grows with a chunk's length."""
     return K1 * (1 - B), K1 * B / mean_length

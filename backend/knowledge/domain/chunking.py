@@ -19,7 +19,7 @@ MIN_CHUNK_TOKENS = 200
 WISHED_CHUNK_TOKENS = 320
 MAX_CHUNK_TOKENS = 400
 MAX_HEADING_CHARACTERS = 200
-"""What is longer is no heading, whatever its markup says."""
+"""A longer text is taken as a paragraph, even if its markup makes it a heading."""
 
 _UNITS = ASCII_CHARACTERS_PER_TOKEN
 """Sizes are counted in parts of a token, which unlike estimated tokens add up exactly."""
@@ -38,19 +38,19 @@ _SENTENCE = re.compile(
     rf"(?:[^.!?{_CJK_ENDS}\n]++|\n(?!{_OWN_LINE})|[.!?]++(?!{_CLOSERS}\s))*+"
     rf"(?:[.!?]++{_CLOSERS}\s++|[{_CJK_ENDS}]++{_CJK_CLOSERS}\s*+|\n++|\Z)"
 )
-"""A sentence with the white space behind it: a line ends one only before an item, a row or an indented line, as what is
-wrapped at a width goes on in the next. No character is tried twice: a million dots take no longer than prose."""
+"""A sentence with the white space behind it. The end of a line ends it only before a list item, a table row or an
+indented line, as wrapped text continues in the next. Without backtracking a million dots take no longer than prose."""
 
 
 class Piece(Value):
-    """The text of a chunk to be and the headings above it, outermost first."""
+    """The text of a future chunk and the headings above it, outermost first."""
 
     heading_path: tuple[str, ...]
     text: str
 
 
 class _Atom(NamedTuple):
-    """What is never cut: a sentence, or a part of an endless one."""
+    """A text that is never cut: a sentence, or a part of an overlong one."""
 
     text: str
     ends_paragraph: bool
@@ -60,7 +60,7 @@ def cut_into_pieces(blocks: Sequence[Block]) -> tuple[Piece, ...]:
     """Cut a document into pieces of at most 400 estimated tokens.
 
     A section of more than 400 is cut into pieces of 200 or more where its sentences allow it. All text but
-    white space is kept: a heading in the path of what follows, a heading over nothing as a piece of its own.
+    white space is kept: a heading in the path of the pieces below it, or, if it has no text, as a piece of its own.
     """
     return tuple(
         Piece(heading_path=path, text=text)
@@ -119,7 +119,7 @@ def _atoms(paragraph: str) -> Iterator[_Atom]:
 
 
 def _short(sentence: str) -> Iterator[str]:
-    """Cut an endless sentence at the end of a line or at white space, else between any two characters."""
+    """Cut an overlong sentence at the end of a line or at white space, else between any two characters."""
     longest = _MAX_ATOM_TOKENS * (ASCII_CHARACTERS_PER_TOKEN if sentence.isascii() else OTHER_CHARACTERS_PER_TOKEN)
     start = 0
     while len(sentence) - start > longest:
@@ -130,7 +130,7 @@ def _short(sentence: str) -> Iterator[str]:
 
 
 def _last_break(text: str, first: int, behind: int) -> int:
-    """Return the place of the last line's end in the second half, else of the last white space; -1 without any."""
+    """Return the offset of the last line feed in the second half, else of the last white space; -1 without any."""
     line = text.rfind("\n", (first + behind) // 2, behind)
     return line if line >= 0 else max(text.rfind(" ", first, behind), text.rfind("\n", first, behind))
 

@@ -1,6 +1,6 @@
-"""The words in which a model learns what is in scope, all of it or what has changed.
+"""The texts that describe the knowledge bases in scope to a model, all of them or the changes.
 
-Every sentence is declarative and fixed: an order in a message that the user did not write reads like an attack.
+Every sentence is declarative and fixed: an instruction in a message that the user did not write looks like an attack.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ from shared.models.values import Value
 from shared.tokens import estimate_tokens
 
 DELTA_BUDGET_TOKENS = 400
-"""For the descriptions in one prompt delta."""
+"""The limit of the descriptions in one prompt delta."""
 
 FULL_SET_BUDGET_TOKENS = 16_000
-"""For the descriptions in a full set: an eighth of a window of 128,000 tokens."""
+"""The limit of the descriptions in a full set: an eighth of a window of 128,000 tokens."""
 
 BASES_ARE_NOW = "Knowledge bases in scope are now:"
 BASES_ARE_NOW_INSTEAD = "Knowledge bases in scope are now, replacing all that earlier messages said of them:"
@@ -45,8 +45,8 @@ def full_set(
 ) -> str:
     """Describe all bases; "" when there are none.
 
-    It has a budget of its own, and a wide one: a delta's would leave a model that meets the bases for the first
-    time without the descriptions by which it chooses one, yet without any, one call could fill the window.
+    Its budget is wider than a delta's, because a model that is shown the bases for the first time needs their
+    descriptions to choose one. Without a budget, one call could fill the context window.
     """
     described, listed = _within(in_order(bases), budget_tokens)
     if not described and not listed:
@@ -55,7 +55,7 @@ def full_set(
 
 
 def delta(changed: Iterable[BaseText], removed: Iterable[BaseText], budget_tokens: int) -> str:
-    """Describe what is new or different, and name what is gone.
+    """Describe new and changed bases, and name removed ones.
 
     The budget is for descriptions; the sentences around them and a line for each base that is named come on top,
     so that no change is ever dropped.
@@ -70,17 +70,17 @@ def delta(changed: Iterable[BaseText], removed: Iterable[BaseText], budget_token
 
 
 def block_replaced(name: str, text: str) -> str:
-    """Give a block's new text, under the line that it replaces the earlier one."""
+    """Return a block's new text, under a line which states that it replaces the earlier one."""
     return _paragraphs(f'The following replaces the earlier text "{name}":', text)
 
 
 def block_gone(name: str) -> str:
-    """Say that a block is no longer there."""
+    """Return the sentence that a block no longer applies."""
     return f'The earlier text "{name}" no longer applies.'
 
 
 def _within(bases: Sequence[BaseText], budget_tokens: int) -> tuple[list[BaseText], list[BaseText]]:
-    """Part those that fit, taken in the order given, from those that are only listed."""
+    """Separate the bases whose texts fit, taken in the order given, from those that are only listed."""
     described: list[BaseText] = []
     listed: list[BaseText] = []
     left = budget_tokens

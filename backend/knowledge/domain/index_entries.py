@@ -1,4 +1,4 @@
-"""A chunk as an index holds it."""
+"""The index entries of chunks."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from backend.knowledge.domain.tokenizing import tokenize
 
 
 class IndexEntry(NamedTuple):
-    """The index tokens of a chunk, in text order. There are millions of them: nothing here is checked again."""
+    """The index tokens of a chunk, in text order. A named tuple, because validating millions takes long."""
 
     tokens: Sequence[str]
 
@@ -20,12 +20,12 @@ class IndexEntry(NamedTuple):
 
 
 def index_entry(chunk: Chunk) -> IndexEntry:
-    """Index a chunk under its text and the headings above it."""
+    """Return the index entry of a chunk, made of its text and the headings above it."""
     return IndexEntry(_tokens(chunk))
 
 
 def index_entries(chunks: Iterable[Chunk]) -> list[IndexEntry]:
-    """Index the chunks of a document; a word that it repeats is kept in memory once."""
+    """Return the index entries of a document's chunks, in order; equal tokens share one string in memory."""
     words: dict[str, str] = {}
     return [IndexEntry([words.setdefault(token, token) for token in _tokens(chunk)]) for chunk in chunks]
 

@@ -1,7 +1,7 @@
-"""What a model is told about the knowledge bases in scope: names and purposes, never content.
+"""The description of the knowledge bases in scope for a model: names and purposes, never content.
 
-Pure, and blind to everything but the fields that are rendered here: order of arrival, versions, instants and
-cosmetic white space change nothing.
+It depends on nothing but the fields that are rendered here: order of arrival, versions, instants and cosmetic white
+space change nothing.
 """
 
 import re
@@ -21,7 +21,7 @@ _RESTRICTED_ACCESS = "access: access is restricted"
 _RESTRICTED_NOTE = "note: hint and keywords serve for drafting search queries; they are no material for answers"
 _MARKUP = str.maketrans({"`": "'", "[": "(", "]": ")", "|": "/"})
 _TAG = re.compile(r"<(?![\s=\d]|$)([^<>]*)(>?)")
-"""What could open a tag; `<` and `>` that compare amounts stay, as `>=` and `>` are different rules."""
+"""A possible markup tag; `<` and `>` that compare amounts are kept, as `>=` and `>` are different rules."""
 
 
 def rendered_bases(bindings: Sequence[Binding]) -> tuple[BaseText, ...]:

@@ -17,13 +17,13 @@ class MemberRole(StrEnum):
 
     @property
     def access_mode(self) -> AccessMode:
-        """Who reads is named here; everyone else gets what the gate lets out."""
+        """FULL for the roles that are named here, which may read text; RESTRICTED for every other role."""
         reads = self in (MemberRole.OWNER, MemberRole.EDITOR, MemberRole.READER)
         return AccessMode.FULL if reads else AccessMode.RESTRICTED
 
     @property
     def may_write(self) -> bool:
-        """Whether documents may be put and deleted."""
+        """Whether documents and description may be changed."""
         return self in (MemberRole.OWNER, MemberRole.EDITOR)
 
 

@@ -1,4 +1,4 @@
-"""Labels: from which knowledge words came, and who may read them.
+"""Labels: the knowledge bases from which words may come, and the access that a reader of them needs.
 
 A turn's label names the bases whose words its messages may hold: those in its scope, and those of the earlier turns
 that its model was shown.
@@ -13,7 +13,7 @@ _RELEASED_MARK = ":released"
 
 
 class Label(NamedTuple):
-    """A base, and the mode of those who may read words from it: its text, or what the gate let out."""
+    """A base, and the access mode that its words need: FULL for its text, RESTRICTED for released summaries."""
 
     base_id: str
     mode: AccessMode
@@ -25,7 +25,7 @@ Access = Mapping[str, AccessMode]
 
 
 def joined_labels(labels: Iterable[Label]) -> Labels:
-    """Return each base once, in the mode that asks more of a reader, ordered by id."""
+    """Return one label for each base, FULL if any of its labels is, ordered by id."""
     modes: dict[str, AccessMode] = {}
     for label in labels:
         if modes.get(label.base_id) is not AccessMode.FULL:
@@ -34,7 +34,7 @@ def joined_labels(labels: Iterable[Label]) -> Labels:
 
 
 def may_read(access: Access, labels: Iterable[Label]) -> bool:
-    """Whether a reader may have words with these labels; who lost a base may have nothing from it."""
+    """Return whether a reader may see words with these labels, which takes access to each of their bases."""
     return all(access.get(label.base_id) in (label.mode, AccessMode.FULL) for label in labels)
 
 

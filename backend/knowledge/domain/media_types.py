@@ -1,4 +1,4 @@
-"""Which format a document has."""
+"""The format of a document, as a media type."""
 
 from shared.errors import UnsupportedValue
 
@@ -31,21 +31,21 @@ _BY_ENDING = {
     "pdf": PDF,
     "docx": DOCX,
 }
-_SAYS_NOTHING = ("", "application/octet-stream", "application/x-www-form-urlencoded", "binary/octet-stream")
-"""What clients send that were not told a type, curl's `--data-binary` among them."""
+_UNSPECIFIC = ("", "application/octet-stream", "application/x-www-form-urlencoded", "binary/octet-stream")
+"""Types that clients send by default, as curl does for `--data-binary`: they do not name the format."""
 
 _UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii")
 
 
 def media_type_of(header: str | None, name: str) -> str:
-    """Return one of `READABLE`: what the Content-Type header says, or else the ending of the name.
+    """Return one of `READABLE`: by the Content-Type header, or else by the ending of the name.
 
     Raises:
-        UnsupportedValue: neither names a format that is read, or the header names another encoding than UTF-8.
+        UnsupportedValue: neither names a readable format, or the header names another encoding than UTF-8.
     """
-    said, _, parameters = (header or "").partition(";")
-    media_type = said.strip().lower()
-    if media_type in _SAYS_NOTHING:
+    named, _, parameters = (header or "").partition(";")
+    media_type = named.strip().lower()
+    if media_type in _UNSPECIFIC:
         media_type = _BY_ENDING.get(name.rpartition(".")[2].lower() if "." in name else "", "")
     if media_type not in _BY_HEADER:
         what = f"'{media_type}'" if media_type else f"the type of '{name}'"

@@ -1,4 +1,4 @@
-"""What restricted members and their models may be told of a base: its owner's words, unless they tell its content."""
+"""The parts of a base's description that restricted members and their models may see, as they reveal no content."""
 
 import unicodedata
 from collections.abc import Collection
@@ -9,25 +9,25 @@ from shared.plain_text.orders import is_order_to_model
 
 
 def routing_texts(base: KnowledgeBase) -> tuple[str, ...]:
-    """Return the hint, where there is one, and the keywords: each goes or stays whole."""
+    """Return the hint, where there is one, and the keywords; each is shown or left out as a whole."""
     return tuple(text for text in (base.routing_hint, *base.routing_keywords) if text.strip())
 
 
-def tells_or_orders(text: str) -> bool:
-    """Tell whether a text holds a figure, however it is written, or an order to a model."""
+def has_figure_or_order(text: str) -> bool:
+    """Return whether a text holds a figure, in digits or in words, or an instruction to a model."""
     has_digit = any(unicodedata.category(character) in ("Nd", "Nl", "No") for character in text)
     return has_digit or bool(telling_figures(text)) or is_order_to_model(text)
 
 
 def places_of(base: KnowledgeBase, left_out: Collection[str]) -> tuple[str, ...]:
-    """Name the fields in which these texts stand, as errors name fields."""
+    """Return the fields that hold these texts, in the notation of errors, such as `routing_keywords[0]`."""
     keywords = enumerate(base.routing_keywords)
     hint = ("routing_hint",) if base.routing_hint in left_out else ()
     return (*hint, *(f"routing_keywords[{place}]" for place, word in keywords if word in left_out))
 
 
 def without_texts(base: KnowledgeBase, left_out: Collection[str]) -> KnowledgeBase:
-    """Return a base as restricted members may know it: no summary, no topics, none of these texts."""
+    """Return a base as restricted members may see it: no summary, no topics, none of these texts."""
     changes = {
         "summary": "",
         "topics": (),

@@ -1,6 +1,6 @@
-"""Runs of words that a text may share with a base, and the one way in which a chunk is asked for them.
+"""Runs of words that a text shares with a base, and the search of chunks for them.
 
-Words of spaced scripts and CJK characters are counted apart, so that neither breaks a run of the other.
+Words of spaced scripts and CJK characters form separate sequences, so that neither breaks a run of the other.
 """
 
 import re
@@ -18,21 +18,21 @@ _UNSPACED = re.compile(r"\S+")
 
 
 class RunLengths(NamedTuple):
-    """How many words, or CJK characters, in a row count as taken from a base."""
+    """How many consecutive words, or CJK characters, count as taken from a base."""
 
     spaced: int
     cjk: int
 
 
-SAID = RunLengths(9, 14)
-"""In what a model says: above the gate's 7 and 10, because a whole base is compared."""
+MODEL_TEXT_RUNS = RunLengths(9, 14)
+"""For text of a model: longer than the gate's 7 and 10, because it is compared with whole bases."""
 
-DESCRIBED = RunLengths(7, 10)
-"""In what an owner writes about a base: as the gate."""
+DESCRIPTION_RUNS = RunLengths(7, 10)
+"""For an owner's description of a base: the lengths of the gate."""
 
 
 class Segment(NamedTuple):
-    """A CJK character, or what stands between white space and CJK; `start` is its place in its text."""
+    """One CJK character, or other characters without white space; `start` is the offset in the text."""
 
     start: int
     text: str
@@ -40,14 +40,14 @@ class Segment(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The place behind it."""
+        """The offset behind the segment."""
         return self.start + len(self.text)
 
 
 class Word(NamedTuple):
-    """A word in normal form, which is compared, and the tokens under which an index may have it.
+    """A word in normal form, which is compared, and the tokens under which an index may hold it.
 
-    A CJK character has one token, itself: an index has it with its neighbour.
+    A CJK character has one token, itself; an index holds pairs of adjacent characters.
     """
 
     normal: str
@@ -55,14 +55,14 @@ class Word(NamedTuple):
 
 
 class WordSequence(NamedTuple):
-    """Words in a row, of spaced scripts or CJK; asked is whether a base holds any `run` of them in a row."""
+    """Consecutive words, of spaced scripts or CJK; a base is searched for any `run` of them in a row."""
 
     words: tuple[Word, ...]
     run: int
 
 
 class Needed(NamedTuple):
-    """Index tokens, of which a chunk must have so many to hold a run."""
+    """Index tokens, of which a chunk must have at least `least` to hold a run."""
 
     tokens: frozenset[str]
     least: int
@@ -94,7 +94,7 @@ def words_of(segment: Segment) -> list[Word]:
 
 
 def parted(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
-    """Part words into those of spaced scripts and CJK characters, each in order."""
+    """Separate words into those of spaced scripts and CJK characters, each in order."""
     both: tuple[list[Word], list[Word]] = ([], [])
     for word in found:
         both[is_cjk(word.normal)].append(word)
@@ -102,22 +102,22 @@ def parted(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
 
 
 def sequences_of(text: str, lengths: RunLengths) -> tuple[WordSequence, ...]:
-    """Return what is to be asked of a text."""
+    """Return the sequences of a text that are long enough for a run."""
     both = zip(parted(word for segment in segments_of(text) for word in words_of(segment)), lengths, strict=True)
     return tuple(WordSequence(tuple(found), run) for found, run in both if len(found) >= run)
 
 
 def foreign_sequences(found: Sequence[Word], run: int, own: RunIndex) -> list[WordSequence]:
-    """Return the sequences of which no run is among the writer's own, which are of the same length."""
+    """Return the longest sequences without a run of the writer's own text; `own` has runs of the same length."""
     normals = [word.normal for word in found]
     foreign = [start for start, words_of_run in enumerate(runs_of(normals, run)) if not own.holds(words_of_run)]
-    # Of runs that follow each other, number and place grow together.
+    # In consecutive runs, the index in `foreign` and the start grow together.
     groups = [list(group) for _, group in groupby(enumerate(foreign), lambda place: place[1] - place[0])]
     return [WordSequence(tuple(found[group[0][1] : group[-1][1] + run]), run) for group in groups]
 
 
 def joined_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
-    """Return all runs of these sequences in the form in which texts are asked for them."""
+    """Return all runs of these sequences in the form in which `holds_any` searches for them."""
     return frozenset(
         _joined(run)
         for sequence in sequences
@@ -126,13 +126,13 @@ def joined_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
 
 
 def holds_any(text: str, runs: Collection[str]) -> bool:
-    """Tell whether a chunk's text holds one of these joined runs, as it is written or as it is read."""
+    """Return whether a chunk's text holds one of these joined runs, as it is written or as a reader sees it."""
     forms = [_joined(part) for form in {text, as_read(text)} for part in spaced_and_cjk(words(form))]
     return any(run in form for run in runs for form in forms)
 
 
 def tokens_of(sequence: WordSequence) -> list[tuple[str, ...]]:
-    """Return under which tokens an index may have each word of a sequence, or each pair of neighbours in CJK."""
+    """Return the tokens under which an index may hold each word of a sequence, or each pair of characters in CJK."""
     if not is_cjk(sequence.words[0].normal):
         return [word.tokens for word in sequence.words]
     return [
@@ -142,19 +142,19 @@ def tokens_of(sequence: WordSequence) -> list[tuple[str, ...]]:
 
 
 MAX_UNKNOWN_WORDS = 3
-"""In a run of spaced words so many may stand in an index as other tokens, as with accents that a model leaves out."""
+"""How many words of a run may have other tokens in the index, as with accents that a model leaves out."""
 
 MAX_MARKS = 7
-"""In a run of CJK so many neighbours may be parted in the base, by marks that a model leaves out or moves: a list of
-words of two characters has seven."""
+"""How many adjacent CJK characters of a run may be separated in the base, by punctuation that a model leaves out or
+moves: a list of words of two characters has seven such marks."""
 
 _TELLING_WORDS, _TELLING_PAIRS = 3, 2
 
 
 def needed_of(sequence: WordSequence, chunk_counts: Mapping[str, int]) -> set[Needed]:
-    """Return what a chunk must have of each run; `chunk_counts` says in how many chunks of a base a token stands.
+    """Return the tokens that a chunk must have to hold each run; `chunk_counts` is the number of chunks by token.
 
-    The rarest tokens tell most, and only they have to be looked up.
+    Only the rarest tokens are looked up, because they exclude most chunks.
     """
     tokens = tokens_of(sequence)
     in_cjk = is_cjk(sequence.words[0].normal)

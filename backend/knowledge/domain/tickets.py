@@ -1,4 +1,4 @@
-"""Signed tickets: what a turn may retrieve, for whom and until when, without a look into a database."""
+"""Signed tickets: the bases, the user and the expiry of a turn's retrieval, verified without a database."""
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -55,7 +55,7 @@ def verify_ticket(text: str, secret: str, now: datetime) -> Ticket:
     """Return the ticket that `sign_ticket` made into this text.
 
     Raises:
-        Unauthenticated: forged, mangled or expired.
+        Unauthenticated: the ticket is forged, malformed or expired.
     """
     try:
         payload, signature = (_decode(part) for part in text.split("."))

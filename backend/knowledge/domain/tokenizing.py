@@ -1,4 +1,4 @@
-"""Words as both databases index them: one tokenizer, so that both rank alike."""
+"""The tokenizer of both search indexes, so that both rank alike."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ _BLANK_UNLESS_WORD = {code: " " for code in range(128) if not chr(code).isalnum(
 """For `str.translate`, which on ASCII is ten times as fast as a regular expression."""
 
 MAX_TOKEN_CHARACTERS = 64
-"""A longer run of letters is no word anybody searches for; its beginning is."""
+"""Only the beginning of a longer run of letters is indexed; nobody searches for more of it."""
 
 
 def tokenize(text: str) -> list[str]:
@@ -46,7 +46,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def _compatible(text: str) -> str:
-    """Normalize to NFKC, which costs as much as all else once it finds anything to do, such as a wide comma."""
+    """Normalize to NFKC; wide marks are replaced first, because a text to be changed doubles the time of tokenizing."""
     if not text.isascii():
         for mark in _WIDE_MARKS:
             text = text.replace(mark, " ")

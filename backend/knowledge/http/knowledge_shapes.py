@@ -28,7 +28,7 @@ RoutingKeywords = Annotated[
 
 
 class CreateBase(RequestBody):
-    """A new base; hint and keywords are what a restricted member and his model may know of it."""
+    """A new base; restricted members and their models see the name, hint and keywords, but not summary and topics."""
 
     name: BaseName
     summary: Summary = ""
@@ -44,7 +44,7 @@ class UpdateBase(CreateBase):
 
 
 class SetMember(RequestBody):
-    """What a member is from now on."""
+    """The new role of a member."""
 
     role: Literal["owner", "editor", "reader", "restricted_analyst"]
 
@@ -77,7 +77,7 @@ class ShownBase(RestrictedBase):
 
 
 class EditableBase(ShownBase):
-    """A base for those who describe it: `left_out` names what its restricted members are not shown."""
+    """A base for its owners and editors: `left_out` names the fields that its restricted members are not shown."""
 
     left_out: list[str]
 
@@ -101,7 +101,7 @@ class MemberList(ListPage[ShownMember]):
 
 
 class ShownDocument(BaseModel):
-    """A document; `chunks` is how many pieces of it are searched."""
+    """A document; `chunks` is the number of its pieces that are searched."""
 
     id: str
     object: Literal["knowledge_base.document"] = "knowledge_base.document"
@@ -136,7 +136,7 @@ class Hits(BaseModel):
 
 
 def shown_base(binding: Binding, left_out: Sequence[str] | None = None) -> EditableBase | ShownBase | RestrictedBase:
-    """Show a base in the form that the caller's role allows; with `left_out` to who may change that."""
+    """Show a base in the form that the caller's role allows; with `left_out` to those who may change these fields."""
     base = binding.base
     visible = RestrictedBase(
         id=base.id,

@@ -53,7 +53,7 @@ _DOCUMENT_ANSWER: dict[int | str, dict[str, object]] = {
 
 
 class NamePageQuery(PageQuery):
-    """A page of what is ordered by name."""
+    """A page of a list that is ordered by name."""
 
     order: Literal["asc", "desc"] = "asc"
 
@@ -111,7 +111,7 @@ async def put_document(
 ) -> ShownDocument:
     """Store a document: 201 under a new name, 200 where it replaces one; the same bytes again change nothing.
 
-    The Content-Type says its format, or else the ending of its name.
+    The Content-Type header determines its format, or else the ending of its name.
     """
     new = NewDocument(name, request.headers.get("content-type"), await request.body())
     document, is_new = await services.ingest.put(caller, base_id, new)
@@ -123,7 +123,7 @@ async def put_document(
 async def retrieve_document(base_id: str, name: str, services: ServicesDep, caller: CallerDep) -> Response:
     """Return the bytes that were put."""
     document, body = await services.documents.read(caller, base_id, name)
-    # A page that somebody uploaded must not run as one of ours.
+    # An uploaded HTML page must not run with the origin of this API.
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(document.name, safe='')}",
         "x-content-type-options": "nosniff",
@@ -133,7 +133,7 @@ async def retrieve_document(base_id: str, name: str, services: ServicesDep, call
 
 @router.delete(DOCUMENT, summary="Delete a document")
 async def delete_document(base_id: str, name: str, services: ServicesDep, caller: CallerDep) -> Deleted:
-    """Delete a document; it is found no more."""
+    """Delete a document; searches no longer find it."""
     document = await services.documents.delete(caller, base_id, name)
     return Deleted(id=document.id, object="knowledge_base.document.deleted")
 
@@ -150,7 +150,7 @@ async def list_members(base_id: str, services: ServicesDep, caller: CallerDep) -
 async def set_member(
     base_id: str, user_id: UserId, body: SetMember, response: Response, services: ServicesDep, caller: CallerDep
 ) -> ShownMember:
-    """Add a member (201) or change his role (200); for owners. The last owner stays one."""
+    """Add a member (201) or change his role (200); for owners. The last owner cannot get another role."""
     role = MemberRole(body.role)
     is_new = await services.members.set(caller, base_id, user_id, role)
     response.status_code = 201 if is_new else 200
@@ -165,7 +165,7 @@ async def retrieve_member(base_id: str, user_id: UserId, services: ServicesDep, 
 
 @router.delete(MEMBER, summary="Remove a member")
 async def remove_member(base_id: str, user_id: UserId, services: ServicesDep, caller: CallerDep) -> Deleted:
-    """Remove a member; for owners. The last owner stays."""
+    """Remove a member; for owners. The last owner cannot be removed."""
     await services.members.remove(caller, base_id, user_id)
     return Deleted(id=user_id, object="knowledge_base.member.deleted")
 

@@ -17,7 +17,7 @@ class KnowledgeStore(Protocol):
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
         """Return the bases in which the user is a member, with his role, ordered by id.
 
-        With `base_ids` only those; an id in which he is no member is simply absent.
+        With `base_ids` only those; a base of which he is not a member is left out.
         """
         ...
 
@@ -42,7 +42,7 @@ class KnowledgeStore(Protocol):
         ...
 
     async def remove_member(self, base_id: str, user_id: str) -> bool:
-        """Remove a member; False when he was none.
+        """Remove a member; False when there was none.
 
         Raises:
             Conflict: the base would be left without an owner.
@@ -131,15 +131,15 @@ class DocumentReader(Protocol):
         """Return the document's text in reading order, at least one block of it.
 
         Raises:
-            UnsupportedValue: a media type that is not read; `param` is `Content-Type`.
+            UnsupportedValue: the media type is not read; `param` is `Content-Type`.
             PayloadTooLarge: the text in it, or its archive unpacked, is over the limit.
-            InvalidRequest: malformed, encrypted, not UTF-8, or without any text; `param` is `body`.
+            InvalidRequest: the file is malformed, encrypted, not UTF-8, or without any text; `param` is `body`.
         """
         ...
 
 
 class ProtectedKnowledge(Protocol):
-    """Tells whether words come from a base, and nothing else of what the base holds.
+    """The look-up whether words come from a base; it reveals nothing else of what the base holds.
 
     Every method raises Unavailable while the database is away. Retryable.
     """
@@ -154,8 +154,8 @@ class ProtectedKnowledge(Protocol):
 
 
 class DescriptionObserver(Protocol):
-    """Is told which descriptions restricted members are not shown; it must not raise and must not block."""
+    """Notified of descriptions that restricted members are not shown; it must not raise and must not block."""
 
     def texts_left_out(self, base_id: str, count: int) -> None:
-        """Note that `count` texts of a base's description tell of its content or give orders to a model."""
+        """Note that `count` texts of a base's description reveal its content or give instructions to a model."""
         ...

@@ -1,4 +1,4 @@
-"""Putting a document into a base: read, cut, index."""
+"""Storing a document in a base: read it, cut it into chunks, index them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,22 +36,22 @@ class IngestDocument:
         self._store = store
         self._reader = reader
         self._clock = clock
-        self._namesakes: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._name_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
         """Store a document; return it as stored, and whether its name is new. A replaced one keeps its id.
 
-        Those of one name that come at the same time are taken one after another.
+        Concurrent calls for the same name run one after another in this process.
 
         Raises:
-            NotFound: the caller is no member.
-            PermissionDenied: he may not write.
-            InvalidRequest: the name or the document cannot be taken; `param` says which.
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller may not write.
+            InvalidRequest: the name or the document is invalid; `param` names which.
         """
         require_write(await find_binding(self._store, caller, base_id))
         _check_name(new.name)
-        alone = self._namesakes.setdefault((base_id, new.name), asyncio.Lock())
-        async with alone:
+        lock = self._name_locks.setdefault((base_id, new.name), asyncio.Lock())
+        async with lock:
             return await self._put(base_id, new)
 
     async def _put(self, base_id: str, new: NewDocument) -> tuple[Document, bool]:

@@ -1,4 +1,4 @@
-"""Finding a base for a caller: his own membership decides, and a stranger's base is not there."""
+"""The access of callers to bases: their membership decides, and for others a base does not exist."""
 
 from collections.abc import Collection
 
@@ -13,7 +13,7 @@ async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> B
     """Return the base and the caller's role in it.
 
     Raises:
-        NotFound: no such base in his tenant, or he is no member.
+        NotFound: there is no such base in the caller's tenant, or the caller is not a member.
     """
     found = await store.bindings(caller.tenant, caller.user_id, [base_id])
     if not found:

@@ -13,7 +13,7 @@ from shared.models.values import Value
 
 
 class Description(Value):
-    """What owners and editors say about a base."""
+    """The fields of a base that owners and editors write."""
 
     name: str
     summary: str
@@ -43,10 +43,10 @@ class KnowledgeCatalogue:
         return Binding(base=base, role=MemberRole.OWNER)
 
     async def find(self, caller: Caller, base_id: str) -> Binding:
-        """Return a base of the caller, with what he may know of it.
+        """Return a base, with the parts of its description that the caller may see.
 
         Raises:
-            NotFound: he is no member.
+            NotFound: the caller is not a member.
         """
         (shown,) = await self._descriptions.shown([await find_binding(self._store, caller, base_id)])
         return shown
@@ -57,7 +57,7 @@ class KnowledgeCatalogue:
         """Return up to `limit` of the caller's bases by age and id, and whether there are more.
 
         Raises:
-            NotFound: `after` names none of them.
+            NotFound: `after` is the id of none of them.
         """
         mine = await self._store.bindings(caller.tenant, caller.user_id, None)
         ordered = sorted(mine, key=lambda found: (found.base.created_at, found.base.id), reverse=descending)
@@ -72,8 +72,8 @@ class KnowledgeCatalogue:
         """Change fields of a `Description`.
 
         Raises:
-            NotFound: he is no member.
-            PermissionDenied: he may not write.
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller may not write.
         """
         binding = await find_binding(self._store, caller, base_id)
         require_write(binding)
@@ -82,7 +82,7 @@ class KnowledgeCatalogue:
         return Binding(base=base, role=binding.role)
 
     async def left_out(self, binding: Binding) -> tuple[str, ...] | None:
-        """Return the fields that restricted members are not shown; None for who may not change them.
+        """Return the fields that restricted members are not shown; None for a caller who may not change them.
 
         Raises:
             Unavailable: the database is away.
@@ -93,8 +93,8 @@ class KnowledgeCatalogue:
         """Delete a base with all that is in it.
 
         Raises:
-            NotFound: he is no member.
-            PermissionDenied: he is no owner.
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller is not an owner.
         """
         require_owner(await find_binding(self._store, caller, base_id))
         await self._store.delete_base(base_id)

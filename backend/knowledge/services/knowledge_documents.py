@@ -20,7 +20,7 @@ class DocumentPage(NamedTuple):
 class KnowledgeDocuments:
     """The documents of bases.
 
-    Every method raises NotFound for who is no member, PermissionDenied for whom his role does not let.
+    Every method raises NotFound for a caller who is not a member, and PermissionDenied for a role without this right.
     """
 
     def __init__(self, store: KnowledgeStore) -> None:
@@ -51,7 +51,7 @@ class KnowledgeDocuments:
         return document, await self._store.document_body(document.id)
 
     async def delete(self, caller: Caller, base_id: str, name: str) -> Document:
-        """Delete a document; return what it was.
+        """Delete a document and return its values.
 
         Raises:
             NotFound: there is no such document.

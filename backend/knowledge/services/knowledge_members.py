@@ -1,4 +1,4 @@
-"""Who is a member of a base, and as what."""
+"""The members of a base and their roles."""
 
 from collections.abc import Mapping
 
@@ -20,8 +20,8 @@ class KnowledgeMembers:
         """Return the members' roles by user id.
 
         Raises:
-            NotFound: the caller is no member.
-            PermissionDenied: he is restricted.
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller is restricted.
         """
         require_read(await find_binding(self._store, caller, base_id))
         return await self._store.members(base_id)
@@ -30,7 +30,7 @@ class KnowledgeMembers:
         """Return one member's role.
 
         Raises:
-            NotFound: the caller or the user is no member.
+            NotFound: the caller or the user is not a member.
             PermissionDenied: the caller is restricted.
         """
         role = (await self.all(caller, base_id)).get(user_id)
@@ -39,11 +39,11 @@ class KnowledgeMembers:
         return role
 
     async def set(self, caller: Caller, base_id: str, user_id: str, role: MemberRole) -> bool:
-        """Add a member or change his role; return whether he is new.
+        """Add a member or change his role; return whether the member is new.
 
         Raises:
-            NotFound: the caller is no member.
-            PermissionDenied: he is no owner.
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller is not an owner.
             Conflict: no owner would be left.
         """
         require_owner(await find_binding(self._store, caller, base_id))
@@ -55,8 +55,8 @@ class KnowledgeMembers:
         """Remove a member.
 
         Raises:
-            NotFound: the caller or the user is no member.
-            PermissionDenied: the caller is no owner.
+            NotFound: the caller or the user is not a member.
+            PermissionDenied: the caller is not an owner.
             Conflict: no owner would be left.
         """
         require_owner(await find_binding(self._store, caller, base_id))

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
-from backend.knowledge.domain.safe_description import places_of, routing_texts, tells_or_orders, without_texts
-from backend.knowledge.domain.shared_runs import DESCRIBED, sequences_of
+from backend.knowledge.domain.safe_description import has_figure_or_order, places_of, routing_texts, without_texts
+from backend.knowledge.domain.shared_runs import DESCRIPTION_RUNS, sequences_of
 from backend.knowledge.ports.knowledge import DescriptionObserver, ProtectedKnowledge
 from shared.models.execution import AccessMode
 
 MAX_KEPT_VERDICTS = 4_096
-"""Of bases at one version each; the oldest verdict makes room, and is found again when it is asked for."""
+"""The size of the cache of verdicts, each on one version of a base; the oldest is dropped first."""
 
 _Described = tuple[str, int, tuple[str, ...]]
 
 
 class SafeDescriptions:
-    """Leaves out of hint and keywords what tells a base's content, or gives orders to a model.
+    """Leaves out a hint or a keyword that reveals a base's content or gives instructions to a model.
 
-    The verdict depends on nothing but the description and the base's version, so it is looked up once for both.
+    The verdict depends on nothing but the description and the base's version, so it is cached by both.
     """
 
     def __init__(self, protected: ProtectedKnowledge, observer: DescriptionObserver) -> None:
@@ -26,7 +26,7 @@ class SafeDescriptions:
         self._verdicts: dict[_Described, frozenset[str]] = {}
 
     async def shown(self, bindings: Sequence[Binding]) -> tuple[Binding, ...]:
-        """Return bindings with what their member may know of each base.
+        """Return bindings with the parts of each base's description that its member may see.
 
         Raises:
             Unavailable: the database is away.
@@ -58,9 +58,9 @@ class SafeDescriptions:
         return verdict
 
     async def _is_telling(self, base_id: str, text: str) -> bool:
-        if tells_or_orders(text):
+        if has_figure_or_order(text):
             return True
-        sequences = sequences_of(text, DESCRIBED)
+        sequences = sequences_of(text, DESCRIPTION_RUNS)
         return bool(sequences) and await self._protected.holds_run([base_id], sequences)
 
     def _keep(self, described: _Described, verdict: frozenset[str]) -> None:

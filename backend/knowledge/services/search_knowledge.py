@@ -9,7 +9,7 @@ from backend.knowledge.services.knowledge_access import find_binding
 
 
 class SearchKnowledge:
-    """Finds chunks for who may read them."""
+    """Finds chunks for members who may read them."""
 
     def __init__(self, store: KnowledgeStore, retrieval: Retrieval) -> None:
         self._store = store
@@ -19,8 +19,8 @@ class SearchKnowledge:
         """Return the best chunks, best first.
 
         Raises:
-            NotFound: the caller is no member.
-            PermissionDenied: he is restricted.
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller is restricted.
         """
         require_read(await find_binding(self._store, caller, base_id))
         return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit)))

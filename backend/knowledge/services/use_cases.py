@@ -1,4 +1,4 @@
-"""The use cases of knowledge, as one value for the application and the HTTP door."""
+"""The use cases of knowledge, as one value for the application and the HTTP routes."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class KnowledgePorts:
-    """The outside of knowledge."""
+    """The adapters that knowledge needs."""
 
     store: KnowledgeStore
     retrieval: Retrieval
@@ -24,7 +24,7 @@ class KnowledgePorts:
 
 @dataclass(frozen=True)
 class KnowledgeServices:
-    """All that members do with knowledge."""
+    """The use cases of members."""
 
     bases: KnowledgeCatalogue
     members: KnowledgeMembers

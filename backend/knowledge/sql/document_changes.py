@@ -36,7 +36,7 @@ _base = tables.knowledge_base
 _document = tables.document
 
 
-class _Namesake(NamedTuple):
+class _StoredDocument(NamedTuple):
     """A stored document with all its index entries."""
 
     document: Document
@@ -50,7 +50,7 @@ class _Namesake(NamedTuple):
         return sum(len(entry.tokens) for _, entry in self.entries)
 
 
-class _Arrival(NamedTuple):
+class _NewDocument(NamedTuple):
     """A document that is to be stored, with its index entries."""
 
     document: Document
@@ -72,22 +72,22 @@ class DocumentChanges:
 
     async def put(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
         """Store a document; it replaces the document of the same name."""
-        arrival = await asyncio.to_thread(self._arrival, document, body, chunks)
-        namesake = await self._find(document.knowledge_base_id, document.name)
+        new = await asyncio.to_thread(self._prepared, document, body, chunks)
+        former = await self._find(document.knowledge_base_id, document.name)
         try:
-            stored = await self._run(self._put(arrival, namesake))
+            stored = await self._run(self._put(new, former))
             while stored is None:
-                namesake = await self._find(document.knowledge_base_id, document.name)
-                stored = await self._run(self._exchange(arrival, namesake))
+                former = await self._find(document.knowledge_base_id, document.name)
+                stored = await self._run(self._exchange(new, former))
         except Overtaken:
             raise Unavailable("The document took too long to store.", retry_after_seconds=1) from None
         await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
-        return stored, namesake is None
+        return stored, former is None
 
     async def delete(self, base_id: str, name: str) -> bool:
         """Delete a document; False when there was none."""
-        while namesake := await self._find(base_id, name):
-            if await self._run(self._withdraw(namesake)):
+        while former := await self._find(base_id, name):
+            if await self._run(self._withdraw(former)):
                 return True
         return False
 
@@ -98,49 +98,49 @@ class DocumentChanges:
     async def _run(self, steps: DivisibleWork[Result]) -> Result:
         return await run_in_short_transactions(self._database, steps, self._slice_seconds)
 
-    def _put(self, arrival: _Arrival, namesake: _Namesake | None) -> DivisibleWork[Document | None]:
+    def _put(self, new: _NewDocument, former: _StoredDocument | None) -> DivisibleWork[Document | None]:
         connection = yield
         edition = self._editions.reserve(
-            connection, arrival.document.knowledge_base_id, arrival.edition_id, len(arrival.content.chunks)
+            connection, new.document.knowledge_base_id, new.edition_id, len(new.content.chunks)
         )
-        yield from self._editions.fill(edition, arrival.content, arrival.counts)
-        return (yield from self._exchange(arrival, namesake))
+        yield from self._editions.fill(edition, new.content, new.counts)
+        return (yield from self._exchange(new, former))
 
-    def _exchange(self, arrival: _Arrival, namesake: _Namesake | None) -> DivisibleWork[Document | None]:
+    def _exchange(self, new: _NewDocument, former: _StoredDocument | None) -> DivisibleWork[Document | None]:
         """Replace the document of the same name and delete its edition; None when it has changed meanwhile."""
         connection = yield
-        document = arrival.document
-        if not _is_as_found(connection, document.knowledge_base_id, document.name, namesake):
+        document = new.document
+        if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return None
-        self._editions.show(connection, arrival.edition_id)
-        columns = {"edition_id": arrival.edition_id, "body": arrival.body}
-        if namesake is None:
+        self._editions.show(connection, new.edition_id)
+        columns = {"edition_id": new.edition_id, "body": new.body}
+        if former is None:
             connection.execute(insert(_document), {**document.model_dump(), **columns})
         else:
-            document = document.model_copy(update={"id": namesake.document.id})
+            document = document.model_copy(update={"id": former.document.id})
             is_it = _document.c.id == document.id
             connection.execute(update(_document).where(is_it).values({**document.model_dump(), **columns}))
-        _count_change(connection, document.knowledge_base_id, arrival.content, namesake)
-        if namesake is not None:
-            yield from self._put_away(connection, namesake)
+        _count_change(connection, document.knowledge_base_id, new.content, former)
+        if former is not None:
+            yield from self._delete_edition(connection, former)
         return document
 
-    def _withdraw(self, namesake: _Namesake) -> DivisibleWork[bool]:
+    def _withdraw(self, former: _StoredDocument) -> DivisibleWork[bool]:
         connection = yield
-        document = namesake.document
-        if not _is_as_found(connection, document.knowledge_base_id, document.name, namesake):
+        document = former.document
+        if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return False
         connection.execute(delete(_document).where(_document.c.id == document.id))
-        _count_change(connection, document.knowledge_base_id, None, namesake)
-        yield from self._put_away(connection, namesake)
+        _count_change(connection, document.knowledge_base_id, None, former)
+        yield from self._delete_edition(connection, former)
         return True
 
-    def _put_away(self, connection: Connection, namesake: _Namesake) -> DivisibleWork[None]:
-        base_id, numbers = namesake.document.knowledge_base_id, [number for number, _ in namesake.entries]
+    def _delete_edition(self, connection: Connection, former: _StoredDocument) -> DivisibleWork[None]:
+        base_id, numbers = former.document.knowledge_base_id, [number for number, _ in former.entries]
         first, end = (numbers[0], numbers[-1] + 1) if numbers else (0, 0)
-        leaving = Edition(namesake.edition_id, base_id, first, end, EVERY_WORD, is_leaving=True)
+        leaving = Edition(former.edition_id, base_id, first, end, EVERY_WORD, is_leaving=True)
         self._editions.hide(connection, leaving)
-        yield from self._clear(leaving, namesake.entries, namesake.counts)
+        yield from self._clear(leaving, former.entries, former.counts)
 
     def _clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> DivisibleWork[None]:
         """Delete a leaving edition, unless another process deletes it or has deleted the base."""
@@ -159,7 +159,7 @@ class DocumentChanges:
         entries, counts = await asyncio.to_thread(self._indexed, chunk_rows)
         await self._run(self._clear(edition, entries, counts))
 
-    async def _find(self, base_id: str, name: str) -> _Namesake | None:
+    async def _find(self, base_id: str, name: str) -> _StoredDocument | None:
         """Return a document with its index entries, or None."""
 
         def work(connection: Connection) -> tuple[RowMapping, Sequence[RowMapping]] | None:
@@ -171,12 +171,12 @@ class DocumentChanges:
             return None
         row, chunk_rows = found
         entries, counts = await asyncio.to_thread(self._indexed, chunk_rows)
-        return _Namesake(rows.to_document(row), row["edition_id"], entries, counts)
+        return _StoredDocument(rows.to_document(row), row["edition_id"], entries, counts)
 
-    def _arrival(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> _Arrival:
+    def _prepared(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> _NewDocument:
         entries = index_entries(chunks)
         edition_id, counts = new_id(IdPrefix.EDITION), self._index.word_counts(entries)
-        return _Arrival(document, body, edition_id, Content(chunks, entries), counts)
+        return _NewDocument(document, body, edition_id, Content(chunks, entries), counts)
 
     def _indexed(self, chunk_rows: Sequence[RowMapping]) -> tuple[list[NumberedEntry], WordCounts]:
         entries = numbered_entries(chunk_rows)
@@ -189,19 +189,19 @@ def _find_row(connection: Connection, base_id: str, name: str) -> RowMapping | N
     return connection.execute(query.where(is_it)).mappings().first()
 
 
-def _is_as_found(connection: Connection, base_id: str, name: str, namesake: _Namesake | None) -> bool:
+def _is_as_found(connection: Connection, base_id: str, name: str, former: _StoredDocument | None) -> bool:
     """Lock the base; return whether the document is still the one that was found."""
     hold_base(connection, base_id)
     row = _find_row(connection, base_id, name)
-    return (row["edition_id"] if row is not None else None) == (namesake.edition_id if namesake is not None else None)
+    return (row["edition_id"] if row is not None else None) == (former.edition_id if former is not None else None)
 
 
-def _count_change(connection: Connection, base_id: str, come: Content | None, gone: _Namesake | None) -> None:
+def _count_change(connection: Connection, base_id: str, added: Content | None, removed: _StoredDocument | None) -> None:
     grown_chunks = grown_tokens = 0
-    if come is not None:
-        grown_chunks, grown_tokens = len(come.chunks), come.token_count
-    if gone is not None:
-        grown_chunks, grown_tokens = grown_chunks - len(gone.entries), grown_tokens - gone.token_count
+    if added is not None:
+        grown_chunks, grown_tokens = len(added.chunks), added.token_count
+    if removed is not None:
+        grown_chunks, grown_tokens = grown_chunks - len(removed.entries), grown_tokens - removed.token_count
     connection.execute(
         update(_base)
         .where(_base.c.id == base_id)

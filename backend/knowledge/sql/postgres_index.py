@@ -1,4 +1,4 @@
-"""BM25 on PostgreSQL: postings of our own, because `ts_rank` knows no word frequencies.
+"""BM25 on PostgreSQL over tables of postings, because `ts_rank` uses no statistics of the whole collection.
 
 A row of `search_posting` holds one word's postings among 256 chunks of one base, packed. A row stays under the
 2 kB beyond which PostgreSQL would move it out of the table.
@@ -98,7 +98,7 @@ class PostgresIndex:
     chunks_per_step = _CHUNKS_PER_ROW
 
     def open_base(self, connection: Connection, base_id: str) -> None:
-        """Need nothing: rows come with the chunks."""
+        """Do nothing: rows are added with the chunks."""
 
     def drop_base(self, connection: Connection, base_id: str) -> None:
         """Delete the base's postings."""
@@ -122,17 +122,17 @@ class PostgresIndex:
             _write_rows(connection, _REPLACE, (base_id, block), changed)
 
     def word_counts(self, entries: Sequence[IndexEntry]) -> WordCounts:
-        """Need nothing: the length of a word's postings is their number."""
+        """Return no counts: the length of a word's postings gives its count."""
         return ()
 
     def count_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
-        """Need nothing."""
+        """Do nothing: there are no counts."""
 
     def discount_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
-        """Need nothing."""
+        """Do nothing: there are no counts."""
 
     def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
-        """Score every chunk that has a word of the query, and name the best."""
+        """Score every chunk that has a word of the query, and return the best."""
         terms = _ranked_terms(connection, base_ids, looked_up_terms(tokens))
         rows = connection.execute(_READ, {"base_ids": base_ids, "terms": list(terms)}).all()
         sizes = [base_size(row) for row in dict.fromkeys(row[:5] for row in rows)]
@@ -148,7 +148,7 @@ class PostgresIndex:
         return _name_best(connection, scores, (list(start_of), starts), limit)
 
     def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
-        """Measure the postings."""
+        """Derive the counts from the lengths of the postings."""
         found = connection.execute(_COUNT_CHUNKS, {"base_id": base_id, "terms": list(tokens)})
         return {term: size // POSTING_BYTES for term, size in found}
 
@@ -159,7 +159,7 @@ class PostgresIndex:
 
 
 def _unseen_places(sizes: Sequence[BaseSize], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the ranges of unseen chunks of all bases, numbers counted through from base to base."""
+    """Return the ranges of unseen chunks of all bases, with numbers that continue from base to base."""
     return [
         (start + unseen.first_number, start + unseen.end_number)
         for size, start in zip(sizes, starts, strict=False)
@@ -168,7 +168,7 @@ def _unseen_places(sizes: Sequence[BaseSize], starts: Sequence[int]) -> list[tup
 
 
 def _by_block(entries: Sequence[NumberedEntry]) -> Iterator[tuple[int, list[NumberedEntry]]]:
-    """Group entries by the rows that they are in; a statement a block stays far below the time a statement has."""
+    """Group entries by their blocks of chunks; one statement per block stays far below the statement timeout."""
     in_order = sorted(entries, key=itemgetter(0))
     for block, of_block in groupby(in_order, key=lambda one: one.number // _CHUNKS_PER_ROW):
         yield block, list(of_block)
@@ -182,7 +182,7 @@ def _write_rows(connection: Connection, statement: TextClause, place: tuple[str,
 
 
 def _ranked_terms(connection: Connection, base_ids: Sequence[str], terms: Sequence[str]) -> Sequence[str]:
-    """Leave out, of very many words, those that will not count; of fewer all are read, and counted then."""
+    """Choose the words to rank if there are very many; return fewer words unchanged, to be chosen once counted."""
     if len(terms) <= MAX_RANKED_TERMS:
         return terms
     sizes = connection.execute(_COUNT_TERMS, {"base_ids": base_ids, "terms": list(terms)})
@@ -193,7 +193,7 @@ def _ranked_terms(connection: Connection, base_ids: Sequence[str], terms: Sequen
 def _name_best(
     connection: Connection, scores: Scores, bases: tuple[Sequence[str], Sequence[int]], limit: int
 ) -> list[Found]:
-    """Name the chunks above the last score that counts, and of those that tie with it the first by text."""
+    """Return the chunks above the lowest score within the limit, and of those that tie with it the first by text."""
     found = np.flatnonzero(scores)
     last = np.partition(scores[found], -limit)[-limit] if len(found) > limit else 0.0
     above, tied = np.flatnonzero(scores > last), np.flatnonzero((scores == last) & (scores > 0))
@@ -211,7 +211,7 @@ def _name_best(
 
 
 def _named(places: NDArray[np.intp], scores: Scores, bases: tuple[Sequence[str], Sequence[int]]) -> list[Found]:
-    """Turn places in `scores` into bases and numbers."""
+    """Convert indexes of `scores` into base ids and chunk numbers."""
     base_ids, starts = bases
     owners = [bisect_right(starts, int(place)) - 1 for place in places]
     return [

@@ -1,4 +1,4 @@
-"""Postings of words, packed for PostgreSQL, and what NumPy makes of them."""
+"""Postings of words, packed for PostgreSQL and scored with NumPy."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from backend.knowledge.sql.search_index import NumberedEntry
 _POSTING = np.dtype([("number", "<u4"), ("count", "<u2"), ("length", "<u2")])
 POSTING_BYTES = _POSTING.itemsize
 _MOST = 0xFFFF
-"""Counts and lengths beyond it are kept as this; a chunk of 400 tokens has some hundreds."""
+"""Larger counts and lengths are stored as this; a chunk of 400 tokens has some hundreds."""
 
 Rows = Mapping[str, bytes]
 """Packed postings by word, in one block of one base."""
@@ -26,8 +26,8 @@ Scores = NDArray[np.float64]
 class Postings(NamedTuple):
     """The postings of several words, one word after another.
 
-    `word_counts` says in that order in how many chunks each word stands; `numbers` are those of the chunks, counted
-    through from base to base.
+    `word_counts` is the number of chunks that have each word, in that order; `numbers` are the numbers of the chunks,
+    which continue from base to base.
     """
 
     word_counts: Mapping[str, int]
@@ -36,10 +36,10 @@ class Postings(NamedTuple):
 
 
 def packed(entries: Sequence[NumberedEntry]) -> Rows:
-    """Make the postings of each word.
+    """Return the packed postings of each word.
 
-    A word in a chunk is the number of the word and the place of the chunk in one; sorted and counted they are the
-    postings of one word after another, in one piece.
+    One integer for each token combines the number of its word and the index of its chunk; sorted and counted, these
+    integers give the postings of one word after another.
     """
     lengths = np.array([len(entry.tokens) for _, entry in entries])
     words = defaultdict[str, int](count().__next__)
@@ -57,7 +57,7 @@ def packed(entries: Sequence[NumberedEntry]) -> Rows:
 
 
 def without(rows: Sequence[tuple[str, bytes]], gone: Sequence[int]) -> Rows:
-    """Return what is left of each word's postings; all rows at once, because NumPy's calls cost more than its work."""
+    """Return each word's other postings; all rows at once, because the overhead of NumPy's calls exceeds its work."""
     together = np.frombuffer(b"".join(postings for _, postings in rows), _POSTING)
     stays = ~np.isin(together["number"], np.array(gone, np.uint32))
     left = together[stays].tobytes()
@@ -73,9 +73,9 @@ def numbers_in(postings: bytes) -> list[int]:
 
 
 def unpacked(found: Iterable[tuple[str, int, bytes]]) -> Postings:
-    """Read the postings of words in several bases: word, what to add to the numbers, packed postings.
+    """Read the postings of words in several bases: word, offset of the base's chunk numbers, packed postings.
 
-    All are unpacked at once: one by one, NumPy's calls would cost ten times its work.
+    All are unpacked at once: one by one, the overhead of NumPy's calls would be ten times its work.
     """
     rows = sorted(found, key=itemgetter(0))
     together = np.frombuffer(b"".join(postings for _, _, postings in rows), _POSTING)
@@ -106,7 +106,7 @@ def sum_scores(postings: Postings, query: Query, statistics: Statistics, size: i
     words, word_counts = list(postings.word_counts), list(postings.word_counts.values())
     is_led = np.zeros(size, bool)
     is_led[postings.numbers[np.repeat([word in query.leading for word in words], word_counts)]] = True
-    # Most postings are those of frequent words in chunks that are not led.
+    # Most postings belong to frequent words in chunks without a leading word.
     kept = np.flatnonzero(is_led[postings.numbers])
     weights = np.array([statistics.idf(word) * (K1 + 1) * (word in query.terms) for word in words])
     rows, weights = postings.rows[kept], np.repeat(weights, word_counts)[kept]

@@ -1,4 +1,4 @@
-"""Whether words are those of a base: the index says which chunks may hold them, their texts decide."""
+"""The look-up whether words come from a base: the index gives candidate chunks, and their texts decide."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _document = tables.document
 _chunk = tables.chunk
 
 SEAM_CHARACTERS = 300
-"""On each side of the cut between two chunks: more than the words of a run that goes over it."""
+"""How much text is read on each side of the seam of two chunks: more than the words of a run across it."""
 
 RUNS_AT_ONCE = 64
 """How many runs one unit of work looks up, so that it takes milliseconds even for a long text."""
@@ -39,7 +39,7 @@ class SqlProtectedKnowledge:
         )
 
     async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
-        """Look up some runs after the other, in one base after the other."""
+        """Look up at most `RUNS_AT_ONCE` runs at a time, in one base after the other."""
         index = await self._index()
         for some in _some_at_once(sequences):
 
@@ -75,7 +75,7 @@ class SqlProtectedKnowledge:
     def _texts(
         self, connection: Connection, base_id: str, chunks: Collection[int], seams: Collection[int]
     ) -> Iterator[str]:
-        """Yield the text of each of these chunks, and what stands around the cut behind each of the others."""
+        """Yield the text of each of `chunks`, and the text around the seam behind each chunk of `seams`."""
         numbers = sorted({*seams, *(number + 1 for number in seams)})
         asked = {"base_id": base_id, "numbers": list_parameter(numbers, self._database.dialect)}
         found = self._find_texts.rows(connection, asked)
@@ -90,7 +90,7 @@ class SqlProtectedKnowledge:
 
 
 def _some_at_once(sequences: Iterable[WordSequence]) -> Iterator[list[WordSequence]]:
-    """Part sequences so that each part has not too many runs; no run is lost between two parts."""
+    """Split sequences into groups of at most `RUNS_AT_ONCE` runs; parts overlap, so that no run is lost."""
     some: list[WordSequence] = []
     count = 0
     for words, run in sequences:

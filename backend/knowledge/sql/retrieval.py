@@ -16,7 +16,7 @@ from backend.knowledge.sql.search_index import Found
 _document = tables.document
 _chunk = tables.chunk
 _DOCUMENTS_AT_ONCE = 6
-"""Of which the beginnings are read at once: mostly so many have as many chunks as are wanted."""
+"""How many documents are read in one statement; mostly they have as many chunks as are wanted."""
 
 
 def _hits_where(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
@@ -40,7 +40,7 @@ class SqlRetrieval:
 
         def work(connection: Connection) -> list[ChunkHit]:
             found = index.search(connection, base_ids, tokens, limit) if base_ids and tokens and limit > 0 else []
-            return self._read_hits(connection, _without_hopeless(found, limit))
+            return self._read_hits(connection, _possible(found, limit))
 
         return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
 
@@ -92,11 +92,11 @@ class SqlRetrieval:
 
 
 MAX_QUERY_CHARACTERS = 20_000
-"""What stands beyond is not read; the words that count are far fewer."""
+"""Text beyond this is ignored; far fewer words are ranked."""
 
 
-def _without_hopeless(found: Sequence[Found], limit: int) -> list[Found]:
-    """Keep what may be among the first `limit`: ties are decided by texts that are yet to be read."""
+def _possible(found: Sequence[Found], limit: int) -> list[Found]:
+    """Return the hits that may be among the first `limit`; ties are decided later, by the texts."""
     scores = sorted((one.score for one in found), reverse=True)
     lowest = scores[min(limit, len(scores)) - 1] if scores else 0.0
     return [one for one in found if one.score >= lowest]

@@ -87,14 +87,14 @@ class SearchIndex(Protocol):
         ...
 
     def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
-        """Find the best chunks in any order, at least `limit` and all that tie with the last, where there are.
+        """Return the best chunks in any order: `limit` of them, where so many match, and all that tie with the last.
 
-        Unseen chunks are not found, and count nowhere.
+        Unseen chunks are not found and do not change scores.
         """
         ...
 
     def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
-        """Return in how many chunks of a base each token stands, unseen ones included; none where it is in none."""
+        """Return in how many chunks of a base each token stands, unseen ones included; without tokens of no chunk."""
         ...
 
     def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:

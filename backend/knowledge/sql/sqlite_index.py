@@ -1,8 +1,8 @@
-"""BM25 on SQLite: one FTS5 table a base finds candidates, which are then scored over all searched bases.
+"""BM25 on SQLite: one FTS5 table per base finds candidates, which are then scored over all searched bases.
 
-FTS5 counts words per table, so a table of its own is what keeps a base's scores apart from every other's. Its
-`bm25()` has constants of its own (https://www.sqlite.org/fts5.html#the_bm25_function) and knows one base only:
-it is used to choose candidates, far more than are asked for.
+FTS5 counts words per table, so a table per base makes its scores independent of all other bases. The `bm25()` of
+FTS5 has other constants (https://www.sqlite.org/fts5.html#the_bm25_function) and covers one base only: it is used to
+choose candidates, far more than are asked for.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from backend.knowledge.sql.tables import SEARCH_PREFIX
 
 _CANDIDATES = 64
 _SPARE = 2
-"""A search looks closely at 64 chunks of all bases together, but of each base at a few more than are asked for."""
+"""A search scores 64 candidates of all bases together, but of each base at least two more than are asked for."""
 
 _FIND_SIZES = """
     SELECT id, chunk_count, index_token_count, next_chunk_number, (
@@ -41,7 +41,7 @@ _COUNT_TERMS = """
     SELECT term, knowledge_base_id, chunk_count FROM search_term
     WHERE knowledge_base_id IN (SELECT value FROM json_each(?)) AND term IN (SELECT value FROM json_each(?))
 """
-# In one statement, which takes less than half as long as one a word. `WHERE true` tells ON CONFLICT from a join.
+# One statement takes less than half the time of one per word. `WHERE true` keeps ON CONFLICT from parsing as a join.
 _ADD_TO_TERMS = """
     INSERT INTO search_term (knowledge_base_id, term, chunk_count) SELECT ?, key, value FROM json_each(?) WHERE true
     ON CONFLICT DO UPDATE SET chunk_count = chunk_count + excluded.chunk_count
@@ -50,7 +50,7 @@ _TAKE_FROM_TERM = "UPDATE search_term SET chunk_count = chunk_count - ? WHERE kn
 _FORGET_TERM = "DELETE FROM search_term WHERE knowledge_base_id = ? AND term = ? AND chunk_count = 0"
 
 _PENDING_BYTES = 4 * 1024 * 1024
-"""What FTS5 gathers before it writes: a document of some hundred chunks is one write, and has not to be merged."""
+"""How much FTS5 buffers before it writes: a document of some hundred chunks is one write, without a merge."""
 
 _BLANK = " "
 
@@ -58,8 +58,8 @@ _BLANK = " "
 class SqliteIndex:
     """The `SearchIndex` on FTS5.
 
-    Tokens hold no ASCII but letters and digits, and FTS5's `ascii` tokenizer takes all else as part of a word:
-    what goes in is what is indexed.
+    Tokens hold no ASCII but letters and digits, and FTS5's `ascii` tokenizer takes all other characters as
+    parts of words: tokens are indexed unchanged.
     """
 
     chunks_per_step = 32
@@ -81,14 +81,14 @@ class SqliteIndex:
         driver_of(connection).executemany(f"INSERT INTO {_table(base_id)} (rowid, tokens) VALUES (?, ?)", rows)  # noqa: S608
 
     def remove(self, connection: Connection, base_id: str, entries: Sequence[NumberedEntry]) -> None:
-        """Take chunks out."""
+        """Remove chunks by their numbers."""
         numbers = [(number,) for number, _ in entries]
         driver_of(connection).executemany(f"DELETE FROM {_table(base_id)} WHERE rowid = ?", numbers)  # noqa: S608
 
     def word_counts(self, entries: Sequence[IndexEntry]) -> WordCounts:
         """Count the chunks of each word.
 
-        Words are ordered in small heaps: ordering a hundred thousand at once would stop every other thread.
+        Words are sorted in small groups: sorting a hundred thousand at once would block every other thread.
         """
         counts = Counter(chain.from_iterable(set(entry.tokens) for entry in entries))
         heaps: dict[str, list[str]] = {}
@@ -101,7 +101,7 @@ class SqliteIndex:
         driver_of(connection).execute(_ADD_TO_TERMS, (base_id, orjson.dumps(dict(counts)).decode()))
 
     def discount_words(self, connection: Connection, base_id: str, counts: WordCounts) -> None:
-        """Take from the counts of the base; a word that no chunk has any more is forgotten."""
+        """Subtract from the counts of the base; a word that no chunk has any more is deleted."""
         driver = driver_of(connection)
         driver.executemany(_TAKE_FROM_TERM, [(count, base_id, term) for term, count in counts])
         driver.executemany(_FORGET_TERM, [(base_id, term) for term, _ in counts])
@@ -131,7 +131,7 @@ class SqliteIndex:
         return {term: count for term, _, count in driver_of(connection).execute(_COUNT_TERMS, parameters)}
 
     def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
-        """Ask the full-text table for each token."""
+        """Query the full-text table for each token."""
         finding = f"SELECT rowid FROM {_table(base_id)} WHERE {_table(base_id)} MATCH ?"  # noqa: S608
         driver = driver_of(connection)
         return {token: [number for (number,) in driver.execute(finding, (f'"{token}"',))] for token in tokens}
@@ -149,7 +149,7 @@ def _read_sizes(connection: Connection, base_ids: Sequence[str]) -> list[BaseSiz
 def _count_terms(
     connection: Connection, sizes: Sequence[BaseSize], terms: Sequence[str]
 ) -> Mapping[str, Mapping[str, int]]:
-    """Return for each word of the bases in how many chunks of which base it stands."""
+    """Return the number of chunks in each base, by word."""
     unseen = {size.base_id: size.unseen for size in sizes}
     counts: dict[str, dict[str, int]] = {}
     parameters = (_json_list(list(unseen)), _json_list(terms))
@@ -183,7 +183,7 @@ def _candidates(
 ) -> list[tuple[int, str]]:
     """Return numbers and tokens of the best chunks of a base.
 
-    Which they are depends on no order of arrival: equals are all taken, or none, or the first by text.
+    The choice does not depend on the order of storing: chunks that tie are all taken, or none, or the first by text.
     """
     least, most = least_and_most
     if not words:

@@ -1,7 +1,7 @@
 """The tables of knowledge.
 
-What only one database has for its search (SQLite one full-text table a base and the word counts, PostgreSQL
-the postings) has a name beginning with `search_`, is made by plain SQL and left out of comparisons of schemas.
+Tables that only one database has for its search (SQLite one full-text table per base and the word counts, PostgreSQL
+the postings) have names beginning with `search_`, are made by plain SQL and left out of comparisons of schemas.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
@@ -20,7 +20,7 @@ __all__ = [
 
 SEARCH_PREFIX = "search_"
 
-# A posting row is written to again and again while its block of chunks fills, hence the room that is left in a page.
+# A row of postings is updated again and again while its block of chunks fills, so its page keeps room for it.
 SEARCH_TABLES = {
     "sqlite": (
         """
@@ -42,7 +42,7 @@ SEARCH_TABLES = {
     ),
 }
 
-# chunk_count and index_token_count are what BM25 needs; next_chunk_number is never given twice.
+# chunk_count and index_token_count are what BM25 needs; a value of next_chunk_number is never used twice.
 knowledge_base = Table(
     "knowledge_base",
     metadata,
@@ -86,8 +86,8 @@ document = Table(
     Index(None, "knowledge_base_id", "name", unique=True),
 )
 
-# `number` names a chunk within its base, in order of arrival. A chunk belongs to the document that names its edition;
-# the rows of an edition that is on its way in or out belong to none.
+# `number` identifies a chunk within its base, in order of storing. A chunk belongs to the document that names its
+# edition; the chunks of an edition that is being written or deleted belong to none.
 chunk = Table(
     "chunk",
     metadata,

@@ -1,7 +1,7 @@
-"""Canaries: a word for each document that nobody writes by chance, and that says of itself that it is one.
+"""Canaries: a random-looking word for each document that can be verified as a canary without a list.
 
-A word is its document's fingerprint followed by a signature of that fingerprint, both keyed: whoever knows the
-secret recognises every canary there is without a list of them, and nobody else can make one.
+A canary is a fingerprint of the document's id followed by a signature of that fingerprint, both keyed hashes
+(HMAC-SHA256): whoever has the secret can recognise and make every canary, and nobody else can make one.
 """
 
 import hmac
@@ -12,22 +12,22 @@ from functools import lru_cache
 from hashlib import sha256
 
 _ALPHABET = "bcdfghjklmpqrvwx"
-"""Sixteen letters, and no vowel among them: no run of words in any language has so many of them in a row."""
+"""Sixteen consonants, one for each hexadecimal digit: no text in any language has 24 of them in a row."""
 
 FINGERPRINT_LETTERS = 12
 SIGNATURE_LETTERS = 12
-"""Four bits a letter: one text in 2^48 is taken for a canary by chance."""
+"""A letter carries four bits, so a random candidate passes as a canary with probability 2^-48."""
 
 _LETTERS = FINGERPRINT_LETTERS + SIGNATURE_LETTERS
 _RUN = re.compile(f"[{_ALPHABET}]{{{_LETTERS},}}")
 _NOT_A_LETTER = re.compile("[^a-z]+")
 _OF_DOCUMENTS = b"ballast document canary 1\0"
 _SIGNATURES = b"ballast canary signature 1\0"
-_KEPT = 4_096
-"""Documents whose canaries are remembered, some 200 bytes each: every chunk of a search carries one."""
+_CACHED_DOCUMENTS = 4_096
+"""The size of the cache of canaries, some 200 bytes a document: every chunk of a search carries a canary."""
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED_DOCUMENTS)
 def document_canary(secret: str, document_id: str) -> str:
     """Return the canary of a document: 24 lower-case letters, the same at each call."""
     fingerprint = _letters(secret, _OF_DOCUMENTS, document_id, FINGERPRINT_LETTERS)
@@ -37,8 +37,8 @@ def document_canary(secret: str, document_id: str) -> str:
 def canaries_in(secret: str, text: str) -> tuple[str, ...]:
     """Return the canaries in a text, in text order, each once.
 
-    Case, width, and whatever stands between the letters but other letters do not hide one; neither does writing it
-    backwards.
+    A canary is found in any case and character width, with characters other than letters between its letters, and
+    spelled backwards.
     """
     folded = _NOT_A_LETTER.sub("", unicodedata.normalize("NFKC", text).casefold())
     found = [candidate for candidate in _candidates(folded) if _is_canary(secret, candidate)]

@@ -1,7 +1,7 @@
-"""Whether what a search found has to do with what was asked.
+"""The check whether the chunks that a search found are evidence for its query.
 
-Scores do not tell: in a base of three chunks the best hit scores less than a stray one in a base of thousands.
-What tells is how many of the query's topical words stand in what was found.
+Scores cannot decide this: in a base of three chunks the best hit scores less than an unrelated one in a base of
+thousands. The measure is the share of the query's topical words that the chunks contain.
 """
 
 import re
@@ -12,17 +12,17 @@ from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 
 LEAST_WORDS_SHARE, LEAST_PAIRS_SHARE = 0.2, 0.08
-"""One topical word in five: a query about something else shares a stray word or two with any base.
+"""The shares of a query's topical words, and of its pairs of Chinese characters, that the chunks must contain.
 
-As Chinese is indexed by pairs of neighbours, half the pairs of a query are halves of two words, and stand nowhere.
-
+A query on another topic shares a word or two with any base. Half the pairs of a Chinese query join two words, and
+occur in no text.
 Measured by `python -m tests.bench.evidence`: of 160 questions for a diagnosis 5 % count as weak in their own base, most
-of them since nothing was found; of 300 Chinese questions about other texts 44 % in a base of eight passages, 5 % in one
-of 150. What gets past is for the secondary model to refuse, and the gate.
+of them because nothing was found; of 300 Chinese questions about other texts 44 % in a base of eight passages, 5 % in
+one of 150. Unrelated evidence that passes is left to the secondary model and the gate to refuse.
 """
 
 _STEM_LETTERS = 4
-"""Letters by which words are taken for forms of one, as "outage" and "outages"; of longer ones more are refused."""
+"""Words with the same first letters count as forms of one ("outage", "outages"); longer stems refuse more queries."""
 
 _FUNCTION_WORDS = frozenset(
     """
@@ -44,21 +44,21 @@ _FUNCTION_PHRASES = re.compile(
     "提出|看法|意见|帮助|一下|我们|减少|现象|管理|角度|谈谈|十分|紧急|容易|忽视|判断|好转|恶化|充分|准备|关心"
 )
 _FUNCTION_CHARACTERS = frozenset("的了么什怎吗呢吧啊们是有在和与及或就都也还这那哪我你他她它请把被对为几最该给做先从")
-"""Words of asking and of grammar, and words for the help that is wanted: they say nothing of a topic.
+"""Question words, grammatical words, and words for the help that is wanted: none of them names a topic.
 
-A pair of characters, as Chinese is indexed, says nothing either where one of them is such a character: mostly the two
-belong to two words.
+A pair of Chinese characters, the unit of the index, names no topic either if one of them is such a character: mostly
+the two belong to two words.
 """
 
 
 def topical_words(query: str) -> frozenset[str]:
-    """Return the index tokens of a query that say what it is about; none of "What are the biggest risks?"."""
+    """Return the index tokens of a query that name its topic; "What are the biggest risks?" has none."""
     tokens = tokenize(_FUNCTION_PHRASES.sub(" ", query))
     return frozenset(word for word in tokens if word not in _FUNCTION_WORDS and _FUNCTION_CHARACTERS.isdisjoint(word))
 
 
 def is_weak(query: str, hits: Sequence[ChunkHit]) -> bool:
-    """Say whether hits are no ground for an answer; to a query without topical words everything is one."""
+    """Return whether hits are too weak as evidence; for a query without topical words any hits suffice."""
     topical = topical_words(query)
     if not topical:
         return not tokenize(query)

@@ -1,4 +1,4 @@
-"""What the events of a restricted turn say, and their order while text among them is held back."""
+"""The texts in the events of a restricted turn, and the order of events while text among them is held back."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ Delta = TextDelta | RefusalDelta | ReasoningDelta
 
 
 class CutCause(StrEnum):
-    """What an answer was cut for."""
+    """Why the outgoing scan cut an answer."""
 
     CANARY = "canary"
     PASSAGE = "passage"
@@ -30,17 +30,17 @@ class CutCause(StrEnum):
 
 
 class WaitingEvents:
-    """Events behind text that is held back; they go in their order, a delta also in parts."""
+    """A queue of events that wait while text is held back; they leave it in order, a delta also in two parts."""
 
     def __init__(self) -> None:
         self._events: deque[ExecutionEvent] = deque()
 
     def add(self, event: ExecutionEvent) -> None:
-        """Put an event behind the others."""
+        """Append an event."""
         self._events.append(event)
 
     def take(self, count: int) -> list[ExecutionEvent]:
-        """Let go so many characters of text, with all events that stand before what stays."""
+        """Remove and return `count` characters of text, with all events that precede the text which stays."""
         taken: list[ExecutionEvent] = []
         while self._events:
             event = self._events[0]
@@ -57,7 +57,7 @@ class WaitingEvents:
 
 
 def texts_of(event: ExecutionEvent) -> Iterator[str]:
-    """Yield what an event that is no delta says to a client or to the log; results of tools have been judged."""
+    """Yield the texts that an event which is no delta sends to client or log; tool results were checked before."""
     match event:
         case SearchStarted():
             yield from event.queries
@@ -76,7 +76,7 @@ def texts_of(event: ExecutionEvent) -> Iterator[str]:
 
 
 def _texts_in(arguments: str) -> Iterator[str]:
-    """Yield arguments as they are written and, where they are JSON, as they are read: escapes hide nothing."""
+    """Yield arguments as written and, if they are JSON, their decoded strings, so that escapes hide no text."""
     yield arguments
     try:
         read = orjson.loads(arguments)
@@ -86,7 +86,7 @@ def _texts_in(arguments: str) -> Iterator[str]:
 
 
 def _strings(read: object) -> list[str]:
-    """Return the strings, keys and numbers of JSON in its order, however deep it goes."""
+    """Return the strings, keys and numbers of JSON in document order, at any depth."""
     found: list[str] = []
     left = [read]
     while left:

@@ -1,14 +1,14 @@
-"""Text on its way out of a restricted turn, held back until it is known whose words it is made of.
+"""Outgoing text of a restricted turn, held back until it has been checked for text of restricted bases.
 
-What is asked about a text concerns all that begins in the part which may go next; what stays behind it is long
-enough for the longest thing that is looked for.
+A check covers every run of words and every figure that begins in the part to be released next; the part that stays
+held is longer than the longest run or figure that is searched for.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.knowledge.domain.shared_runs import (
-    SAID,
+    MODEL_TEXT_RUNS,
     Segment,
     Word,
     WordSequence,
@@ -24,28 +24,28 @@ HELD_WORDS, HELD_CJK = 16, 24
 _HELD_COUNTS = (HELD_WORDS, HELD_CJK)
 
 MAX_HELD_CHARACTERS = 2_000
-"""What has no words to count, such as a picture in base64, is not held for ever."""
+"""Text without words to count, such as a picture in base64, would otherwise be held for ever."""
 
 MAX_OWN_CHARACTERS = 20_000
-"""The user's own words, the newest of them; more would make each turn of a long conversation slower."""
+"""How much of the user's newest text is compared; more would make each turn of a long conversation slower."""
 
 _MAX_FRAGMENT_CHARACTERS = 64
 _RECENT_CHARACTERS = 200
-"""What is looked at again for canaries, which may be spelled letter by letter."""
+"""How much released text is searched again for canaries, which may be spelled letter by letter."""
 
 
 class OwnWords:
-    """What the user has written himself: nothing of it is a secret of a base."""
+    """The runs and figures of the user's own text; the scan lets them pass, as they reveal nothing of a base."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         newest = "\n".join(texts)[-MAX_OWN_CHARACTERS:]
         both = spaced_and_cjk(words(newest))
-        self.runs = tuple(RunIndex.of(run, [found]) for found, run in zip(both, SAID, strict=True))
+        self.runs = tuple(RunIndex.of(run, [found]) for found, run in zip(both, MODEL_TEXT_RUNS, strict=True))
         self.figures = FigureSet(frozenset(figures(newest)))
 
 
-class Doubt(NamedTuple):
-    """What is to be looked up before a text may go; `text` is for what needs no looking up."""
+class PendingCheck(NamedTuple):
+    """What must be checked before text is released: `text` for canaries, all else by look-ups in the database."""
 
     sequences: tuple[WordSequence, ...]
     figures: frozenset[Figure]
@@ -53,17 +53,17 @@ class Doubt(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """A word and where its segment begins; -1 once it has gone."""
+    """A word and the offset of its segment in the held text; `_RELEASED` once the word has been released."""
 
     word: Word
     start: int
 
 
-_GONE = -1
+_RELEASED = -1
 
 
 class HeldText:
-    """One text in the order in which it is said. Add, ask for its doubt, and take what may go once that is settled."""
+    """One streamed text: `add` to it, carry out its `pending_check`, then `take` what may be released."""
 
     def __init__(self, own: OwnWords) -> None:
         self._own = own
@@ -75,33 +75,33 @@ class HeldText:
         self._whole_count = 0
 
     def __bool__(self) -> bool:
-        """Whether anything is held."""
+        """Return whether any text is held."""
         return bool(self._held)
 
     def add(self, text: str) -> None:
-        """Hold more."""
+        """Append text."""
         self._held += text
 
-    def doubt(self, *, at_end: bool) -> Doubt | None:
-        """Return what is to be looked up now: of all at the end, before it once enough is held."""
+    def pending_check(self, *, at_end: bool) -> PendingCheck | None:
+        """Return the check of all held text at the end; before that None until enough text is held."""
         if not self._held or (not at_end and len(self._held) < HELD_CJK):
             return None
         self._read(at_end=at_end)
         if not at_end and not any(self._is_full(kind) for kind in (0, 1)) and not self._is_too_much:
             return None
-        return self._doubt(at_end=at_end)
+        return self._pending_check(at_end=at_end)
 
     def take(self, *, at_end: bool, is_word_over: bool = True) -> int:
-        """Let go what the doubt was about; return how many characters of what is held that is.
+        """Release the text that `pending_check` covered; return how many of the held characters that is.
 
-        At an end where the word may go on, its beginning is remembered.
+        If the last released word may continue, its beginning is remembered for the next check.
         """
         end = len(self._text) if at_end or self._is_too_much else self._next_end()
         fragment = "" if at_end and is_word_over else self._fragment_before(end)
         settled = len(self._text) if not fragment else self._segments[-1].start
         self._open = tuple(
-            _not_asked([word for word in found if word.start < settled], run, end)
-            for found, run in zip(self._open, SAID, strict=True)
+            _unchecked_tail([word for word in found if word.start < settled], run, end)
+            for found, run in zip(self._open, MODEL_TEXT_RUNS, strict=True)
         )
         count = end - len(self._fragment)
         self._recent = (self._recent + self._held[:count])[-_RECENT_CHARACTERS:]
@@ -109,7 +109,7 @@ class HeldText:
         return count
 
     def _fragment_before(self, end: int) -> str:
-        """Return the beginning of a word that goes on behind this place; "" where none does."""
+        """Return the beginning of a word that may continue beyond this offset, or ""."""
         last = self._segments[-1] if self._segments else None
         if last is None or last.is_cjk or not last.start < end <= last.end:
             return ""
@@ -124,7 +124,7 @@ class HeldText:
         return len(self._held) > MAX_HELD_CHARACTERS
 
     def _read(self, *, at_end: bool) -> None:
-        """Find the words; one that may go on is left for later."""
+        """Split the held text into words; a last word that may continue is left for later."""
         text = self._text
         segments = self._segments = list(segments_of(text))
         goes_on = not at_end and bool(segments) and not segments[-1].is_cjk and segments[-1].end == len(text)
@@ -132,54 +132,54 @@ class HeldText:
         placed = [
             _Placed(word, segment.start) for segment in segments[: self._whole_count] for word in words_of(segment)
         ]
-        before = [[word for word in found if word.start == _GONE] for found in self._open]
+        before = [[word for word in found if word.start == _RELEASED] for found in self._open]
         self._open = (
             before[0] + [one for one in placed if not is_cjk(one.word.normal)],
             before[1] + [one for one in placed if is_cjk(one.word.normal)],
         )
 
     def _is_full(self, kind: int) -> bool:
-        return sum(word.start != _GONE for word in self._open[kind]) >= _HELD_COUNTS[kind]
+        return sum(word.start != _RELEASED for word in self._open[kind]) >= _HELD_COUNTS[kind]
 
-    def _doubt(self, *, at_end: bool) -> Doubt:
+    def _pending_check(self, *, at_end: bool) -> PendingCheck:
         sequences = [
             sequence
-            for found, run, own in zip(self._open, SAID, self._own.runs, strict=True)
+            for found, run, own in zip(self._open, MODEL_TEXT_RUNS, self._own.runs, strict=True)
             for sequence in foreign_sequences([one.word for one in found], run, own)
         ]
         readable = self._text if at_end else self._text[: self._figures_end()]
-        told = telling_figures(readable)
-        unknown = frozenset(figure for figure in told if not self._own.figures.holds(figure))
-        return Doubt(tuple(sequences), unknown, self._recent + self._held)
+        stated = telling_figures(readable)
+        foreign = frozenset(figure for figure in stated if not self._own.figures.holds(figure))
+        return PendingCheck(tuple(sequences), foreign, self._recent + self._held)
 
     def _next_end(self) -> int:
-        """Return where what begins after it has yet to be judged, in the middle of no figure."""
+        """Return the offset up to which every run has been checked, moved back to where it splits no figure."""
         ends = [
             found[len(found) - run + 1].start
-            for kind, (found, run) in enumerate(zip(self._open, SAID, strict=True))
+            for kind, (found, run) in enumerate(zip(self._open, MODEL_TEXT_RUNS, strict=True))
             if self._is_full(kind)
         ]
         last = sum(segment.start <= min(ends) for segment in self._segments) - 1
-        return max(len(self._fragment), self._segments[self._parting_place(last)].start)
+        return max(len(self._fragment), self._segments[self._split_index(last)].start)
 
     def _figures_end(self) -> int:
-        """Return the last place behind which no figure goes on."""
-        place = self._parting_place(self._whole_count - 1)
-        return self._segments[place].start if place > 0 else 0
+        """Return the last offset at which whole segments can be split without splitting a figure."""
+        index = self._split_index(self._whole_count - 1)
+        return self._segments[index].start if index > 0 else 0
 
-    def _parting_place(self, last: int) -> int:
-        """Return the last place, no further than `last`, in no figure; where none is near, the row is none."""
+    def _split_index(self, last: int) -> int:
+        """Return the last segment, up to `last`, that continues no figure; one has `MAX_PIECES` segments at most."""
         first = max(0, last - MAX_PIECES)
-        return next((place for place in range(last, first, -1) if self._parts_figures(place)), first)
+        return next((index for index in range(last, first, -1) if self._begins_anew(index)), first)
 
-    def _parts_figures(self, place: int) -> bool:
-        """Whether no figure goes from the segment before this place into the one at it."""
-        before, behind = self._segments[place - 1], self._segments[place]
+    def _begins_anew(self, index: int) -> bool:
+        """Return whether no figure spans this segment and the one before it."""
+        before, behind = self._segments[index - 1], self._segments[index]
         together = self._text[before.start : behind.end]
         return figures(together) == [*figures(before.text), *figures(behind.text)]
 
 
-def _not_asked(found: Sequence[_Placed], run: int, end: int) -> list[_Placed]:
-    """Return the words before a place from which no whole run has been asked about."""
+def _unchecked_tail(found: Sequence[_Placed], run: int, end: int) -> list[_Placed]:
+    """Return the words before `end` at which a run may begin that is not yet complete, marked as released."""
     first = max(0, len(found) - run + 1)
-    return [_Placed(word.word, _GONE) for word in found[first:] if word.start < end]
+    return [_Placed(word.word, _RELEASED) for word in found[first:] if word.start < end]

@@ -1,7 +1,7 @@
-"""Keyed hashes: where a released result is kept, and under which name a user stands in the audit.
+"""Keyed hashes (HMAC-SHA256): the cache keys of released results, and the pseudonyms of users in the audit.
 
-A result is kept for the one who got it. The gate spares what the user himself wrote (a name, a figure), so what was
-released to one user may tell another what he never wrote.
+A cache key includes the user. The gate lets through what the user wrote himself (a name, a figure), so a summary that
+was released to one user could reveal that to another.
 """
 
 import hmac
@@ -21,26 +21,26 @@ _OF_OUTCOMES = b"ballast reported outcome 1\0"
 
 
 def normalised_query(query: str) -> str:
-    """Return what equal queries have in common: compatible forms, case and white space do not tell them apart."""
+    """Return a query in NFKC, case-folded and with single spaces; queries alike in this form share a result."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", query).casefold()).split())
 
 
 def result_key(
     secret: str, user: tuple[str, str], bases: Sequence[SearchedBase], versions: SummaryVersions, query: str
 ) -> str:
-    """Return where the result of this search is kept, in which no query can be read; `user` is tenant and id."""
+    """Return the cache key of this search's result, which does not reveal the query; `user` is tenant and id."""
     searched = sorted((base.id, base.version) for base in bases)
     parts = [*user, searched, versions.model_dump(), normalised_query(query)]
     return _keyed(secret, _OF_RESULTS, orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
 
 
 def user_hash(secret: str, tenant: str, user_id: str) -> str:
-    """Return the name of a user in the audit."""
+    """Return the pseudonym of a user in the audit: 32 hexadecimal digits."""
     return _keyed(secret, _OF_USERS, f"{tenant}\0{user_id}".encode())[:USER_HASH_DIGITS]
 
 
 def outcome_digest(secret: str, search: SealedSearch, reported: bytes) -> str:
-    """Return what tells a repeated outcome of a search from another one."""
+    """Return the digest by which a repeated outcome of a search is told from a different one."""
     return _keyed(secret, _OF_OUTCOMES, search.id.encode() + b"\0" + reported)
 
 

@@ -1,4 +1,4 @@
-"""Restricted searches: what is asked, charged, kept and decided. No text of a base but released summaries."""
+"""The values of restricted searches, from request to audit record. They hold no text of a base but summaries."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from shared.models.safe_summary import (
 from shared.models.values import Instant, Value
 
 MAX_PREVIEW_CHARACTERS = 200
-"""Of a released summary so much stands in its audit record."""
+"""The length of the beginning of a released summary that its audit record holds."""
 
 
 class SearchRequest(NamedTuple):
@@ -52,7 +52,7 @@ class Candidate(Value):
 
 
 class SealedSearch(Value):
-    """One search of a restricted member; `cache_key` is where its released result is kept."""
+    """One search of a restricted member; `cache_key` is the key of its released result."""
 
     id: str
     tenant: str
@@ -71,7 +71,7 @@ class SealedSearch(Value):
 
 
 class BudgetLeft(Value):
-    """What a user has left in one base; `chunks` is None where their number is not bounded."""
+    """The searches and chunks that a user has left in one base; `chunks` is None where their number is not bounded."""
 
     knowledge_base_id: str
     conversation: int
@@ -95,7 +95,7 @@ class SearchAdmission(Value):
 
 
 class Ruling(Value):
-    """What was decided of a search that was sent; `digest` is of the outcome that was reported."""
+    """The decision on a search; `digest` is that of the reported outcome, or "" if none was reported."""
 
     digest: str
     is_released: bool
@@ -103,7 +103,7 @@ class Ruling(Value):
 
 
 class ChargedSearch(Value):
-    """A search that was charged, and what became of it as soon as that is known."""
+    """A search that was charged, and its ruling once there is one."""
 
     search: SealedSearch
     admission: SearchAdmission
@@ -118,10 +118,10 @@ class AuditedBase(Value):
 
 
 class AuditRecord(Value):
-    """What is kept of every restricted search, for ever; no query, chunk or summary beyond `preview`.
+    """The permanent record of a restricted search, without query and chunks, and with no summary but `preview`.
 
-    A forged ticket tells nothing: its record has no ids, no bases and no versions, and its tenant is "".
-    `is_cached`: an earlier release was given again. Budgets are None where nothing was to be charged.
+    The record of a forged ticket has no ids, no bases and no versions, and its tenant is "".
+    `is_cached`: an earlier release was returned again. Budgets are None where nothing was to be charged.
     """
 
     id: str
@@ -167,7 +167,7 @@ class AuditPage(NamedTuple):
 
 
 class Settlement(Value):
-    """An outcome to be written at once: the record, the release, and the refusal for whom it counts."""
+    """An outcome to be written in one transaction: record, ruling, release, and the user whose pause it may cause."""
 
     record: AuditRecord
     ruling: Ruling
@@ -177,10 +177,10 @@ class Settlement(Value):
 
     @property
     def counts_towards_pause(self) -> bool:
-        """Whether the user's own asking led here: to a refusal, to a summary that no gate lets out, or to nothing.
+        """Whether the user's query caused the outcome: a policy refusal, a blocked summary or too little evidence.
 
-        That nothing was found tells that words are not in a base, so it has its price. Budgets, pauses and failures of
-        models or services do not count.
+        Too little evidence counts because it reveals that words are not in a base. Exhausted budgets, pauses and
+        failures of models or services do not count.
         """
         reason = self.record.reason
         return isinstance(reason, PolicyRefusal | GateBlock) or reason is Failure.INSUFFICIENT_EVIDENCE
@@ -191,8 +191,8 @@ def preview_of(released: ReleasedSummary) -> str:
     return released.summary[:MAX_PREVIEW_CHARACTERS]
 
 
-def is_moved(search: SealedSearch, today: tuple[SearchedBase, ...]) -> Failure | None:
-    """Say what has changed since a search was made: access first, then content; None where nothing has."""
+def change_since(search: SealedSearch, today: tuple[SearchedBase, ...]) -> Failure | None:
+    """Return whether access, or else content, has changed since a search was made; None if neither has."""
     roles = {base.id: base.role for base in today}
     if any(roles.get(base.id) is not base.role for base in search.bases):
         return Failure.ACCESS_CHANGED
@@ -203,11 +203,11 @@ def is_moved(search: SealedSearch, today: tuple[SearchedBase, ...]) -> Failure |
 
 
 class RefusalHistory(Value):
-    """A member's newest refusals in one base, oldest first, and until when he is paused."""
+    """A member's newest refusals in one base, oldest first, and the end of the newest pause."""
 
     refused_at: tuple[Instant, ...] = ()
     paused_until: Instant | None = None
 
     def is_paused(self, now: datetime) -> bool:
-        """Whether searches are refused now."""
+        """Return whether searches are refused now."""
         return self.paused_until is not None and now < self.paused_until

@@ -1,7 +1,7 @@
-"""How much a restricted member may search: rules over counts that the caller has locked.
+"""The budgets of restricted members: pure rules over counts whose rows the caller has locked.
 
-All counts are of a user and a base, over its versions together: the limits hold for each version, and whoever gets
-documents changed buys no searches with that.
+All counts are per user and base, over all versions of the base together, so that a change of its documents gives
+nobody further searches.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from shared.models.values import Value
 
 DAY = timedelta(days=1)
 MONTH = timedelta(days=30)
-"""They roll: no midnight doubles a budget."""
+"""Rolling windows, so that no budget doubles around midnight."""
 
 MAX_CHUNK_SHARE_PERCENT = 20
-"""Of a base's chunks so many may be sent within a day, so that no crawl sees most of it."""
+"""The share of a base's chunks that a user's searches may send within a day, so that no crawl covers most of it."""
 
 FEWEST_BOUNDED_CHUNKS = 50
-"""In a smaller base a fifth is too little to summarise; there the number of searches is the bound."""
+"""In a smaller base a fifth is too little to summarise; there only the number of searches is bounded."""
 
 REFUSALS_PER_PAUSE = 5
 REFUSAL_WINDOW = timedelta(minutes=10)
@@ -27,7 +27,7 @@ PAUSE = timedelta(minutes=15)
 
 
 class RestrictedLimits(Value):
-    """Searches of a user in a base: in a conversation (of the last 30 days), in a day, in 30 days."""
+    """The most searches of a user in a base: in a conversation (of the last 30 days), in a day, in 30 days."""
 
     conversation: int
     day: int
@@ -76,7 +76,7 @@ def admit(
 
 
 def refused_again(refusals: RefusalHistory, now: datetime) -> RefusalHistory:
-    """Count a refusal; the one too many begins a pause, and counting anew."""
+    """Count a refusal; `REFUSALS_PER_PAUSE` of them within `REFUSAL_WINDOW` begin a pause and empty the history."""
     recent = (*(at for at in refusals.refused_at if at > now - REFUSAL_WINDOW), now)
     if len(recent) < REFUSALS_PER_PAUSE:
         return RefusalHistory(refused_at=recent, paused_until=refusals.paused_until)

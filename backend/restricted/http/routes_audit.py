@@ -43,10 +43,10 @@ class AuditPageQuery(AuditQuery):
 
 
 class ShownRecord(BaseModel):
-    """What became of a restricted search.
+    """The audit record of a restricted search.
 
     `user_hash` is the same for all records of a user. A record of a forged ticket names nobody and no base. Budgets
-    are what was left before and after; null where nothing was to be charged. `preview` begins what was released.
+    are what was left before and after, null where nothing was to be charged. `preview` is the summary's beginning.
     """
 
     id: str
@@ -74,7 +74,7 @@ class ShownRecord(BaseModel):
 
 
 class RecordList(ListPage[ShownRecord]):
-    """A page of records; both ids are empty on an empty page."""
+    """A page of records; `first_id` and `last_id` are empty on an empty page."""
 
 
 @router.get("/v1/audit/safe_summaries", summary="List the audit records of restricted searches")
@@ -83,7 +83,7 @@ async def list_safe_summaries(
 ) -> RecordList:
     """Return a page of the records of the administrator's tenant, the newest first unless asked otherwise.
 
-    `user_id` is a user of that tenant, by the id of his keys; records that name nobody are not his.
+    `user_id` selects a user of that tenant, by the user id of API keys; records of forged tickets belong to no user.
     """
     found = await services.audit.page(admin, page)
     shown = [_shown(record) for record in found.records]

@@ -1,4 +1,4 @@
-"""What chat_shell asks of the backend: retrieval by ticket. Not for users, so not in the OpenAPI document."""
+"""Routes for chat_shell: retrieval by ticket. Not for users, so not in the OpenAPI document."""
 
 import hmac
 from typing import Annotated
@@ -36,7 +36,7 @@ router.dependencies.append(Depends(_service_token))
 
 
 class SearchByTicket(RequestBody):
-    """A search; no named base means all of the ticket. With `sealed` it is the sealed room that asks."""
+    """A search; without `knowledge_base_ids` in all bases of the ticket. Only the sealed room sets `sealed`."""
 
     ticket: str
     query: str
@@ -47,7 +47,7 @@ class SearchByTicket(RequestBody):
 
 
 class DocumentsByTicket(RequestBody):
-    """A listing; no named base means all of the ticket."""
+    """A listing; without `knowledge_base_ids` of all bases of the ticket."""
 
     ticket: str
     knowledge_base_ids: list[str] = Field(default=[])
@@ -74,7 +74,7 @@ class FoundChunk(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """The chunks that a search found; a restricted search shows its mode only."""
+    """The chunks that a search found; of a restricted search only the mode."""
 
     access_mode: AccessMode
     whole: bool
@@ -82,7 +82,7 @@ class SearchAnswer(BaseModel):
 
 
 class SealedSearchAnswer(SearchAnswer):
-    """What the sealed room gets: `data` stays empty, whatever was found."""
+    """The answer to the sealed room: `data` is always empty, and `sealed` holds the chunks."""
 
     sealed: SealedPart
 
@@ -129,7 +129,7 @@ async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> Seale
 
 @router.post("/internal/v1/knowledge/outcomes")
 async def report_outcome(body: ReportedOutcome, services: ServicesDep) -> OutcomeAnswer:
-    """Write down what became of a sealed search; nothing is released without that."""
+    """Record the outcome of a sealed search; a summary is released only after that."""
     verdict = await services.outcomes.report(body.ticket, body.as_outcome())
     return OutcomeAnswer(release=verdict.release, reason=verdict.reason)
 

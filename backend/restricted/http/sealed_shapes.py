@@ -1,4 +1,4 @@
-"""What the sealed room and this service say to each other. All of it is bounded, and every code is of a closed list."""
+"""The JSON bodies between the sealed room and this service: all bounded in size, and every code of a closed list."""
 
 from typing import Annotated, Literal
 
@@ -24,13 +24,13 @@ MAX_CANARY_HITS = 10_000
 MAX_REWRITES = 1
 
 _Chunks = Annotated[int, Field(ge=0, le=MAX_SEALED_CHUNKS)]
-_AS_WRITTEN = Field(strict=False)
-_Code = Annotated[GateCode, _AS_WRITTEN]
+_FROM_STRING = Field(strict=False)
+_Code = Annotated[GateCode, _FROM_STRING]
 _Reason = (
-    Annotated[AnswerReason, _AS_WRITTEN]
-    | Annotated[PolicyRefusal, _AS_WRITTEN]
-    | Annotated[Failure, _AS_WRITTEN]
-    | Annotated[GateBlock, _AS_WRITTEN]
+    Annotated[AnswerReason, _FROM_STRING]
+    | Annotated[PolicyRefusal, _FROM_STRING]
+    | Annotated[Failure, _FROM_STRING]
+    | Annotated[GateBlock, _FROM_STRING]
 )
 
 
@@ -47,7 +47,7 @@ class ProtectedChunkShape(BaseModel):
 
 
 class SealedPart(BaseModel):
-    """A refusal, or what was released before, or chunks and how often their reader repeated canaries of late.
+    """A refusal, or the earlier released result, or chunks and how often their model repeated canaries of late.
 
     `siblings` are other chunks of the same documents, for the gate alone.
     """
@@ -61,7 +61,7 @@ class SealedPart(BaseModel):
 
 
 class ReportedOutcome(RequestBody):
-    """What became of a search in the sealed room; without `search_id` it was refused before."""
+    """The outcome of a search in the sealed room; `search_id` is null for a request refused before any search."""
 
     ticket: str
     search_id: Annotated[str, Field(max_length=64)] | None
@@ -70,7 +70,7 @@ class ReportedOutcome(RequestBody):
     gate_version: Annotated[str, Field(min_length=1, max_length=64)]
     prompt_version: Annotated[str, Field(min_length=1, max_length=64)]
     model: Annotated[str, Field(min_length=1, max_length=256)]
-    decision: Annotated[Decision, _AS_WRITTEN]
+    decision: Annotated[Decision, _FROM_STRING]
     reason: _Reason
     gate_codes: Annotated[list[_Code], Field(max_length=2 * len(GateCode))]
     rewrites: Annotated[int, Field(ge=0, le=MAX_REWRITES)]
@@ -81,7 +81,7 @@ class ReportedOutcome(RequestBody):
     released: ReleasedSummary | None
 
     def as_outcome(self) -> Outcome:
-        """Return what is on record of it; how much was found, this service knows itself."""
+        """Return the outcome to be recorded, without `chunks_found`, which the charge has counted itself."""
         versions = {name: getattr(self, name) for name in SummaryVersions.model_fields}
         return Outcome(
             search_id=self.search_id,
@@ -99,7 +99,7 @@ class ReportedOutcome(RequestBody):
 
 
 class OutcomeAnswer(BaseModel):
-    """The outcome is on record; `reason` may be another one than was reported."""
+    """The outcome is on record; `reason` may differ from the reported one."""
 
     recorded: Literal[True] = True
     release: bool
@@ -107,7 +107,7 @@ class OutcomeAnswer(BaseModel):
 
 
 def sealed_part(answer: SealedAnswer) -> SealedPart:
-    """Show a sealed search to the room."""
+    """Return the answer to the sealed room as a JSON body."""
     return SealedPart(
         search_id=answer.search_id,
         refusal=answer.refusal,

@@ -1,4 +1,4 @@
-"""The ledger of restricted searches: budgets, pauses, kept results, and the audit."""
+"""The ledger of restricted searches: budgets, pauses, released results, and the audit."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -49,19 +49,19 @@ class ServedTexts(Protocol):
         ...
 
     async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
-        """Say whether too many refusals have paused the user in one of the bases."""
+        """Return whether too many refusals have paused the user in one of the bases."""
         ...
 
 
 class RestrictedLedger(ServedTexts, Protocol):
-    """What restricted members have used, and what was released to them. Every method raises Unavailable."""
+    """The usage of restricted members, and the results released to them. Every method raises Unavailable."""
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
     ) -> SearchAdmission:
-        """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing.
+        """Charge a search to each of its bases and store it, or refuse it whole and store nothing.
 
-        Exact however many ask at once. What it found counts as sent, as far as it is admitted.
+        Budgets are exact under concurrent calls. The candidates that are admitted count as sent.
 
         Raises:
             PermissionDenied: a base was deleted meanwhile.
@@ -73,13 +73,13 @@ class RestrictedLedger(ServedTexts, Protocol):
         ...
 
     async def find_released(self, cache_key: str) -> ReleasedSummary | None:
-        """Return what was released for an equal search, or None."""
+        """Return the result released for an equal search, or None."""
         ...
 
     async def settle(self, settlement: Settlement) -> Ruling | None:
-        """Write an outcome whole: audit record, ruling, kept result, and the refusal where it counts.
+        """Write an outcome in one transaction: audit record, ruling, released result, and the refusal where it counts.
 
-        Return None when it is written. When the search has a ruling already, that is returned and nothing written.
+        Return None when it is written. When the search has a ruling already, return that and write nothing.
         """
         ...
 
@@ -96,7 +96,7 @@ class RestrictedLedger(ServedTexts, Protocol):
         ...
 
     async def remove_old(self, before: datetime) -> None:
-        """Forget settled searches and kept results from before that instant; audit records stay."""
+        """Delete settled searches and released results from before that instant; audit records stay."""
         ...
 
 
@@ -116,12 +116,12 @@ class AuditTrail(Protocol):
 
 
 class SafeSummaryObserver(Protocol):
-    """Told what became of restricted searches; must not raise and must not block."""
+    """Notified of the outcomes of restricted searches; a method must not raise and must not block."""
 
     def decided(self, record: AuditRecord) -> None:
-        """A search was answered or refused."""
+        """Note that a search was answered or refused."""
         ...
 
     def not_closable(self, search_id: str, error: BaseException) -> None:
-        """A search whose outcome never came could not be put on record: a defect, to be logged with its traceback."""
+        """Note that an unreported search could not be put on record: a defect, to be logged with its traceback."""
         ...

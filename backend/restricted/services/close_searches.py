@@ -1,4 +1,4 @@
-"""Closing restricted searches whose outcome never came: turns that were stopped, processes that were killed."""
+"""Closing restricted searches whose outcome was never reported, as their turn was stopped or a process killed."""
 
 from datetime import timedelta
 
@@ -11,11 +11,11 @@ from shared.errors import Unavailable
 SECONDS_BETWEEN = 60.0
 CLOSED_PER_ROUND = 1_000
 GRACE = timedelta(minutes=1)
-"""Longer than a turn may take: the ticket of a search that is so old has expired, and nothing can be reported of it."""
+"""Added to the longest time of a turn: by then the ticket has expired, so that no outcome can be reported."""
 
 
 class CloseSearches:
-    """Writes down, as refused, what was charged and not reported within a turn's time: no search is without record."""
+    """Records as refused the searches that were charged and not reported within a turn's time."""
 
     def __init__(
         self,
@@ -36,16 +36,16 @@ class CloseSearches:
         self._not_closable: set[str] = set()
 
     async def keep_closing(self) -> None:
-        """Close until cancelled, the first time at once; while the database is away, later."""
+        """Close at once and then regularly until cancelled; an outage of the database only delays it."""
         await repeat_forever(self.close, self._seconds_between)
 
     async def close(self) -> None:
-        """Close what is overdue; what cannot be closed is told once and stands in the way of nothing else.
+        """Close overdue searches; one that cannot be closed is logged once and does not hold up the others.
 
-        An outcome that another replica takes in the same moment stands.
+        An outcome that another replica writes at the same moment takes precedence.
 
         Raises:
-            Unavailable: the database is away; what was closed by then stays closed.
+            Unavailable: the database is away; searches closed by then stay closed.
         """
         before = self._clock.now() - self._patience
         overdue = await self._ledger.unreported(before, self._per_round + len(self._not_closable))

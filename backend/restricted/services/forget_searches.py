@@ -1,4 +1,4 @@
-"""Forgetting restricted searches that count no more."""
+"""Deleting restricted searches that no budget counts any more."""
 
 from backend.foundation.services.supervision import repeat_forever
 from backend.restricted.domain.restricted_budget import MONTH
@@ -9,20 +9,20 @@ SECONDS_BETWEEN = 3600.0
 
 
 class ForgetSearches:
-    """Removes what is older than the longest budget: searches, what they sent, kept results. The audit stays."""
+    """Deletes searches with the chunks they sent, and released results, after 30 days. Audit records stay."""
 
     def __init__(self, ledger: RestrictedLedger, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
 
     async def keep_forgetting(self) -> None:
-        """Forget until cancelled, the first time at once; while the database is away, later."""
+        """Delete at once and then every hour until cancelled; an outage of the database only delays it."""
         await repeat_forever(self.forget, SECONDS_BETWEEN)
 
     async def forget(self) -> None:
-        """Forget once.
+        """Delete once.
 
         Raises:
-            Unavailable: the database is away; what was removed by then stays removed.
+            Unavailable: the database is away; rows deleted by then stay deleted.
         """
         await self._ledger.remove_old(self._clock.now() - MONTH)

@@ -1,9 +1,9 @@
-"""The scan of all that a restricted turn says, before any of it is stored or sent."""
+"""The scan of all output of a restricted turn, before any of it is stored or sent."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from backend.restricted.domain.outgoing_events import CutCause, WaitingEvents, texts_of
-from backend.restricted.domain.outgoing_text import Doubt, HeldText, OwnWords
+from backend.restricted.domain.outgoing_text import HeldText, OwnWords, PendingCheck
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from shared.models.coalescing import coalesced
 from shared.models.events import (
@@ -28,9 +28,9 @@ _PARAGRAPH_END = "\n\n"
 
 
 class OutgoingScan:
-    """Lets the events of one restricted turn through, in their order, once nothing in them is a base's own.
+    """Passes on the events of one restricted turn, in order, once their texts are found free of restricted text.
 
-    `cut_for` is what the answer was cut for; `base_ids` are the restricted bases in scope.
+    `cut_for` is why the answer was cut, None if it was not; `base_ids` are the restricted bases in scope.
     """
 
     def __init__(self, check: OutgoingCheck, request: ExecutionRequest) -> None:
@@ -43,16 +43,16 @@ class OutgoingScan:
         self._own = OwnWords(list(_user_texts(request)))
         self._answer, self._thinking = HeldText(self._own), HeldText(self._own)
         self._waiting = WaitingEvents()
-        self._said_in_call: list[str] = []
+        self._sent_in_call: list[str] = []
         self._judged: set[str] = set()
         self._served = check.served_figures(self._user_id, self.base_ids)
         self._is_ended = False
 
     async def passed(self, events: Iterable[ExecutionEvent]) -> list[ExecutionEvent]:
-        """Return what may go now. A cut ends the turn here: whatever comes behind it never goes.
+        """Return the events that may be sent now. A cut ends the turn; later events are dropped.
 
         Raises:
-            Unavailable: it could not be looked up whose words these are.
+            Unavailable: the database is away, so that text cannot be checked.
         """
         passed: list[ExecutionEvent] = []
         for event in coalesced(events):
@@ -63,10 +63,10 @@ class OutgoingScan:
         return passed + self._last_events() if self.cut_for is not None else passed
 
     async def rest(self) -> list[ExecutionEvent]:
-        """Return what is left of a turn that broke off.
+        """Return the events that are still held of a turn that ended early.
 
         Raises:
-            Unavailable: it could not be looked up whose words these are.
+            Unavailable: the database is away, so that text cannot be checked.
         """
         rest = await self._freed(is_word_over=True) if self.cut_for is None else []
         return rest + self._last_events() if self.cut_for is not None else rest
@@ -82,11 +82,11 @@ class OutgoingScan:
             case SearchFinished():
                 event = event.model_copy(update={"results": ()})
             case _:
-                """The others go as they are."""
+                """Other events are passed on unchanged."""
         return await self._judged_event(event)
 
     async def _held(self, event: TextDelta | RefusalDelta | ReasoningDelta) -> list[ExecutionEvent]:
-        """Hold text, and let go what it has pushed far enough; the two texts of a turn are never both held."""
+        """Hold a delta and return what may be sent; answer and reasoning are never held at the same time."""
         thinks = isinstance(event, ReasoningDelta)
         held, other = (self._thinking, self._answer) if thinks else (self._answer, self._thinking)
         freed = await self._freed(is_word_over=False) if other else []
@@ -103,14 +103,14 @@ class OutgoingScan:
         return self._waiting.take(0)
 
     async def _judged_event(self, event: ExecutionEvent) -> list[ExecutionEvent]:
-        """Free what is held before an event, then judge what it says itself."""
+        """Release the text that is held before an event, then check the event's own texts."""
         freed = await self._freed(is_word_over=True)
-        self._judged.add("".join(self._said_in_call + [_text_of(one) for one in freed]))
+        self._judged.add("".join(self._sent_in_call + [_text_of(one) for one in freed]))
         for text in texts_of(event):
             if self.cut_for is None and text not in self._judged:
                 whole = HeldText(self._own)
                 whole.add(text)
-                await self._judge(whole.doubt(at_end=True))
+                await self._judge(whole.pending_check(at_end=True))
                 self._judged.add(text)
         return freed if self.cut_for is not None else [*freed, event]
 
@@ -121,39 +121,39 @@ class OutgoingScan:
         return freed
 
     async def _taken(self, held: HeldText, *, at_end: bool, is_word_over: bool) -> list[ExecutionEvent]:
-        doubt = held.doubt(at_end=at_end)
-        if doubt is None:
+        pending = held.pending_check(at_end=at_end)
+        if pending is None:
             return []
-        await self._judge(doubt)
+        await self._judge(pending)
         if self.cut_for is not None:
             return []
         return self._waiting.take(held.take(at_end=at_end, is_word_over=is_word_over))
 
-    async def _judge(self, doubt: Doubt | None) -> None:
-        if doubt is None:
+    async def _judge(self, pending: PendingCheck | None) -> None:
+        if pending is None:
             return
-        self.cut_for = await self._check.passage_or_canary(doubt, self.base_ids)
-        if self.cut_for is None and doubt.figures and await self._is_telling(doubt.figures):
+        self.cut_for = await self._check.passage_or_canary(pending, self.base_ids)
+        if self.cut_for is None and pending.figures and await self._is_telling(pending.figures):
             self.cut_for = CutCause.FIGURE
         if self.cut_for is not None:
             await self._check.count_cut(self._user_id, self.base_ids)
 
     async def _is_telling(self, said: frozenset[Figure]) -> bool:
-        """Tell whether a figure was served, or the user is paused: cut after cut he could find figures out."""
+        """Return whether a figure was served or the user is paused: repeated cuts could otherwise reveal figures."""
         return await self._served.holds(said) or await self._check.is_paused(self._user_id, self.base_ids)
 
     def _note(self, passed: Sequence[ExecutionEvent]) -> None:
         for event in passed:
             if isinstance(event, ModelCallStarted | MessagesAdded):
-                self._said_in_call.clear()
-            self._said_in_call.append(_text_of(event))
+                self._sent_in_call.clear()
+            self._sent_in_call.append(_text_of(event))
 
     def _last_events(self) -> list[ExecutionEvent]:
-        """End the turn with the fixed sentence; the log keeps what went of this model call, and the sentence."""
+        """End the turn with the fixed sentence; the log gets the text sent in this model call, and the sentence."""
         if self._is_ended:
             return []
         self._is_ended = True
-        said = "".join(self._said_in_call)
+        said = "".join(self._sent_in_call)
         ending = f"{_PARAGRAPH_END}{ANSWER_CUT}" if said else ANSWER_CUT
         return [
             TextDelta(text=ending),

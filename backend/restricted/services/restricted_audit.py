@@ -26,11 +26,11 @@ from shared.models.safe_summary import Decision, Failure, ReleasedSummary
 
 BAD_TICKETS_KEPT = 60
 BAD_TICKETS_KEPT_WITHIN = timedelta(hours=1)
-"""Forged tickets tell one thing however many there are; all of them are counted by the observer."""
+"""The most records of forged tickets in an hour: more add no information, and the observer counts them all."""
 
 
 class RestrictedAudit:
-    """Writes records to the ledger and tells the observer; `secret` keys the names of users."""
+    """Writes records to the ledger and notifies the observer; `secret` is the key of user hashes."""
 
     def __init__(self, ledger: RestrictedLedger, observer: SafeSummaryObserver, clock: Clock, secret: str) -> None:
         self._ledger = ledger
@@ -39,10 +39,10 @@ class RestrictedAudit:
         self._secret = secret
 
     async def verified(self, access: TicketAccess, ticket_text: str) -> Ticket:
-        """Return the ticket; one that is not valid is written down.
+        """Return the ticket; a ticket that is not valid is put on record.
 
         Raises:
-            Unauthenticated: forged, mangled or expired.
+            Unauthenticated: the ticket is forged, malformed or expired.
         """
         try:
             return access.verified(ticket_text)
@@ -51,35 +51,35 @@ class RestrictedAudit:
             raise
 
     async def refuse(self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None) -> None:
-        """Write down a search that was refused before anything was sent."""
+        """Record a search that was refused before anything was sent."""
         record = self.record_of(search, admission).model_copy(update={"decision": Decision.REFUSE, "reason": reason})
         await self.settle(_unreported(record, search))
 
     async def abandon(self, charged: ChargedSearch) -> None:
-        """Write down a search whose outcome never came; its chunks may have been sent to the secondary model."""
+        """Refuse a search that has no reported outcome; its chunks may have been sent to the secondary model."""
         begun = self.record_of(charged.search, charged.admission)
         record = begun.model_copy(update={"chunks_sent": len(charged.admission.chunk_ids)})
         await self.settle(_unreported(record, charged.search))
 
     def not_closable(self, search_id: str, error: BaseException) -> None:
-        """Tell of a search that cannot be written down: its row cannot be read, or the like."""
+        """Notify the observer of a search that cannot be put on record, for instance because its row is malformed."""
         self._observer.not_closable(search_id, error)
 
     async def release_again(self, search: SealedSearch, released: ReleasedSummary) -> None:
-        """Write down that an earlier result was given again."""
+        """Record that an earlier result was returned again."""
         again = {"reason": released.reason, "is_cached": True, "preview": preview_of(released)}
         record = self.record_of(search, None).model_copy(update={"decision": Decision.ANSWER, **again})
         await self.settle(_unreported(record, search))
 
     async def settle(self, settlement: Settlement) -> Ruling | None:
-        """Write an outcome whole; return the ruling that its search has already, where there is one."""
+        """Write an outcome in one transaction; if its search has a ruling already, return that and write nothing."""
         earlier = await self._ledger.settle(settlement)
         if earlier is None:
             self._observer.decided(settlement.record)
         return earlier
 
     def record_of(self, search: SealedSearch, admission: SearchAdmission | None) -> AuditRecord:
-        """Begin the record of a search, as one that nobody has decided."""
+        """Return a first record of a search: a refusal, until a decision replaces it."""
         return AuditRecord(
             id=new_id(IdPrefix.AUDIT_RECORD),
             recorded_at=self._clock.now(),
@@ -119,14 +119,14 @@ class RestrictedAudit:
 
 
 def _unreported(record: AuditRecord, search: SealedSearch | None) -> Settlement:
-    """Settle what was decided here, so that no report can come for it."""
+    """Return a settlement without a reported outcome; its ruling makes every later report a conflict."""
     ruling = Ruling(digest="", is_released=False, reason=record.reason)
     user_id = search.user_id if search else ""
     return Settlement(record=record, ruling=ruling, user_id=user_id, cache_key=None, released=None)
 
 
 class ReadAudit:
-    """The audit for administrators; that the caller is one has been checked. `secret` is the key of user hashes."""
+    """The audit for administrators; the caller's role has been checked before. `secret` is the key of user hashes."""
 
     def __init__(self, trail: AuditTrail, secret: str) -> None:
         self._trail = trail

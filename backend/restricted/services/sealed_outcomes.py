@@ -1,4 +1,4 @@
-"""What the sealed room reports of its searches: nothing is released that is not written down here first."""
+"""Outcomes that the sealed room reports: a summary is released only after its outcome is on record here."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from backend.restricted.domain.restricted import (
     Ruling,
     SealedSearch,
     Settlement,
-    is_moved,
+    change_since,
     preview_of,
 )
 from backend.restricted.services.sealed_search import RestrictedUse, searched_bases, uncharged_search
@@ -29,9 +29,9 @@ from shared.models.values import Value
 
 
 class Outcome(Value):
-    """What the room reports; without `search_id` it refused before any search.
+    """A reported outcome; `search_id` is None for a request that was refused before any search.
 
-    An answer has what is to be released, and a refusal has not.
+    `released` is the result of an answer, and None for a refusal.
     """
 
     search_id: str | None
@@ -55,20 +55,20 @@ class Verdict(NamedTuple):
 
 
 class SealedOutcomes:
-    """Writes outcomes down, having looked at memberships and bases again."""
+    """Records outcomes, after memberships and base versions have been checked again."""
 
     def __init__(self, access: TicketAccess, use: RestrictedUse) -> None:
         self._access = access
         self._use = use
 
     async def report(self, ticket_text: str, outcome: Outcome) -> Verdict:
-        """Write an outcome down and say whether it may be released. The same outcome again changes nothing.
+        """Record an outcome and return whether it may be released. The same outcome again changes nothing.
 
         Raises:
             Unauthenticated: the ticket is forged or expired; that is audited.
             PermissionDenied: a base is not in it.
-            InvalidRequest: an outcome that does not fit its search.
-            NotFound: no such search of this turn.
+            InvalidRequest: the outcome does not fit its search.
+            NotFound: this turn has no such search.
             Conflict: another outcome of this search is on record.
         """
         ticket = await self._use.audit.verified(self._access, ticket_text)
@@ -79,25 +79,25 @@ class SealedOutcomes:
         charged = await self._charged(ticket, outcome, wanted)
         if charged is None:
             search = uncharged_search(ticket, today, outcome.versions, self._use.clock.now())
-            moved = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
+            change = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
         else:
-            search, moved = charged.search, is_moved(charged.search, today)
-        if moved is None and outcome.released is not None and await self._is_paused(search):
-            moved = Failure.PAUSED
-        return await self._settle(search, charged, outcome, moved)
+            search, change = charged.search, change_since(charged.search, today)
+        if change is None and outcome.released is not None and await self._is_paused(search):
+            change = Failure.PAUSED
+        return await self._settle(search, charged, outcome, change)
 
     async def _is_paused(self, search: SealedSearch) -> bool:
-        """Tell whether refusals have paused the user while this search ran: who tries many at once gains nothing."""
+        """Return whether the user was paused while this search ran, so that parallel searches do not evade a pause."""
         return await self._use.ledger.is_paused(search.user_id, search.base_ids, self._use.clock.now())
 
     async def _settle(
-        self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, moved: Failure | None
+        self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, change: Failure | None
     ) -> Verdict:
-        is_released = outcome.released is not None and moved is None
+        is_released = outcome.released is not None and change is None
         ruling = Ruling(
             digest=outcome_digest(self._use.secret, search, outcome.model_dump_json().encode()),
             is_released=is_released,
-            reason=moved or outcome.reason,
+            reason=change or outcome.reason,
         )
         settlement = Settlement(
             record=self._record(search, charged, outcome, ruling),
@@ -111,7 +111,7 @@ class SealedOutcomes:
             return Verdict(ruling.is_released, ruling.reason)
         if earlier.digest != ruling.digest:
             raise Conflict("Another outcome of this search is on record.", param="search_id")
-        return Verdict(earlier.is_released and is_released, moved or earlier.reason)
+        return Verdict(earlier.is_released and is_released, change or earlier.reason)
 
     def _record(
         self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, ruling: Ruling

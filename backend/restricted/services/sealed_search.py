@@ -20,9 +20,9 @@ from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
 
 MAX_SEALED_CHUNKS = 24
 MAX_SIBLINGS_OF_DOCUMENT, MAX_SIBLINGS = 16, 96
-"""Chunks of one document and of all: some 150 KB at most, read for their terms while the model writes.
+"""The most sibling chunks of one document, and of all: some 150 KB, read for terms while the model writes.
 
-What that adds to a search is measured by `python -m tests.bench.room`.
+The time that they add to a search is measured by `python -m tests.bench.room`.
 """
 
 CANARY_WINDOW = timedelta(hours=1)
@@ -53,7 +53,7 @@ class SealedAnswer(NamedTuple):
 
 
 class RestrictedUse(NamedTuple):
-    """What a restricted search is bounded by and written to; `secret` keys canaries and kept results."""
+    """What restricted searches share: limits, records and time; `secret` is the key of canaries and cache keys."""
 
     ledger: RestrictedLedger
     audit: RestrictedAudit
@@ -63,7 +63,7 @@ class RestrictedUse(NamedTuple):
 
 
 class SealedSearches:
-    """Searches that are charged; whatever the role, their text is for the sealed room alone."""
+    """Charged searches; whatever the role of the user, their text is for the sealed room alone."""
 
     def __init__(self, access: TicketAccess, retrieval: Retrieval, use: RestrictedUse) -> None:
         self._access = access
@@ -73,12 +73,12 @@ class SealedSearches:
     async def search(self, ticket_text: str, request: SearchRequest, versions: SummaryVersions) -> SealedAnswer:
         """Charge a search and return what may be summarised of it. A refusal or a repeated release is audited.
 
-        An equal search of the same user gets what was released before: nothing is charged, as no model is called,
-        and asking again tells no more.
+        An equal search of the same user returns the result that was released before. It is not charged, because it
+        calls no model and reveals nothing new.
 
         Raises:
             Unauthenticated: the ticket is forged or expired; that is audited.
-            PermissionDenied: a base is not in it, or the user is a member no longer.
+            PermissionDenied: a base is not in it, or the user is no longer a member.
         """
         ticket = await self._use.audit.verified(self._access, ticket_text)
         bindings = await self._access.bindings(ticket, request.base_ids)
@@ -106,7 +106,7 @@ class SealedSearches:
         return SealedAnswer(search.id, whole=is_whole, chunks=chunks, siblings=siblings, canary_replies=canary_replies)
 
     async def _siblings(self, chunks: tuple[SealedChunk, ...]) -> tuple[SealedChunk, ...]:
-        """Return the beginnings of the chunks' documents, of the best document first: there terms are introduced."""
+        """Return the first chunks of the documents, best document first, because terms are introduced there."""
         document_ids = tuple(dict.fromkeys(chunk.hit.document_id for chunk in chunks))
         most = MAX_SIBLINGS + len(chunks)
         beginnings = await self._retrieval.beginnings(document_ids, MAX_SIBLINGS_OF_DOCUMENT, most)
@@ -114,9 +114,9 @@ class SealedSearches:
         return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
     async def _retrieve(self, base_ids: tuple[str, ...], request: SearchRequest) -> tuple[tuple[ChunkHit, ...], bool]:
-        """Return chunks and whether these are all; what has little to do with the query counts as nothing.
+        """Return chunks, and whether they are all chunks of the bases; hits that are weak evidence are dropped.
 
-        A query that names no topic is about all of a base: of one that is not small, about what its words bring.
+        A query without a topic is about a whole base: a small base is returned whole, of a larger one the hits.
         """
         limit = min(request.limit, MAX_SEALED_CHUNKS)
         found = await self._retrieval.search(base_ids, request.query, limit)

@@ -1,4 +1,4 @@
-"""The figures that the main model may have from restricted searches, as one model call can know them."""
+"""The figures of restricted searches that the output of the present model call can repeat."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from shared.plain_text.figures import Figure, FigureSet, telling_figures
 
 
 class ServedFigures:
-    """The figures that a user's restricted searches had brought when the present model call began.
+    """The figures in the chunks that a user's restricted searches had sent when the present model call began.
 
-    What the searches bring for which a call asks, it cannot have told: its queries and arguments are older.
+    A call cannot repeat figures of the searches that it requests: its queries and arguments come before them.
     """
 
     def __init__(self, served: ServedTexts, user_id: str, base_ids: Sequence[str]) -> None:
@@ -25,13 +25,13 @@ class ServedFigures:
         self._figures: FigureSet | None = None
 
     async def begin_call(self) -> None:
-        """Note what has been served by now; what cannot be noted now is asked for when it matters."""
+        """Note the instant of the newest search; while the database is away, that is left to the first look-up."""
         self._has_noted, self._figures = False, None
         with suppress(Unavailable):
             await self._note()
 
     async def holds(self, said: frozenset[Figure]) -> bool:
-        """Tell whether one of these figures was served before the call began; looked up at the first question.
+        """Return whether one of these figures was served before the call began; the first look-up reads the chunks.
 
         Raises:
             Unavailable: the database is away.

@@ -1,4 +1,4 @@
-"""What a ticket gives access to: it names bases, today's memberships decide."""
+"""Access by ticket: the ticket names bases, and the user's present memberships decide."""
 
 from collections.abc import Sequence
 
@@ -19,17 +19,17 @@ class TicketAccess:
         self._secret = secret
 
     def verified(self, ticket_text: str) -> Ticket:
-        """Return the ticket, its turn from now on named in log lines.
+        """Return the ticket, and add its conversation and turn to all further log lines.
 
         Raises:
-            Unauthenticated: forged, mangled or expired.
+            Unauthenticated: the ticket is forged, malformed or expired.
         """
         ticket = verify_ticket(ticket_text, self._secret, self._clock.now())
         bind_turn(conversation_id=ticket.conversation_id, turn_id=ticket.turn_id)
         return ticket
 
     async def bindings(self, ticket: Ticket, base_ids: Sequence[str]) -> tuple[Binding, ...]:
-        """Return the named bases, or all of the ticket where none is named, with the user's role of today.
+        """Return the named bases, or all of the ticket where none is named, with the user's present role.
 
         Raises:
             PermissionDenied: a base is not in the ticket, or the user is no member of it.

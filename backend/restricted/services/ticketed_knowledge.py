@@ -1,6 +1,6 @@
-"""What chat_shell may retrieve for a turn: the ticket names bases, today's memberships decide.
+"""Retrieval for chat_shell: the ticket of a turn names bases, and the user's present memberships decide.
 
-In a restricted search no text leaves this service; `SealedSearches` are for the room that may have it.
+A restricted search returns no text here; `SealedSearches` return it to the sealed room.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class TicketedKnowledge:
     """Retrieval by ticket.
 
     Every method raises Unauthenticated for a forged or expired ticket, which is audited, and PermissionDenied for a
-    base that is not in it or whose member the user is no longer.
+    base that is not in it or of which the user is no longer a member.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class TicketedKnowledge:
         self._audit = audit
 
     async def search(self, ticket_text: str, request: SearchRequest) -> SearchResult:
-        """Search; one restricted base among the searched restricts the answer, which then holds nothing.
+        """Search; if one of the searched bases is restricted, the result is restricted and has no hits.
 
-        A ticket that bounds the results gets the best ones, never a whole base.
+        A ticket that bounds the results gets the best hits, never a whole base.
         """
         ticket = await self._audit.verified(self._access, ticket_text)
         bindings = await self._access.bindings(ticket, request.base_ids)
@@ -90,7 +90,7 @@ class TicketedKnowledge:
         """Read up to `limit` characters of a document from `offset`.
 
         Raises:
-            NotFound: no such document in the bases of the ticket.
+            NotFound: there is no such document in the bases of the ticket.
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
         ticket = await self._audit.verified(self._access, ticket_text)

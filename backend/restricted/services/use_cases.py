@@ -1,4 +1,4 @@
-"""The use cases of tickets and of restricted searches, as one value for the application and the HTTP door."""
+"""The use cases of tickets and of restricted searches, as one value for the application and the HTTP routes."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,7 +17,7 @@ from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 
 @dataclass(frozen=True)
 class RestrictedPorts:
-    """The outside of restricted searches."""
+    """The adapters that restricted searches need."""
 
     ledger: RestrictedLedger
     trail: AuditTrail
@@ -42,7 +42,7 @@ class RestrictedServices:
 def build_restricted(
     ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str, turn_time: timedelta
 ) -> RestrictedServices:
-    """Build the use cases; `secret` signs tickets, and keys canaries, kept results and users in the audit.
+    """Build the use cases; `secret` is the key of tickets, canaries, cache keys and user hashes.
 
     `turn_time` is how long a turn may take.
     """

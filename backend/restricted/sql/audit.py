@@ -40,7 +40,7 @@ class SqlAuditTrail:
 
 
 def _conditions(query: AuditQuery, user_hash: str | None) -> list[ColumnElement[bool]]:
-    """Return the conditions of a query; no index serves them, as reading the audit of a tenant may take its time."""
+    """Return the conditions of a query; no index serves them, because the audit is read rarely and may take time."""
     conditions: list[ColumnElement[bool]] = []
     if user_hash is not None:
         conditions.append(_audit.c.user_hash == user_hash)
@@ -54,7 +54,7 @@ def _conditions(query: AuditQuery, user_hash: str | None) -> list[ColumnElement[
 def _names_base(base_id: str) -> ColumnElement[bool]:
     """Look for an id as it stands in the JSON of `bases`, where the quotes in a value are escaped.
 
-    By `replace`, because SQLite's LIKE does not tell a from A, and no other search is spelled alike on both databases.
+    By `replace`, because SQLite's LIKE ignores case, and no other substring function has one name in both databases.
     """
     entry = f'"id":{to_json(base_id).decode()}'
     return func.replace(_audit.c.bases, entry, "") != _audit.c.bases

@@ -94,7 +94,7 @@ class SqlRestrictedLedger:
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
     ) -> SearchAdmission:
-        """Charge a search to each of its bases and keep it, or refuse it whole and keep nothing."""
+        """Charge a search to each of its bases and store it, or refuse it whole and store nothing."""
 
         def work(connection: Connection) -> SearchAdmission:
             # Every transaction locks bases in the order of their ids, so that none deadlock.
@@ -112,7 +112,7 @@ class SqlRestrictedLedger:
         return rows.to_search(row) if row is not None else None
 
     async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
-        """Say whether the user is paused in one of the bases."""
+        """Return whether the user is paused in one of the bases."""
         for base_id in base_ids:
             row = await self._database.find(FIND_REFUSALS, {"where_base_id": base_id, "where_user_id": user_id})
             if row is not None and rows.to_refusals(row).is_paused(now):
@@ -120,12 +120,12 @@ class SqlRestrictedLedger:
         return False
 
     async def find_released(self, cache_key: str) -> ReleasedSummary | None:
-        """Return what was released for an equal search, or None."""
+        """Return the result released for an equal search, or None."""
         row = await self._database.find(_FIND_RELEASED, {"where_cache_key": cache_key})
         return ReleasedSummary.model_validate_json(row["released"]) if row is not None else None
 
     async def settle(self, settlement: Settlement) -> Ruling | None:
-        """Write an outcome whole, or return the ruling that the search has already."""
+        """Write an outcome in one transaction, or return the ruling that the search has already."""
         record = settlement.record
 
         def work(connection: Connection) -> Ruling | None:

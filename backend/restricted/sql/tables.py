@@ -1,6 +1,6 @@
 """The tables of restricted searches.
 
-What belongs to a base goes with it; the audit stays. Of a search only its ids are kept, and no word of it.
+Rows that belong to a base are deleted with it; audit records stay. The query of a search is not stored.
 """
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
@@ -21,7 +21,7 @@ __all__ = [
 
 HAS_CANARIES = text("canary_hits > 0")
 IS_UNREPORTED = text("ruling IS NULL")
-"""Both written out, because a partial index serves only queries that repeat its words."""
+"""Conditions of partial indexes, as literal SQL: such an index serves only queries that repeat its condition."""
 
 
 def _of_base(**options: bool) -> Column[str]:
@@ -32,7 +32,7 @@ def _of_search(**options: bool) -> Column[str]:
     return required("search_id", Text, ForeignKey("restricted_search.id", ondelete="CASCADE"), **options)
 
 
-# A row that stands for a user in a base: whoever charges a search holds it. `refused_at` is a JSON list of the newest
+# The row of a user in a base, which is locked while a search is charged. `refused_at` is a JSON list of the newest
 # refusals.
 restricted_member = Table(
     "restricted_member",

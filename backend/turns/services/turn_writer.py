@@ -114,7 +114,7 @@ class TurnWriter:
         Without new output nothing is written.
         """
         self._measure_calls()
-        calls = self._calls.unknown(self._stored_length)
+        calls = self._calls.unstored_calls(self._stored_length)
         is_new = self._kept_number != self._checkpointed_number or calls.calls
         if not self._turn.is_stored or not is_new:
             return 0
@@ -124,7 +124,7 @@ class TurnWriter:
         except Unavailable:
             return 0
         self._checkpointed_number = number
-        self._calls.keep(calls)
+        self._calls.note_stored(calls)
         return characters_in(output)
 
     async def finish(self, ending: Ending) -> StoredResponse:
@@ -175,7 +175,7 @@ class TurnWriter:
     def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
         """Return the calls to store with the end; later requests do not extend the prompt of a void turn."""
         self._measure_calls()
-        made = self._calls.unkept()
+        made = self._calls.changed_calls()
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
         return made.model_copy(update={"sent": None}) if is_void else made
 
@@ -200,10 +200,10 @@ class TurnWriter:
 
     async def _append_entries(self, entries: Sequence[Entry]) -> None:
         self._measure_calls()
-        length, calls = self._log.length - len(entries), self._calls.unkept()
+        length, calls = self._log.length - len(entries), self._calls.changed_calls()
         await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
         self._stored_length = self._log.length
-        self._calls.keep(calls)
+        self._calls.note_stored(calls)
 
     def _measure_calls(self) -> None:
         """Measure the prompts of model calls; a long log takes milliseconds, so this waits for the first delta."""

@@ -16,7 +16,7 @@ def test_what_the_backend_measures_is_what_is_sent(request: ExecutionRequest):
     request = request.model_copy(update={"time_zone": "Asia/Kathmandu", "tools": ()})
     calls = CallRecorder(FirstPrompt(request, len(request.history), keeps_context=False, epoch_reason=None, last=None))
     calls.feed(ModelCallStarted(call=1))
-    made = calls.unkept()
+    made = calls.changed_calls()
     assert made.sent is not None
     assert made.sent.messages == tuple(measured(message).digest for message in messages_of_request(request))
     context = context_of_request(request)

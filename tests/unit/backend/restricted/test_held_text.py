@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.shared_runs import holds_any, joined_runs
-from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, Doubt, HeldText, OwnWords
+from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, HeldText, OwnWords, PendingCheck
 from shared.plain_text.figures import Figure
 from tests.examples import examples
 
@@ -16,28 +16,28 @@ PASSAGE = "The escalation ladder begins with the duty engineer and ends with the
 CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字确认。"
 
 
-def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[Doubt], list[str]]:
+def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[PendingCheck], list[str]]:
     """Say a text in pieces of a size; return what was asked, and the parts that went."""
-    held, doubts, gone, waiting = HeldText(own), list[Doubt](), list[str](), ""
+    held, checks, gone, waiting = HeldText(own), list[PendingCheck](), list[str](), ""
     for start in range(0, len(text), size):
         held.add(text[start : start + size])
         waiting += text[start : start + size]
-        doubt = held.doubt(at_end=False)
-        if doubt is not None:
-            doubts.append(doubt)
+        check = held.pending_check(at_end=False)
+        if check is not None:
+            checks.append(check)
             count = held.take(at_end=False)
             gone.append(waiting[:count])
             waiting = waiting[count:]
-    doubt = held.doubt(at_end=True)
-    if doubt is not None:
-        doubts.append(doubt)
+    check = held.pending_check(at_end=True)
+    if check is not None:
+        checks.append(check)
         gone.append(waiting[: held.take(at_end=True)])
     assert not held
-    return doubts, gone
+    return checks, gone
 
 
-def is_asked(doubts: list[Doubt], passage: str) -> bool:
-    return any(holds_any(passage, joined_runs(doubt.sequences)) for doubt in doubts)
+def is_asked(checks: list[PendingCheck], passage: str) -> bool:
+    return any(holds_any(passage, joined_runs(check.sequences)) for check in checks)
 
 
 @pytest.mark.parametrize("size", [1, 3, 17, 10_000])
@@ -50,48 +50,48 @@ def is_asked(doubts: list[Doubt], passage: str) -> bool:
     ],
 )
 def test_nine_words_in_a_row_are_asked_about(size: int, before: str, run: str, behind: str) -> None:
-    doubts, _ = said(before + run + behind, size)
-    assert is_asked(doubts, PASSAGE)
+    checks, _ = said(before + run + behind, size)
+    assert is_asked(checks, PASSAGE)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10_000])
 def test_fourteen_characters_in_a_row_are_asked_about(size: int) -> None:
-    doubts, _ = said(f"请看：{CHINESE[3:20]}等等。", size)
-    assert is_asked(doubts, CHINESE)
-    doubts, _ = said("通知北区 vault 金库的保管 keeper 员再由保管员", size)
-    assert is_asked(doubts, CHINESE)
+    checks, _ = said(f"请看：{CHINESE[3:20]}等等。", size)
+    assert is_asked(checks, CHINESE)
+    checks, _ = said("通知北区 vault 金库的保管 keeper 员再由保管员", size)
+    assert is_asked(checks, CHINESE)
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_fewer_are_not(size: int) -> None:
-    doubts, _ = said("The escalation ladder begins with the duty engineer, but then it differs from that.", size)
-    assert doubts
-    assert not is_asked(doubts, PASSAGE)
-    doubts, _ = said("工程师先通知北区金库的保管人以及其他的很多人来处理这件事情", size)
-    assert doubts
-    assert not is_asked(doubts, CHINESE)
+    checks, _ = said("The escalation ladder begins with the duty engineer, but then it differs from that.", size)
+    assert checks
+    assert not is_asked(checks, PASSAGE)
+    checks, _ = said("工程师先通知北区金库的保管人以及其他的很多人来处理这件事情", size)
+    assert checks
+    assert not is_asked(checks, CHINESE)
 
 
 def test_the_users_own_run_is_not_asked_about_and_one_that_goes_beyond_it_is() -> None:
     own = OwnWords(["Is it true that the ladder begins with the duty engineer and ends there?"])
-    doubts, _ = said("Yes: ladder begins with the duty engineer and ends, as you say.", 1, own)
-    assert not is_asked(doubts, PASSAGE)
-    doubts, _ = said("Yes: ladder begins with the duty engineer and ends with it.", 1, own)
-    assert is_asked(doubts, PASSAGE)
+    checks, _ = said("Yes: ladder begins with the duty engineer and ends, as you say.", 1, own)
+    assert not is_asked(checks, PASSAGE)
+    checks, _ = said("Yes: ladder begins with the duty engineer and ends with it.", 1, own)
+    assert is_asked(checks, PASSAGE)
 
 
 def test_nothing_goes_before_so_much_is_held() -> None:
     held = HeldText(NOBODY)
     held.add("word " * (HELD_WORDS - 1))
-    assert held.doubt(at_end=False) is None
+    assert held.pending_check(at_end=False) is None
     held.add("word ")
-    assert held.doubt(at_end=False) is not None
+    assert held.pending_check(at_end=False) is not None
     assert held.take(at_end=False) == len("word ") * 8
     held = HeldText(NOBODY)
     held.add("字" * (HELD_CJK - 1))
-    assert held.doubt(at_end=False) is None
+    assert held.pending_check(at_end=False) is None
     held.add("字")
-    assert held.doubt(at_end=False) is not None
+    assert held.pending_check(at_end=False) is not None
     assert held.take(at_end=False) == HELD_CJK - 13
 
 
@@ -117,48 +117,48 @@ def test_what_is_no_word_is_not_held_for_ever() -> None:
 )
 def test_a_figure_is_asked_about_whole(size: int, text: str, figure: Figure) -> None:
     for lead in ("", "one thing is sure before all other things are to be said here now: ", "先说明一下情况，" * 4):
-        doubts, _ = said(f"{lead}{text} and then some more words stand behind it, as many as are held back", size)
-        asked = frozenset[Figure]().union(*(doubt.figures for doubt in doubts))
+        checks, _ = said(f"{lead}{text} and then some more words stand behind it, as many as are held back", size)
+        asked = frozenset[Figure]().union(*(check.figures for check in checks))
         assert asked == {figure}
 
 
 def test_a_figure_that_may_go_on_is_not_asked_about_yet() -> None:
-    doubts, _ = said("so it costs nothing at all if it is ordered before noon, and afterwards 125,000 kg", 1)
-    assert [doubt.figures for doubt in doubts if doubt.figures] == [{Figure("125000", "kg")}]
+    checks, _ = said("so it costs nothing at all if it is ordered before noon, and afterwards 125,000 kg", 1)
+    assert [check.figures for check in checks if check.figures] == [{Figure("125000", "kg")}]
 
 
 def test_the_users_own_figures_are_not_asked_about() -> None:
-    doubts, _ = said("It is 1250 kg, or 1250, and 99 %.", 1, OwnWords(["Is 1,250 kg right?"]))
-    assert frozenset[Figure]().union(*(doubt.figures for doubt in doubts)) == {Figure("99", "%")}
+    checks, _ = said("It is 1250 kg, or 1250, and 99 %.", 1, OwnWords(["Is 1,250 kg right?"]))
+    assert frozenset[Figure]().union(*(check.figures for check in checks)) == {Figure("99", "%")}
 
 
 def test_a_word_that_is_interrupted_is_read_whole() -> None:
     held = HeldText(NOBODY)
-    doubts: list[Doubt] = []
+    checks: list[PendingCheck] = []
     for character in "duty engineer and ends with the vault keeper at":
         held.add(character)
-        doubt = held.doubt(at_end=True)
-        assert doubt is not None
-        doubts.append(doubt)
+        check = held.pending_check(at_end=True)
+        assert check is not None
+        checks.append(check)
         held.take(at_end=True, is_word_over=False)
-    assert is_asked(doubts, PASSAGE)
+    assert is_asked(checks, PASSAGE)
 
 
 def test_a_run_goes_on_behind_an_end() -> None:
     held = HeldText(NOBODY)
     held.add("duty engineer and ends")
-    assert held.doubt(at_end=True) is not None
+    assert held.pending_check(at_end=True) is not None
     held.take(at_end=True)
     held.add("with the vault keeper at")
-    doubt = held.doubt(at_end=True)
-    assert doubt is not None
-    assert is_asked([doubt], PASSAGE)
+    check = held.pending_check(at_end=True)
+    assert check is not None
+    assert is_asked([check], PASSAGE)
 
 
 def test_each_run_is_asked_about_once() -> None:
     words = [f"word{number}" for number in range(100)]
-    doubts, _ = said(" ".join(words), 1)
-    sequences = [sequence.words for doubt in doubts for sequence in doubt.sequences]
+    checks, _ = said(" ".join(words), 1)
+    sequences = [sequence.words for check in checks for sequence in check.sequences]
     runs = [found[start : start + 9] for found in sequences for start in range(len(found) - 8)]
     assert len(runs) == len(set(runs)) == 92
 
@@ -174,10 +174,10 @@ def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends
         held.add(piece)
         waiting += piece
         at_end = bool(ends >> place & 1)
-        if held.doubt(at_end=at_end) is not None:
+        if held.pending_check(at_end=at_end) is not None:
             count = held.take(at_end=at_end, is_word_over=False)
             gone, waiting = gone + waiting[:count], waiting[count:]
-    if held.doubt(at_end=True) is not None:
+    if held.pending_check(at_end=True) is not None:
         gone += waiting[: held.take(at_end=True)]
     assert gone == "".join(pieces)
 
@@ -187,18 +187,18 @@ def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends
 def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) -> None:
     text = f"Well then, {PASSAGE[10:80]}; {CHINESE[2:19]} done"
     places = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})
-    held, doubts = HeldText(NOBODY), list[Doubt]()
+    held, checks = HeldText(NOBODY), list[PendingCheck]()
     for number, (start, end) in enumerate(pairwise(places)):
         held.add(text[start:end])
         at_end = bool(ends >> number & 1)
-        doubt = held.doubt(at_end=at_end)
-        if doubt is not None:
-            doubts.append(doubt)
+        check = held.pending_check(at_end=at_end)
+        if check is not None:
+            checks.append(check)
             held.take(at_end=at_end, is_word_over=False)
-    doubt = held.doubt(at_end=True)
-    doubts += [doubt] if doubt is not None else []
-    assert is_asked(doubts, PASSAGE)
-    assert is_asked(doubts, CHINESE)
+    check = held.pending_check(at_end=True)
+    checks += [check] if check is not None else []
+    assert is_asked(checks, PASSAGE)
+    assert is_asked(checks, CHINESE)
 
 
 @pytest.mark.parametrize("numeral", ["一", "三百五十", "111 ", "one "])
@@ -208,6 +208,6 @@ def test_a_row_of_numerals_is_let_go_as_it_comes(numeral: str) -> None:
     gone = 0
     for at in range(0, len(text), 4):
         held.add(text[at : at + 4])
-        if held.doubt(at_end=False) is not None:
+        if held.pending_check(at_end=False) is not None:
             gone += held.take(at_end=False, is_word_over=False)
     assert gone > 200

@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from backend.knowledge.domain.knowledge import Chunk, ChunkHit, MemberRole
 from backend.restricted.domain.evidence import is_weak, topical_words
 from backend.restricted.domain.released_results import normalised_query, result_key, user_hash
-from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, is_moved
+from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, change_since
 from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
@@ -146,10 +146,10 @@ def test_what_moved_is_told_access_first() -> None:
     same = search.bases
     other_role = (same[0].model_copy(update={"role": MemberRole.READER}), same[1])
     other_version = (same[0], same[1].model_copy(update={"version": 2}))
-    assert is_moved(search, same) is None
-    assert is_moved(search, other_version) is Failure.BASE_CHANGED
-    assert is_moved(search, other_role) is is_moved(search, same[:1]) is Failure.ACCESS_CHANGED
-    assert is_moved(search, (other_version[1],)) is Failure.ACCESS_CHANGED
+    assert change_since(search, same) is None
+    assert change_since(search, other_version) is Failure.BASE_CHANGED
+    assert change_since(search, other_role) is change_since(search, same[:1]) is Failure.ACCESS_CHANGED
+    assert change_since(search, (other_version[1],)) is Failure.ACCESS_CHANGED
 
 
 async def test_what_counts_no_more_is_forgotten() -> None:
