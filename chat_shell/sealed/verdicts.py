@@ -1,7 +1,7 @@
 """The gate's verdicts on a reply, and the interface of the gate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from chat_shell.sealed.codes import GateCode, PolicyRefusal
@@ -18,10 +18,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A reply that must not be released: the checks that it failed, and the number of canaries in it."""
+    """A reply that must not be released: the checks that it failed, and the number of canaries in it.
+
+    `phrases` are those of its words and phrases that may not leave, for the secondary model, which wrote them.
+    """
 
     codes: tuple[GateCode, ...]
     canary_hits: int = 0
+    phrases: tuple[str, ...] = field(default=(), repr=False)
 
 
 Verdict = Released | Refused | Blocked

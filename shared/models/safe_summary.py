@@ -87,6 +87,8 @@ class GateCode(StrEnum):
     STRUCTURE = "structure"
     INSTRUCTION = "instruction"
     CANARY = "canary"
+    LANGUAGE = "language"
+    CONTAINMENT = "containment"
 
 
 class GateBlock(StrEnum):
@@ -102,6 +104,8 @@ class GateBlock(StrEnum):
     STRUCTURE = "gate_blocked_structure"
     INSTRUCTION = "gate_blocked_instruction"
     CANARY = "gate_blocked_canary"
+    LANGUAGE = "gate_blocked_language"
+    CONTAINMENT = "gate_blocked_containment"
 
 
 Reason = AnswerReason | PolicyRefusal | Failure | GateBlock

@@ -1,6 +1,7 @@
 """The gate: plain code that trusts no model and decides what leaves the room."""
 
 from chat_shell.sealed.gate.case import GateCase, prepare
-from chat_shell.sealed.gate.judging import GATE_VERSION, judge
+from chat_shell.sealed.gate.judging import judge
+from chat_shell.sealed.gate.version import GATE_VERSION
 
 __all__ = ["GATE_VERSION", "GateCase", "judge", "prepare"]

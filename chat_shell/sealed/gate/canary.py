@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from chat_shell.sealed.gate.folding import fold
+from shared.disclosure.folding import fold
 
 _SHORTEST = 6
 

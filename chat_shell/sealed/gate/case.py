@@ -5,28 +5,32 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from chat_shell.sealed.gate.canary import folded_canaries
-from chat_shell.sealed.gate.folding import fold
-from chat_shell.sealed.gate.identifiers import Identifiers, identifiers
-from chat_shell.sealed.gate.overlap import Passages, passages
-from chat_shell.sealed.gate.structure import Outline, outline, outlines_of
-from chat_shell.sealed.gate.terms import ChunkSource
 from chat_shell.sealed.protected import ProtectedChunk
+from shared.disclosure.combinations import Combinations
+from shared.disclosure.folding import fold
+from shared.disclosure.languages import Language, language_of
+from shared.disclosure.outlines import Outline, outline, outlines_of
+from shared.disclosure.own_words import MAX_USER_CHARACTERS, OwnWords
+from shared.disclosure.passages import Passages, passages
+from shared.disclosure.readings import HiddenTerms
+from shared.disclosure.source import SourceText, read_source
+from shared.disclosure.words import ProtectedWords
 from shared.plain_text.normal_form import split_words
 from shared.plain_text.reading import as_read
-
-MAX_USER_CHARACTERS = 20_000
-"""The newest of the user's words; what he said before is no longer his."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GateCase:
     """The chunks and the user's words in the forms that the checks compare; it prints nothing of them."""
 
+    own: OwnWords
+    language: Language | None
+    words: ProtectedWords
+    combinations: Combinations
+    hidden: HiddenTerms
     passages: Passages
-    identifiers: Identifiers
     outlines: tuple[Outline, ...]
     canaries: frozenset[str]
-    own_words: frozenset[str]
 
 
 def prepare(
@@ -43,29 +47,35 @@ def prepare(
         canaries: The tokens planted for this request; those of the documents are in the chunks.
         siblings: Other chunks of the same documents, which the secondary model does not see.
     """
-    own = fold(user_words[-MAX_USER_CHARACTERS:])
+    newest = user_words[-MAX_USER_CHARACTERS:]
+    own = OwnWords.of(newest)
     sources = [_source(chunk) for chunk in chunks]
+    readings = [read_source(source) for source in sources]
+    others = [read_source(_source(chunk)) for chunk in siblings]
     return GateCase(
-        passages=passages([text for source in sources for text in _texts(source)], own),
-        identifiers=identifiers(sources, user_words[-MAX_USER_CHARACTERS:], map(_source, siblings)),
+        own=own,
+        language=language_of(newest) or language_of("\n".join(source.text for source in sources)),
+        words=ProtectedWords.of(readings, others),
+        combinations=Combinations.of(readings, others, own),
+        hidden=HiddenTerms.of(readings, own),
+        passages=passages([text for source in sources for text in _texts(source)], fold(newest)),
         outlines=tuple(_outlines(chunks)),
         canaries=folded_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
-        own_words=frozenset(split_words(own)),
     )
 
 
-def _source(chunk: ProtectedChunk) -> ChunkSource:
+def _source(chunk: ProtectedChunk) -> SourceText:
     headings = tuple(heading.reveal() for heading in chunk.heading_path)
-    return ChunkSource(chunk.document.reveal(), headings, chunk.text.reveal())
+    return SourceText(chunk.document.reveal(), headings, chunk.text.reveal())
 
 
-def _texts(source: ChunkSource) -> Iterator[str]:
+def _texts(source: SourceText) -> Iterator[str]:
     """Yield, folded, what can be retold of a chunk: its words as read and, where links part them, as written."""
     written, read = fold(source.text), fold(as_read(source.text))
     yield read
     if split_words(read) != split_words(written):
         yield written
-    yield fold(" ".join((source.document, *source.headings)))
+    yield fold(" ".join((source.title, *source.headings)))
 
 
 def _outlines(chunks: Sequence[ProtectedChunk]) -> Iterator[Outline]:

@@ -1,82 +1,104 @@
-"""All checks over one reply; their order decides nothing, since every one of them is asked."""
+"""The five steps over one reply: form, canonical form, words, combinations, and language with orders and canaries.
 
-from collections.abc import Iterator, Sequence
+All steps are asked, so that a rewrite learns of every mistake at once; any finding blocks.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 
 from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate.canary import canary_hits
 from chat_shell.sealed.gate.case import GateCase
-from chat_shell.sealed.gate.decoders import decodings, is_encoded
-from chat_shell.sealed.gate.figures import has_figure
-from chat_shell.sealed.gate.folding import fold
-from chat_shell.sealed.gate.identifiers import names_something
-from chat_shell.sealed.gate.instruction import is_instruction
-from chat_shell.sealed.gate.markup import has_markup
-from chat_shell.sealed.gate.overlap import shares_passage
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
-from chat_shell.sealed.gate.structure import follows_outline, lists_labels, points_of
-from chat_shell.sealed.gate.unicode import is_foreign
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
+from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
+from shared.disclosure.combinations import containment_findings, term_findings
+from shared.disclosure.folding import fold
+from shared.disclosure.languages import language_of
+from shared.disclosure.outlines import follows_outline
+from shared.disclosure.passages import shares_passage
+from shared.disclosure.readings import is_hidden_in
+from shared.disclosure.words import Finding, withheld_words
+from shared.models.safe_summary import MAX_LIST_ITEM_CHARACTERS, MAX_SUMMARY_CHARACTERS
+from shared.plain_text.orders import is_order_to_model
 
-GATE_VERSION = "4"
-"""Goes up with every change of a check, a list or a threshold: kept releases of another version are not reused."""
+MAX_PHRASES = 40
+"""Words and phrases that a rewrite is told of."""
 
 
 def judge(reply: bytes, case: GateCase) -> Verdict:
-    """Release a reply, pass on its refusal, or name every check that it failed."""
+    """Release a reply in its canonical form, pass on its refusal, or name every check that it failed."""
     candidate = parse(reply)
     if isinstance(candidate, Refused):
         return candidate
     raw = reply[: 4 * MAX_REPLY_BYTES].decode("utf-8", errors="replace")
     if candidate is None:
-        hits = _canary_hits([raw], case)
+        hits = canary_hits([raw], case.canaries)
         return Blocked((GateCode.SCHEMA, GateCode.CANARY) if hits else (GateCode.SCHEMA,), hits)
-    texts = _texts(candidate)
-    hits = _canary_hits([raw, *texts], case)
-    codes = {*_failed(candidate, texts, case), *((GateCode.CANARY,) if hits else ())}
-    if codes:
-        return Blocked(tuple(code for code in GateCode if code in codes), hits)
-    return _release(candidate)
+    hits = canary_hits([raw, *candidate.fields, " ".join(candidate.fields)], case.canaries)
+    fields = [pieces(field) for field in candidate.fields]
+    findings = [*_findings(candidate, fields, case), *([Finding(GateCode.CANARY, "")] if hits else ())]
+    released = _release(candidate, fields, case)
+    if findings or released is None:
+        found = {finding.code for finding in findings} or {GateCode.SCHEMA}
+        phrases = tuple(dict.fromkeys(finding.phrase for finding in findings if finding.phrase))
+        return Blocked(tuple(code for code in GateCode if code in found), hits, phrases[:MAX_PHRASES])
+    return released
 
 
-def _failed(candidate: Candidate, texts: Sequence[str], case: GateCase) -> Iterator[GateCode]:
-    """Yield the checks that a candidate fails; `texts` are its fields and, last, all of them as one."""
-    fields, together = texts[:-1], texts[-1]
-    failures = {
-        GateCode.UNICODE: any(map(is_foreign, fields)),
-        GateCode.FIGURES: any(map(has_figure, texts)),
-        GateCode.MARKUP: any(map(has_markup, fields)),
-        GateCode.IDENTIFIERS: any(names_something(text, case.identifiers) for text in texts),
-        GateCode.OVERLAP: shares_passage(fold(together), case.passages),
-        GateCode.DECODERS: is_encoded(together, case.identifiers, case.passages, case.own_words),
-        GateCode.STRUCTURE: _follows(candidate, case),
-        GateCode.INSTRUCTION: any(map(is_instruction, texts)),
-    }
-    yield from (code for code, failed in failures.items() if failed)
+def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: GateCase) -> Iterator[Finding]:
+    texts = [compose(field, {}) for field in fields]
+    together = " ".join(texts)
+    for raw in candidate.fields:
+        yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(raw)))
+    for field in fields:
+        yield from withheld_words(field, case.own, case.words)
+    for text in (*texts, together):
+        yield from term_findings(text, case.combinations)
+    yield from containment_findings(together, case.combinations, case.own)
+    if shares_passage(fold(together), case.passages):
+        yield Finding(GateCode.OVERLAP, "")
+    if is_hidden_in(candidate.fields, case.hidden):
+        yield Finding(GateCode.DECODERS, "")
+    if any(follows_outline(points, case.outlines) for points in _orders(candidate, fields)):
+        yield Finding(GateCode.STRUCTURE, "")
+    if language_of(together) is not case.language:
+        yield Finding(GateCode.LANGUAGE, "")
+    if any(map(is_order_to_model, (*candidate.fields, together))):
+        yield Finding(GateCode.INSTRUCTION, "")
 
 
-def _texts(candidate: Candidate) -> tuple[str, ...]:
-    """Return each text alone and, last, all of them as one: what is cut in pieces is read together."""
-    return *candidate.fields, " ".join(candidate.fields)
+def _orders(candidate: Candidate, fields: Sequence[Sequence[Piece]]) -> Iterable[Sequence[str]]:
+    """Yield the points of an answer in their orders: of each list, of all fields, and of the clauses of a field."""
+    return (*candidate.lists, candidate.fields, *([piece.text for piece in _clauses(field)] for field in fields))
 
 
-def _follows(candidate: Candidate, case: GateCase) -> bool:
-    if lists_labels(item for items in candidate.lists for item in items):
-        return True
-    orders = [*candidate.lists, candidate.fields, *map(points_of, candidate.fields)]
-    return any(follows_outline(points, case.outlines) for points in orders)
+def _clauses(field: Iterable[Piece]) -> Iterator[Piece]:
+    clause: list[Piece] = []
+    for piece in (*field, Piece(Kind.STOP, ".")):
+        if piece.kind in (Kind.STOP, Kind.PAUSE):
+            yield Piece(Kind.WORD, " ".join(part.text for part in clause))
+            clause = []
+        else:
+            clause.append(piece)
 
 
-def _canary_hits(texts: Sequence[str], case: GateCase) -> int:
-    return canary_hits([*texts, *(decoded for text in texts for decoded in decodings(text))], case.canaries)
-
-
-def _release(candidate: Candidate) -> Released:
+def _release(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: GateCase) -> Released | None:
+    """Build what leaves from the canonical fields; None where one of them has no words or is too long."""
+    texts = iter([compose(field, case.own.spellings) for field in fields])
+    summary = next(texts)
+    lists = [tuple(next(texts) for _ in items) for items in candidate.lists]
+    items = [item for each in lists for item in each]
+    if not summary or not all(items) or len(summary) > MAX_SUMMARY_CHARACTERS:
+        return None
+    if any(len(item) > MAX_LIST_ITEM_CHARACTERS for item in items):
+        return None
+    observations, risks, actions = lists
     return Released(
         reason=candidate.reason,
-        summary=candidate.summary,
-        observations=candidate.observations,
-        risks=candidate.risks,
-        recommended_actions=candidate.recommended_actions,
+        summary=summary,
+        observations=observations,
+        risks=risks,
+        recommended_actions=actions,
         confidence=candidate.confidence,
     )

@@ -1,0 +1,1 @@
+"""What of a restricted base a text may disclose: its canonical form, the words that may leave, and their combinations."""

@@ -1,0 +1,131 @@
+"""The canonical form of a text: what is judged is what is released, byte for byte.
+
+The form is built from the words alone. Letters are ASCII or simplified Chinese, except in words that the user wrote;
+capitals, blanks and marks are placed by code. So the look of letters, blanks, capitals and signs carry nothing.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+
+from shared.disclosure.word_lists import simplified
+from shared.plain_text.normal_form import is_invisible
+
+HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff"
+_TOKEN = re.compile(
+    rf"(?P<han>[{HAN}]+)|(?P<number>\d+(?:[.,:/]\d+)+)|(?P<word>(?:(?![{HAN}])[^\W_])+(?:'(?:(?![{HAN}])[^\W_])+)*)"
+    r"|(?P<stop>[.!?。\n])|(?P<pause>[^\s])"
+)
+_APOSTROPHES = re.compile("(?<=[^\\W\\d_])[’‘ʼ＇`´](?=[^\\W\\d_])")
+_HYPHENS = re.compile("(?<=[^\\W_])[-\u2010-\u2015\u2212](?=[^\\W_])")
+_QUOTES = frozenset("\"'“”‘’「」『』《》·")
+_READABLE = _QUOTES.union(",.;:?!()-/&，。；：？！（）、—–‐‑…")
+"""The marks that a reply may hold; each becomes a full stop, a comma, or nothing."""
+
+
+class Kind(Enum):
+    """What a piece of a text is."""
+
+    WORD = auto()
+    HAN = auto()
+    STOP = auto()
+    PAUSE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A word of a spaced script or a number, a stretch of Chinese characters, a full stop, or a comma."""
+
+    kind: Kind
+    text: str
+
+
+def pieces(text: str) -> tuple[Piece, ...]:
+    """Return the words of a text with its stops and pauses, in lower case and simplified Chinese."""
+    return tuple(_without_idle_marks(_pieces(plain(text))))
+
+
+@lru_cache(maxsize=256)
+def plain(text: str) -> str:
+    """Return a text in NFKC, without accents, invisible characters and the ambiguity of apostrophes and hyphens."""
+    if not text.isascii():
+        shown = "".join(character for character in text if not is_invisible(character) or character in "\n\t")
+        composed = unicodedata.normalize("NFKC", shown)
+        text = "".join(map(_bare, composed)).translate(simplified())
+    return _HYPHENS.sub("-", _APOSTROPHES.sub("'", text))
+
+
+def unreadable(text: str) -> frozenset[str]:
+    """Return the characters of a text that are no letters, digits, blanks or marks of a sentence."""
+    signs = {character for character in unicodedata.normalize("NFKC", text) if not character.isalnum()}
+    return frozenset(sign for sign in signs if not sign.isspace() and sign not in _READABLE and not is_invisible(sign))
+
+
+def compose(of: Iterable[Piece], spellings: Mapping[str, str]) -> str:
+    """Write pieces as one text, which ends in a full stop; `spellings` are the user's of words with inner capitals.
+
+    Marks are Chinese in a text with any Chinese character, and English in every other.
+    """
+    found = tuple(of)
+    is_chinese = any(piece.kind is Kind.HAN for piece in found)
+    stop, pause = ("。", "，") if is_chinese else (".", ",")
+    text, begins = "", True
+    for piece in found:
+        if piece.kind in (Kind.STOP, Kind.PAUSE):
+            text += stop if piece.kind is Kind.STOP else pause
+            begins = piece.kind is Kind.STOP
+            continue
+        spaced = piece.kind is Kind.WORD and text and (text[-1].isascii() or not is_chinese)
+        text += (" " if spaced and text[-1] not in "，。" else "") + _spelled(piece, spellings, begins)
+        begins = False
+    return text + stop if text and not text.endswith(stop) else text
+
+
+def _pieces(text: str) -> Iterator[Piece]:
+    for match in _TOKEN.finditer(text):
+        found = match[0]
+        if match.lastgroup == "han":
+            yield Piece(Kind.HAN, found)
+        elif match.lastgroup in ("word", "number"):
+            yield Piece(Kind.WORD, found.casefold())
+        elif match.lastgroup == "stop":
+            yield Piece(Kind.STOP, ".")
+        elif found not in _QUOTES and (found != "-" or not _joins(text, match.start())):
+            yield Piece(Kind.PAUSE, ",")
+
+
+def _joins(text: str, place: int) -> bool:
+    return 0 < place < len(text) - 1 and text[place - 1].isalnum() and text[place + 1].isalnum()
+
+
+def _without_idle_marks(of: Iterable[Piece]) -> Iterator[Piece]:
+    """Leave one mark between two words, a stop before a pause, and none at the ends."""
+    held: Piece | None = None
+    begun = False
+    for piece in of:
+        if piece.kind in (Kind.STOP, Kind.PAUSE):
+            held = piece if held is None or piece.kind is Kind.STOP else held
+            continue
+        if held is not None and begun:
+            yield held
+        held, begun = None, True
+        yield piece
+
+
+def _spelled(piece: Piece, spellings: Mapping[str, str], begins: bool) -> str:
+    word = spellings.get(piece.text, piece.text)
+    if word == "i" or word.startswith("i'"):
+        return "I" + word[1:]
+    return word[0].upper() + word[1:] if begins and word.isascii() else word
+
+
+@lru_cache(maxsize=4_096)
+def _bare(character: str) -> str:
+    """Return a Latin letter without its accents; another character as it is."""
+    if character.isascii() or not character.isalpha():
+        return character
+    first = unicodedata.normalize("NFKD", character)[0]
+    return first if first.isascii() and first.isalpha() else character

@@ -1,0 +1,69 @@
+"""Chinese text cut into words, and which of them are known and everyday."""
+
+import math
+from functools import lru_cache
+
+from shared.disclosure.word_lists import ranks
+
+UNRANKED = 100_000
+"""The rank that stands for every word that is not everyday."""
+
+_LONGEST_WORD = 4
+_SPREAD = 50.0
+"""Flattens the ranks of the most frequent words, which are nearer to each other than Zipf's law says."""
+
+_UNKNOWN_COST = 18.0
+"""Of a character that is no word by itself: more than that of the rarest word."""
+
+_FUNCTION_RANK = 60
+
+
+@lru_cache(maxsize=8_192)
+def segment(han: str) -> tuple[str, ...]:
+    """Cut a stretch of simplified Chinese characters into words, such that the product of their frequencies is largest."""
+    end_of_text = len(han)
+    costs, starts = [0.0] + [math.inf] * end_of_text, [0] * (end_of_text + 1)
+    for start in range(end_of_text):
+        for end in range(start + 1, min(start + _LONGEST_WORD, end_of_text) + 1):
+            cost = _cost(han[start:end])
+            if cost is not None and costs[start] + cost < costs[end]:
+                costs[end], starts[end] = costs[start] + cost, start
+    found: list[str] = []
+    while end_of_text:
+        found.append(han[starts[end_of_text] : end_of_text])
+        end_of_text = starts[end_of_text]
+    return tuple(reversed(found))
+
+
+def is_everyday(word: str) -> bool:
+    """Whether a word is among the everyday ones."""
+    return word in ranks("chinese_everyday")
+
+
+def is_known(word: str) -> bool:
+    """Whether a word is in the dictionary of words that name nothing and state neither a quantity nor a time."""
+    return word in ranks("chinese_everyday") or word in ranks("chinese_dictionary")
+
+
+def is_withheld(word: str) -> bool:
+    """Whether a word is a name, a place, a quantity or a time."""
+    return word in ranks("chinese_withheld")
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a word is among those that join others and say nothing by themselves."""
+    return ranks("chinese_everyday").get(word, UNRANKED) < _FUNCTION_RANK
+
+
+def rank(word: str) -> int:
+    """Return the rank of a word; `UNRANKED` for a word that is not everyday."""
+    return ranks("chinese_everyday").get(word, UNRANKED)
+
+
+def _cost(word: str) -> float | None:
+    """Return the cost of a word, the negative logarithm of its frequency but for a constant; None for no word."""
+    for name, offset in (("chinese_everyday", 0), ("chinese_withheld", 0), ("chinese_dictionary", 30_000)):
+        found = ranks(name).get(word)
+        if found is not None:
+            return math.log(found + offset + _SPREAD) + 2.5
+    return _UNKNOWN_COST if len(word) == 1 else None

@@ -1,0 +1,97 @@
+"""Combinations that may not leave though each of their words may: terms of several words, and most of a passage."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from shared.disclosure.own_words import OwnWords
+from shared.disclosure.source import SourceReading, Term, content_of
+from shared.disclosure.words import Finding, rank_of
+from shared.models.safe_summary import GateCode
+
+TERM_SLACK = 2
+"""Other words of content that may stand among those of a term."""
+
+WHOLE_TERM, TERM_SHARE = 3, 0.75
+"""Terms of up to three words count where all of them stand together, longer ones where three quarters of them do."""
+
+SENTENCE_SHARE, SENTENCE_WORDS = 0.6, 5
+"""An answer contains a sentence if it has so much of its weight, and so many of its words of content."""
+
+CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
+"""An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
+
+_FULL_WEIGHT_RANK = 12_000
+
+
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """The terms and passages of several chunks."""
+
+    terms: tuple[Term, ...]
+    sentences: tuple[Mapping[str, float], ...]
+    chunks: tuple[frozenset[str], ...]
+
+    @classmethod
+    def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
+        """Put together what chunks say, and what they and `siblings` introduce, without the user's own words."""
+        terms = (term for reading in (*readings, *siblings) for term in (*reading.labels, *reading.introduced))
+        kept = {term.content: term for term in terms if len(term.content) > 1 and not _is_own(term, own)}
+        sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
+        return cls(
+            terms=tuple(kept.values()),
+            sentences=tuple(sentence for sentence in sentences if len(sentence) >= SENTENCE_WORDS),
+            chunks=tuple(frozenset().union(*reading.sentences) for reading in readings),
+        )
+
+
+def term_findings(field: str, combinations: Combinations) -> Iterator[Finding]:
+    """Yield the terms of several words that stand in a text in any order."""
+    content = list(content_of(field))
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(content):
+        places.setdefault(word, []).append(place)
+    for term in combinations.terms:
+        needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
+        found = sorted((place, word) for word in term.content for place in places.get(word, ()))
+        if _are_together(found, needed, len(term.content) + TERM_SLACK) or (len(term.han) > 2 and term.han in field):
+            yield Finding(GateCode.IDENTIFIERS, " ".join(word for _, word in found) if term.han == "" else term.han)
+
+
+def containment_findings(answer: str, combinations: Combinations, own: OwnWords) -> Iterator[Finding]:
+    """Yield sentences and chunks of which an answer holds most, in whatever order."""
+    said = frozenset(content_of(answer))
+    for sentence in combinations.sentences:
+        shared = said.intersection(sentence)
+        if len(shared) >= SENTENCE_WORDS:
+            weight = sum(sentence[word] for word in shared)
+            if weight >= SENTENCE_SHARE * sum(sentence.values()):
+                yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
+    weights = _weighed(said, own)
+    for chunk in combinations.chunks:
+        shared = chunk.intersection(weights)
+        if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
+            yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
+
+
+def _is_own(term: Term, own: OwnWords) -> bool:
+    return all(word in own.stems or own.holds_han(word) for word in term.content)
+
+
+def _weighed(words: Iterable[str], own: OwnWords) -> dict[str, float]:
+    return {word: _weight(word) for word in words if word not in own.stems and not own.holds_han(word)}
+
+
+@lru_cache(maxsize=32_768)
+def _weight(word: str) -> float:
+    """Return how much a word tells: by its rank, from 0 for the most frequent to 1."""
+    return min(1.0, math.log(1 + rank_of(word)) / math.log(_FULL_WEIGHT_RANK))
+
+
+def _are_together(found: Sequence[tuple[int, str]], needed: int, window: int) -> bool:
+    for start, (place, _) in enumerate(found):
+        words = {word for other, word in found[start:] if other < place + window}
+        if len(words) >= needed:
+            return True
+    return False

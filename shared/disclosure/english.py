@@ -1,0 +1,110 @@
+"""English words: which of them are known, which are everyday, and which are forms of one another."""
+
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from shared.disclosure.word_lists import idioms, lines, members, ranks
+
+FORMS = {
+    "y": ("y", "ies"), "u": ("y", "ied"), "s": ("", "s"), "e": ("", "es"), "d": ("", "ed"), "p": ("e", "ed"),
+    "g": ("", "ing"), "h": ("e", "ing"), "l": ("", "ly"), "n": ("", "ness"), "r": ("", "er"),
+}  # fmt: skip
+"""By the letter that stands for it in the dictionary: what a regular form cuts off its base, and what it adds."""
+
+_DERIVATIONS = (*FORMS.values(), ("y", "ily"), ("e", "er"), ("", "est"), ("", "less"), ("", "ful"), ("", "able"), ("e", "able"), ("", "ment"), ("e", "ion"), ("", "ion"), ("e", "or"), ("", "or"), ("y", "iness"))
+_PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre", "in", "dis")
+_AUXILIARIES = frozenset("do does did is are was were have has had could should would must need might".split())
+_CONTRACTIONS = frozenset("can't won't i'm it's that's what's let's there's here's who's you're we're they're".split())
+_LETTERS = frozenset("ai")
+_FUNCTION_RANK = 150
+_LAYERS = 2
+"""Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
+
+UNRANKED = 60_000
+"""The rank that stands for every word that is not everyday."""
+
+
+def is_known(word: str) -> bool:
+    """Whether a word in lower case is in the dictionary, as itself or as one of the regular forms stated there."""
+    return word in _LETTERS or word in ranks("english_everyday") or word in _dictionary() or is_contraction(word)
+
+
+@lru_cache(maxsize=32_768)
+def is_everyday(word: str) -> bool:
+    """Whether a word is among the everyday ones, or known and a regular inflection or derivation of one of them."""
+    return is_known(word) and _is_derived(word, _LAYERS)
+
+
+def is_quantity(word: str) -> bool:
+    """Whether a word is a numeral, a span, a date, a feast, a unit or a currency, or a form of one."""
+    quantities = members("english_quantities")
+    return word in quantities or any(word.endswith(end) and word.removesuffix(end) + cut in quantities for cut, end in FORMS.values())
+
+
+def is_function_word(word: str) -> bool:
+    """Whether a word is among those that join others and say nothing by themselves."""
+    return word in _LETTERS or ranks("english_everyday").get(word, UNRANKED) < _FUNCTION_RANK or is_contraction(word)
+
+
+def stem_rank(of: str) -> int:
+    """Return the rank of the most frequent everyday word with this stem; `UNRANKED` where there is none."""
+    return _stem_ranks().get(of, UNRANKED)
+
+
+@lru_cache(maxsize=32_768)
+def stem(word: str) -> str:
+    """Cut the commonest endings, so that "controls" and "controlled" are one word with "control"."""
+    word = word.removesuffix("'s")
+    for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("ey") if len(word) > 3 else word
+
+
+def is_contraction(word: str) -> bool:
+    """Whether a word with an apostrophe is a regular contraction."""
+    return word in _CONTRACTIONS or (word.endswith("n't") and word[:-3] in _AUXILIARIES)
+
+
+def _is_derived(word: str, layers: int) -> bool:
+    if word in ranks("english_everyday") or word in _LETTERS or is_contraction(word):
+        return True
+    return layers > 0 and any(_is_derived(base, layers - 1) for base in _bases(word))
+
+
+@cache
+def idiom_lengths() -> frozenset[int]:
+    """Return the numbers of words that English idioms have."""
+    return frozenset(len(idiom.split()) for idiom in idioms() if idiom.isascii())
+
+
+def _bases(word: str) -> Iterator[str]:
+    """Yield what a word may be a regular form of, the word in a double consonant among it ("planned")."""
+    for cut, ending in _DERIVATIONS:
+        if word.endswith(ending) and len(word) - len(ending) >= 2:
+            base = word[: len(word) - len(ending)]
+            yield base + cut
+            if len(base) > 3 and base[-1] == base[-2]:
+                yield base[:-1]
+    for prefix in _PREFIXES:
+        if word.startswith(prefix):
+            yield word[len(prefix) :]
+
+
+@cache
+def _stem_ranks() -> dict[str, int]:
+    return {stem(word): rank for word, rank in reversed(ranks("english_everyday").items())}
+
+
+@cache
+def _dictionary() -> frozenset[str]:
+    return frozenset(_known())
+
+
+def _known() -> Iterator[str]:
+    for line in lines("english_dictionary"):
+        base, _, flags = line.partition("/")
+        yield base
+        for flag in flags:
+            cut, ending = FORMS[flag]
+            yield base.removesuffix(cut) + ending

@@ -1,0 +1,66 @@
+"""What a document introduces as a term: by a heading, a label, a table, quotation marks, emphasis or a definition.
+
+Blanks are matched possessively and stretches are bounded, so that no document can make a search take excessively long.
+"""
+
+import re
+from collections.abc import Iterator
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,200})$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
+_NUMBERED = re.compile(r"^(?:(?:\d{1,2}\.){1,3}\d{0,2}|第[^\s]{1,4}[章节条])[^\S\n]++([^.\n:：。]{2,60})$", re.MULTILINE)
+_LABEL = re.compile(r"^(?:- |1\. )?(?:\*\*|__)?([^\s*_:：|\n][^*_:：|\n。.]{0,40}?)(?:\*\*|__)?[:：]", re.MULTILINE)
+_VALUE = re.compile(r"[:：][^\S\n]*+([^\s:：\n][^:：\n,，;；。|]{0,40}?)[.。;；,，]?(?=$|[|,，;；。])", re.MULTILINE)
+_CELLS = re.compile(r"^\|?([^|\n]{0,300}(?:\|[^|\n]{0,300}){1,20})\|?$", re.MULTILINE)
+_RULE = re.compile(r"[\s:|-]*")
+_MARKED = re.compile(
+    r"[\"“‘「『《«‹„]([^\"”’」』》»›\n]{2,60})[\"”’」』》»›]|(?<![\w'])'([^'\n]{2,60})'(?![\w'])|`([^`\n]{2,80})`"
+    r"|(?<![\w*])(?:\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?)(?<=\S)(?:\*{1,3}|__?)(?![\w*])"
+)
+_WORDS = r"((?:[A-Za-z][\w'-]*+ ){0,3}[A-Za-z][\w'-]*+)"
+_CALLED = (
+    r"called|named|nicknamed|dubbed|termed|labell?ed|code-?named|known (?:\w{1,12} ){0,3}as|referred to (?:\w+ )?as|"
+    r"speaks? of|calls? (?:it|this|them|these|that)|goes by|so-called|herein(?:after)?|stands for|short for|means|"
+    r"(?:the )?(?:term|word|code ?word|code ?name|code|nickname|pass ?word|pass ?phrase|pass ?code|pin|key|alias|name|phrase|"
+    r"project|operation|initiative|programme|program)(?: (?:is|was|for [^.\n]{1,40}? is|to [^.\n]{1,40}? is))?"
+)
+_CALLED_IN_ENGLISH = re.compile(rf"\b(?:{_CALLED}):? (?:(?:the|an?|our) )?{_WORDS}", re.IGNORECASE)
+_DEFINED_IN_ENGLISH = re.compile(
+    rf"(?:^|[.;:(!?] {{0,3}}|\n|- )(?:(?:the|an?|our|by an?|by the) )?{_WORDS},? "
+    r"(?:means|refers? to|is (?:defined as|short for|what we call|our (?:name|word|term) for)|denotes?|stands? for|we (?:mean|understand))\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HAN = "[\u4e00-\u9fff]"
+_CALLED_IN_CHINESE = re.compile(
+    "(?:称为|称作|称之为|叫做|叫作|叫|名为|命名为|取名|起名|代号|简称|统称|合称|俗称|又称|也称|所谓|绰号|外号|昵称|花名|口令|密码|暗号|暗语|密语|口诀)"
+    f"(?:为|是|叫)?[:：“「《\"'* ]{{0,4}}({_HAN}{{2,8}})"
+)
+_DEFINED_IN_CHINESE = re.compile(
+    f"(?:^|[。;；,，:：\n|(（ ])(?:所谓)?[“「《\"*]{{0,3}}({_HAN}{{2,10}}?)[”」》\"*]{{0,3}}[,，:：]?"
+    "(?:是指|指的是|即指|定义为|的定义|的意思是|意思是|特指|指)",
+    re.MULTILINE,
+)
+_ENDS = re.compile(
+    r"\b(?:is|are|was|were|has|have|must|may|can|for|which|that|who|and|or|in|on|to|at|from|of|by|with|because|as|when|"
+    r"if|the|a|an|it|this|not|be|should|will)\b.*",
+    re.IGNORECASE,
+)
+_LONGEST_CELL = 40
+
+
+def labels_in(text: str) -> Iterator[str]:
+    """Yield the headings, the labels before a colon, and the cells of the tables of a text."""
+    for pattern in (_HEADING, _NUMBERED, _LABEL):
+        yield from (match[match.lastindex or 0] for match in pattern.finditer(text))
+    for match in _CELLS.finditer(text):
+        cells = (cell.strip(" *`_") for cell in match[1].split("|"))
+        yield from (cell for cell in cells if cell and len(cell) <= _LONGEST_CELL and not _RULE.fullmatch(cell))
+
+
+def introduced_in(text: str) -> Iterator[str]:
+    """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
+    yield from (match[match.lastindex or 0] for match in _MARKED.finditer(text))
+    yield from (match[1] for match in _DEFINED_IN_ENGLISH.finditer(text))
+    yield from (found for match in _CALLED_IN_ENGLISH.finditer(text) if (found := _ENDS.sub("", match[1]).strip()))
+    for pattern in (_CALLED_IN_CHINESE, _DEFINED_IN_CHINESE):
+        yield from (match[1] for match in pattern.finditer(text))
+    yield from (value for match in _VALUE.finditer(text) if len((value := match[1]).split()) <= 4)

@@ -1,0 +1,115 @@
+"""Names of persons in a source: in English a capital decides, in Chinese a surname in the role of a person."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from shared.disclosure import chinese, english
+from shared.disclosure.word_lists import members
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z']*")
+_PART = re.compile(r"[^.!?:;\n|•\"“”()]+")
+_PERSONAL = frozenset("mr mrs ms miss dr prof sir madam lady lord captain".split())
+_TITLE_SHARE = 0.6
+"""A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
+
+_SHORTEST_HEADING = 2
+_SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
+_COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
+_HAN = "[\u4e00-\u9fff]"
+_TITLES = (
+    "总经理|副总裁|副总|经理|总监|副?主任|副?部长|副?处长|副?科长|副?局长|副?院长|副?校长|主管|副?组长|副?队长|副?厂长|副?店长|班长|站长|负责人|"
+    "联系人|对接人|保管人|工程师|教授|博士|先生|女士|老师|同志|总裁|董事长|董事|秘书|专员|医生|医师|护士长|护士|律师|顾问|会计师|会计|出纳|"
+    "助理|管理员|师傅|法官|书记|总"
+)
+_ROLES = (
+    "负责|审批|批准|主持|牵头|签字|签署|签发|复核|担任|保管|监督|兼任|接任|审核|主管|兼管|代管|把关|提出|表示|认为|要求|确认|说|指出|决定|汇报|撰写|"
+    "编写|执笔|起草|持有|掌握|知晓|离职|入职|接手|交接|值班|到场|陪同|协助"
+)
+_GIVEN = f"{_HAN}{{1,2}}?"
+_NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
+_PERSONAL_TITLES = "先生|女士|老师|同志|师傅|医生|护士|教授|博士|某"
+_CERTAIN = (
+    re.compile(f"{_NAME}(?:{_PERSONAL_TITLES})"),
+    re.compile(f"(?:{_TITLES})(?:为|是|:|：|由|\\s)?{_NAME}(?={_ROLES}|[,，。、;；:：()（）\\s]|$)"),
+    re.compile(f"(?:由|经|找){_NAME}(?:{_ROLES})"),
+)
+"""How a person is spoken of: a word of the dictionary in such a place is a name, too."""
+
+_LIKELY = (
+    re.compile(f"{_NAME}(?:{_TITLES})"),
+    re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
+    re.compile(f"(?:^|[|:：、,，\\s(（]){_NAME}(?=$|[|、,，\\s)）])", re.MULTILINE),
+)
+"""Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
+
+
+
+@dataclass(frozen=True, slots=True)
+class EnglishNames:
+    """Words of a chunk by how they are written.
+
+    `certain` are words of names of persons; `capital` those with a capital inside a sentence, and `plain` those
+    without one, all in lower case.
+    """
+
+    certain: frozenset[str]
+    capital: frozenset[str]
+    plain: frozenset[str]
+
+
+def english_names(text: str, above: Iterable[str]) -> EnglishNames:
+    """Read which words of a text are written as names; `above` are its title and headings."""
+    certain, capital, lower = set[str](), set[str](), set[str]()
+    for part in (*_PART.findall(text), *above):
+        words = _WORD.findall(part)
+        flags = [word[0].isupper() for word in words]
+        is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
+        for place, (word, has_capital) in enumerate(zip(words, flags, strict=True)):
+            if not has_capital:
+                lower.add(_bare(word))
+            elif place > 0 and not is_heading:
+                capital.add(_bare(word))
+        for run in _runs(words, flags):
+            if _is_personal(run):
+                certain.update(map(_bare, run))
+    return EnglishNames(*(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)))
+
+
+def persons_in(text: str) -> Iterator[str]:
+    """Yield the Chinese names of persons of a text: the whole, and the given part where it has two characters."""
+    for patterns, may_be_word in ((_CERTAIN, True), (_LIKELY, False)):
+        for match in (match for pattern in patterns for match in pattern.finditer(text)):
+            if not any(map(chinese.is_function_word, (match[1], *match[1][1:]))) and (may_be_word or not chinese.is_known(match[1])):
+                yield match[1]
+
+
+def titled(surname: str) -> re.Pattern[str]:
+    """Return a pattern of how a person with this surname is spoken of by title or as old or young."""
+    return re.compile(f"{surname}(?:{_TITLES}|某|姓)|[老小阿]{surname}|姓{surname}")
+
+
+def _runs(words: list[str], flags: list[bool]) -> Iterator[list[str]]:
+    """Yield the rows of two or more words that begin with a capital."""
+    run: list[str] = []
+    for word, has_capital in (*zip(words, flags, strict=True), ("", False)):
+        if has_capital:
+            run.append(word)
+            continue
+        if len(run) > 1:
+            yield run
+        run = []
+
+
+def _is_personal(run: list[str]) -> bool:
+    first = _bare(run[0])
+    given = members("english_given_names")
+    return first in _PERSONAL or len(first) == 1 or first in given
+
+
+def _bare(word: str) -> str:
+    return word.casefold().removesuffix("'s").strip("'")
+
+
+def _says_something(word: str) -> bool:
+    return len(word) > 1 and not english.is_function_word(word)

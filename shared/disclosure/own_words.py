@@ -1,0 +1,51 @@
+"""What the user wrote himself in a conversation: he learns nothing when it is said again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from shared.disclosure import chinese
+from shared.disclosure.canonical import Kind, pieces, plain
+from shared.disclosure.english import stem
+
+MAX_USER_CHARACTERS = 20_000
+"""The newest of the user's words; what he wrote before counts no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWords:
+    """The user's words: as written in lower case, their stems, his Chinese without blanks, and special spellings."""
+
+    words: frozenset[str]
+    stems: frozenset[str]
+    han: str
+    han_words: frozenset[str]
+    spellings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, user_text: str) -> "OwnWords":
+        """Read the user's messages, joined by line breaks."""
+        newest = user_text[-MAX_USER_CHARACTERS:]
+        found = pieces(newest)
+        words = frozenset(piece.text for piece in found if piece.kind is Kind.WORD)
+        stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
+        return cls(
+            words=words,
+            stems=frozenset(map(stem, words)),
+            han="\n".join(stretches),
+            han_words=frozenset(word for stretch in stretches for word in chinese.segment(stretch)),
+            spellings=_spellings(plain(newest).split()),
+        )
+
+    def holds(self, word: str) -> bool:
+        """Whether an English word or a form of it is the user's."""
+        return word in self.words or (word.isalpha() and stem(word) in self.stems)
+
+    def holds_han(self, word: str) -> bool:
+        """Whether a Chinese word is the user's; a single character only where it was a word by itself."""
+        return word in self.han_words or (len(word) > 1 and word in self.han)
+
+
+def _spellings(written: Iterable[str]) -> dict[str, str]:
+    """Return by its lower case each word that is written with a capital behind its first letter."""
+    bare = (word.strip(".,;:?!()\"'") for word in written)
+    return {word.casefold(): word for word in bare if word.isalnum() and word.isascii() and word[1:] != word[1:].lower()}

@@ -1,0 +1,92 @@
+"""A chunk of a restricted base as the rules read it: what it names, what it introduces, and what it says."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from shared.disclosure import chinese, english
+from shared.disclosure.canonical import Kind, pieces, plain
+from shared.disclosure.introductions import introduced_in, labels_in
+from shared.disclosure.names import EnglishNames, english_names, persons_in
+from shared.plain_text.reading import shown_lines
+
+KEPT_CHUNKS = 2_048
+"""Chunks that are remembered as read: those of some eighty searches."""
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_/\\-]+|\.[a-z]{2,5}$")
+_SENTENCE = re.compile(r"(?<=[.!?。！？；;])\s*|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The title of a document, the headings above a chunk, and the chunk's text."""
+
+    title: str
+    headings: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a source introduces: its stems and Chinese words of content, in order, and its Chinese as written."""
+
+    content: tuple[str, ...]
+    han: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReading:
+    """What the rules compare a reply with, for one chunk.
+
+    `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are the terms that stand above
+    or before a text (titles, headings, table cells), `introduced` those that a text calls by name or sets off.
+    `sentences` are the words of content of each of its sentences.
+    """
+
+    stems: frozenset[str]
+    han: tuple[str, ...]
+    han_words: frozenset[str]
+    names: EnglishNames
+    persons: frozenset[str]
+    labels: tuple[Term, ...]
+    introduced: tuple[Term, ...]
+    sentences: tuple[frozenset[str], ...]
+
+
+@lru_cache(maxsize=KEPT_CHUNKS)
+def read_source(source: SourceText) -> SourceReading:
+    """Read one chunk."""
+    text = shown_lines(source.text)
+    title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
+    above = (title, *source.headings)
+    whole = "\n".join((*above, text))
+    found = pieces(whole)
+    han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
+    return SourceReading(
+        stems=frozenset(english.stem(piece.text) for piece in found if piece.kind is Kind.WORD),
+        han=han,
+        han_words=frozenset(word for stretch in han for word in chinese.segment(stretch)),
+        names=english_names(plain(text), above),
+        persons=frozenset(persons_in(plain(whole))),
+        labels=tuple(_terms(chain(above, labels_in(text)))),
+        introduced=tuple(_terms(introduced_in(text))),
+        sentences=tuple(content for part in _SENTENCE.split(text) if len(content := frozenset(content_of(part))) > 1),
+    )
+
+
+def content_of(text: str) -> Iterator[str]:
+    """Yield the stems of a text's English words of content and its Chinese words of content, in order."""
+    for piece in pieces(text):
+        if piece.kind is Kind.WORD and not english.is_function_word(piece.text):
+            yield english.stem(piece.text)
+        elif piece.kind is Kind.HAN:
+            yield from (word for word in chinese.segment(piece.text) if not chinese.is_function_word(word))
+
+
+def _terms(texts: Iterable[str]) -> Iterator[Term]:
+    for text in dict.fromkeys(texts):
+        content = tuple(dict.fromkeys(content_of(text)))
+        if content:
+            yield Term(content, "".join(piece.text for piece in pieces(text) if piece.kind is Kind.HAN))

@@ -1,0 +1,154 @@
+"""The words that may leave: the user's own, everyday words, and general words that are not from here."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from shared.disclosure import chinese, english
+from shared.disclosure.canonical import Kind, Piece
+from shared.disclosure.names import titled
+from shared.disclosure.own_words import OwnWords
+from shared.disclosure.source import SourceReading
+from shared.disclosure.word_lists import idioms
+from shared.models.safe_summary import GateCode
+
+PLAIN_RANK, PLAIN_LABEL_RANK = 1_000, 6_000
+"""A word this frequent stays everyday though a quotation, a definition or a label of the source consists of it alone."""
+
+_LONGEST_SURNAME = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A word or phrase that may not leave, and the check that says so."""
+
+    code: GateCode
+    phrase: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedWords:
+    """The words of several chunks that may not leave though they be everyday, and all the words there are."""
+
+    stems: frozenset[str]
+    han: tuple[str, ...]
+    han_words: frozenset[str]
+    names: frozenset[str]
+    persons: frozenset[str]
+    singles: frozenset[str]
+
+    @classmethod
+    def of(cls, readings: Sequence[SourceReading], siblings: Sequence[SourceReading] = ()) -> "ProtectedWords":
+        """Put the words of all chunks together; of `siblings`, which nobody was shown, too."""
+        both = (*readings, *siblings)
+        plain = frozenset(word for reading in both for word in reading.names.plain)
+        capital = frozenset(word for reading in both for word in reading.names.capital)
+        certain = frozenset(word for reading in both for word in reading.names.certain)
+        labels = [(term, PLAIN_LABEL_RANK) for reading in both for term in reading.labels]
+        introduced = [(term, PLAIN_RANK) for reading in both for term in reading.introduced]
+        return cls(
+            stems=frozenset(stem for reading in both for stem in reading.stems),
+            han=tuple(stretch for reading in readings for stretch in reading.han),
+            han_words=frozenset(word for reading in both for word in reading.han_words),
+            names=frozenset(map(english.stem, certain | (capital - plain))),
+            persons=frozenset(name for reading in both for name in reading.persons),
+            singles=frozenset(
+                term.content[0]
+                for term, most in (*labels, *introduced)
+                if len(term.content) == 1 and rank_of(term.content[0]) > most
+            ),
+        )
+
+
+def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield each word of a text that may not leave."""
+    spared = _idiomatic(of)
+    for place, piece in enumerate(of):
+        if piece.kind is Kind.WORD and place not in spared:
+            code = _english_code(piece.text, own, protected)
+            if code is not None:
+                yield Finding(code, piece.text)
+        elif piece.kind is Kind.HAN and place not in spared:
+            yield from _chinese_findings(piece.text, own, protected)
+
+
+def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
+    bare = word.removesuffix("'s").removesuffix("s'")
+    if own.holds(word) or own.holds(bare) or english.is_contraction(word):
+        return None
+    if any(character.isdigit() for character in word) or english.is_quantity(bare):
+        return GateCode.FIGURES
+    stem = english.stem(bare)
+    if stem in protected.names or stem in protected.singles:
+        return GateCode.IDENTIFIERS
+    if english.is_everyday(bare):
+        return None
+    if english.is_known(bare):
+        return GateCode.IDENTIFIERS if stem in protected.stems else None
+    return GateCode.DECODERS if word.isascii() else GateCode.UNICODE
+
+
+def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
+    """Return the places of the words of English idioms with a numeral; a full stop stands at both ends of a text."""
+    words = [".", *(piece.text for piece in of), "."]
+    return frozenset(
+        place
+        for length in english.idiom_lengths()
+        for start in range(len(words) - length + 1)
+        if " ".join(words[start : start + length]) in idioms()
+        for place in range(start - 1, start + length - 1)
+    )
+
+
+def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    words = chinese.segment(stretch)
+    yield from _persons(stretch, words, own, protected)
+    for word in words:
+        code = None if own.holds_han(word) else _chinese_code(word, protected)
+        if code is not None:
+            yield Finding(code, word)
+    yield from _joined_characters(words, own, protected)
+
+
+def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
+    if chinese.is_everyday(word):
+        return GateCode.IDENTIFIERS if word in protected.singles else None
+    if chinese.is_known(word):
+        return GateCode.IDENTIFIERS if word in protected.han_words else None
+    return GateCode.FIGURES if chinese.is_withheld(word) else GateCode.DECODERS
+
+
+def _joined_characters(words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield rows of lone characters that stand so in the source and are no words: what names and codes are made of."""
+    row = ""
+    for word in (*words, ""):
+        if len(word) == 1 and not chinese.is_function_word(word):
+            row += word
+            continue
+        for start in range(len(row) - 1):
+            pair = row[start : start + 2]
+            if not own.holds_han(pair) and any(pair in stretch for stretch in protected.han):
+                yield Finding(GateCode.IDENTIFIERS, pair)
+        row = ""
+
+
+def _persons(
+    stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords
+) -> Iterator[Finding]:
+    """Yield the names of persons, their given parts, and what they are called by title, where these are whole words."""
+    ends = set(accumulate(map(len, words), initial=0))
+    for name in protected.persons:
+        if own.holds_han(name):
+            continue
+        given = name[1:] if len(name) > _LONGEST_SURNAME and not chinese.is_everyday(name[1:]) else name
+        for part in (name, given):
+            places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
+            if any(place in ends and place + len(part) in ends for place in places):
+                yield Finding(GateCode.IDENTIFIERS, part)
+        if match := titled(name[0]).search(stretch):
+            yield Finding(GateCode.IDENTIFIERS, match[0])
+
+
+def rank_of(content: str) -> int:
+    """Return the rank of a stem or of a Chinese word of content."""
+    return english.stem_rank(content) if content.isascii() else chinese.rank(content)
