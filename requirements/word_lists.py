@@ -117,15 +117,16 @@ def _chinese() -> None:
         entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
     simplified = OpenCC("t2s").convert
     ranked = wordfreq.top_n_list("zh", _RANKED, wordlist="large")
-    ranked = [word for word in ranked if word in kinds and simplified(word) == word]
+    ranked = [word for word in ranked if _HAN.fullmatch(word) and (word in kinds or word in entries) and simplified(word) == word]
     idioms = {line.split("\t")[0] for line in (_LISTS / "idioms.txt").read_text(encoding="utf-8").splitlines()}
-    general = [word for word in ranked if word in idioms or _is_general(word, kinds[word], entries.get(word, []))]
+    general = [word for word in ranked if word in idioms or _is_general(word, kinds.get(word, ""), entries.get(word, []))]
     everyday = general[:CHINESE_EVERYDAY]
     _write("chinese_everyday.txt", everyday)
-    rarer = (word for word in general[CHINESE_EVERYDAY:] if counts[word] >= _CHINESE_SMALLEST_COUNT)
+    rarer = (word for word in general[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
     _write("chinese_dictionary.txt", rarer)
     allowed = set(general)
-    _write("chinese_withheld.txt", (word for word in ranked[:_CHINESE_WITHHELD] if word not in allowed))
+    withheld = (word for word in ranked[:_CHINESE_WITHHELD] if not _is_made_of(word, allowed))
+    _write("chinese_withheld.txt", withheld)
     _write("chinese_surnames.txt", sorted(word for word, found in entries.items() if _is_surname(word, found)))
     syllables: defaultdict[str, list[str]] = defaultdict(list)
     for character in filter(wordfreq.get_frequency_dict("zh", wordlist="large").get, map(chr, _CODES)):
@@ -147,6 +148,13 @@ def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
     if any(_DATED.search(text.split(";")[0]) for _, text in entries):
         return False
     return bool(plain) or not (entries or kind.startswith(_NAMES))
+
+
+def _is_made_of(word: str, words: set[str]) -> bool:
+    """Whether a word is one of these or a row of them: then its parts decide."""
+    return word in words or any(
+        word[:cut] in words and _is_made_of(word[cut:], words) for cut in range(1, len(word)) if len(word) > 2
+    )
 
 
 def _is_surname(word: str, entries: list[tuple[str, str]]) -> bool:

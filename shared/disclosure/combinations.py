@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, content_of
-from shared.disclosure.words import Finding, rank_of
+from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
 TERM_SLACK = 2
@@ -22,7 +22,7 @@ SENTENCE_SHARE, SENTENCE_WORDS = 0.6, 5
 CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 """An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
 
-_FULL_WEIGHT_RANK = 12_000
+_STEEPNESS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _weighed(words: Iterable[str], own: OwnWords) -> dict[str, float]:
 @lru_cache(maxsize=32_768)
 def _weight(word: str) -> float:
     """Return how much a word tells: by its rank, from 0 for the most frequent to 1."""
-    return min(1.0, math.log(1 + rank_of(word)) / math.log(_FULL_WEIGHT_RANK))
+    return math.log(1 + _STEEPNESS * min(1.0, rareness(word))) / math.log(1 + _STEEPNESS)
 
 
 def _are_together(found: Sequence[tuple[int, str]], needed: int, window: int) -> bool:

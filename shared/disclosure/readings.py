@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.disclosure import chinese, english
+from shared.disclosure import english
 from shared.disclosure.canonical import Kind, Piece, pieces
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading
+from shared.disclosure.source import SourceReading, Term
 from shared.disclosure.word_lists import syllables
+from shared.disclosure.words import rareness
 
 ANYWHERE, AT_A_START, IN_A_FEW = 6, 5, 4
 """Letters of a term that count: anywhere in a reading, at the beginning of a sentence, in a reading of few letters."""
@@ -27,22 +28,20 @@ _CAPITALS = re.compile("[A-Z]")
 
 @dataclass(frozen=True, slots=True)
 class HiddenTerms:
-    """What is looked for: letters of names, codes and terms; Chinese names and terms; their sounds."""
+    """What is looked for: the letters of names, codes and terms, and Chinese names and terms."""
 
     letters: frozenset[str]
     han: frozenset[str]
-    sounds: frozenset[tuple[str, ...]]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], own: OwnWords) -> "HiddenTerms":
         """Collect what several chunks name and introduce, and their rare words, but what the user wrote."""
         words = {word for reading in readings for word in _telling_words(reading) if not own.holds(word)}
-        terms = {term for reading in readings for term in (*reading.labels, *reading.introduced)}
+        terms = {term for reading in readings for term in (*reading.labels, *reading.introduced) if not _is_plain(term)}
         joined = {"".join(term.content) for term in terms if term.han == "" and len(term.content) > 1}
         han = {term.han for term in terms if 2 <= len(term.han) <= 8 and not own.holds_han(term.han)}
         han |= {person for reading in readings for person in reading.persons if not own.holds_han(person)}
-        sounds = {_sounds(name) for name in han if len(name) >= SOUNDS}
-        return cls(frozenset(word for word in (*words, *joined) if len(word) >= IN_A_FEW), frozenset(han), frozenset(sounds))
+        return cls(frozenset(word for word in (*words, *joined) if len(word) >= IN_A_FEW), frozenset(han))
 
 
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
@@ -77,11 +76,14 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     texts += [joined[start::step] for step in (2, 3) for start in range(step)]
     if any(term in text or term[::-1] in text for text in texts for term in hidden.han):
         return True
-    return any(_is_heard(_sounds(text), term) for text in (*clauses, *texts[:4]) for term in hidden.sounds)
+    return any(_is_heard(text, term) for text in (*clauses, *texts) for term in hidden.han if len(term) >= SOUNDS)
 
 
-def _is_heard(sounds: tuple[str, ...], term: tuple[str, ...]) -> bool:
-    return any(sounds[start : start + len(term)] == term for start in range(len(sounds) - len(term) + 1))
+def _is_heard(text: str, term: str) -> bool:
+    """Whether other characters of the same sounds as a term stand in a text."""
+    sounds, wanted = _sounds(text), _sounds(term)
+    runs = ((sounds[start : start + len(term)], text[start : start + len(term)]) for start in range(len(text) - len(term) + 1))
+    return any(heard == wanted and not set(term).intersection(written) for heard, written in runs)
 
 
 def _sentences(of: Iterable[Piece]) -> Iterator[list[Piece]]:
@@ -102,6 +104,11 @@ def _telling_words(reading: SourceReading) -> Iterator[str]:
     yield from (reading.names.capital - reading.names.plain)
     yield from (word for word in reading.names.plain if not english.is_everyday(word))
     yield from (term.content[0] for term in reading.introduced if len(term.content) == 1)
+
+
+def _is_plain(term: Term) -> bool:
+    """Whether a term is a single word that is everyday."""
+    return len(term.content) == 1 and rareness(term.content[0]) <= 1
 
 
 def _sounds(han: str) -> tuple[str, ...]:

@@ -9,11 +9,15 @@ from shared.disclosure.canonical import Kind, Piece
 from shared.disclosure.names import titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
-from shared.disclosure.word_lists import idioms
+from shared.disclosure.word_lists import idioms, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_RANK, PLAIN_LABEL_RANK = 1_000, 6_000
-"""A word this frequent stays everyday though a quotation, a definition or a label of the source consists of it alone."""
+PLAIN_SHARE, PLAIN_LABEL_SHARE = 0.1, 0.6
+"""A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation or a
+definition, or else a label, of the source consists of it alone."""
+
+FREE_CHARACTER_SHARE = 0.02
+"""Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
 _LONGEST_SURNAME = 2
 
@@ -41,21 +45,21 @@ class ProtectedWords:
     def of(cls, readings: Sequence[SourceReading], siblings: Sequence[SourceReading] = ()) -> "ProtectedWords":
         """Put the words of all chunks together; of `siblings`, which nobody was shown, too."""
         both = (*readings, *siblings)
-        plain = frozenset(word for reading in both for word in reading.names.plain)
-        capital = frozenset(word for reading in both for word in reading.names.capital)
-        certain = frozenset(word for reading in both for word in reading.names.certain)
-        labels = [(term, PLAIN_LABEL_RANK) for reading in both for term in reading.labels]
-        introduced = [(term, PLAIN_RANK) for reading in both for term in reading.introduced]
+        plain = frozenset(english.stem(word) for reading in both for word in reading.names.plain)
+        capital = frozenset(english.stem(word) for reading in both for word in reading.names.capital)
+        certain = frozenset(english.stem(word) for reading in both for word in reading.names.certain)
+        labels = [(term, PLAIN_LABEL_SHARE) for reading in both for term in reading.labels]
+        introduced = [(term, PLAIN_SHARE) for reading in both for term in reading.introduced]
         return cls(
             stems=frozenset(stem for reading in both for stem in reading.stems),
             han=tuple(stretch for reading in readings for stretch in reading.han),
             han_words=frozenset(word for reading in both for word in reading.han_words),
-            names=frozenset(map(english.stem, certain | (capital - plain))),
+            names=certain | (capital - plain),
             persons=frozenset(name for reading in both for name in reading.persons),
             singles=frozenset(
                 term.content[0]
                 for term, most in (*labels, *introduced)
-                if len(term.content) == 1 and rank_of(term.content[0]) > most
+                if len(term.content) == 1 and rareness(term.content[0]) > most
             ),
         )
 
@@ -127,7 +131,8 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
             continue
         for start in range(len(row) - 1):
             pair = row[start : start + 2]
-            if not own.holds_han(pair) and any(pair in stretch for stretch in protected.han):
+            is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
+            if not is_phrase and not own.holds_han(pair) and any(pair in stretch for stretch in protected.han):
                 yield Finding(GateCode.IDENTIFIERS, pair)
         row = ""
 
@@ -149,6 +154,8 @@ def _persons(
             yield Finding(GateCode.IDENTIFIERS, match[0])
 
 
-def rank_of(content: str) -> int:
-    """Return the rank of a stem or of a Chinese word of content."""
-    return english.stem_rank(content) if content.isascii() else chinese.rank(content)
+def rareness(content: str) -> float:
+    """Return the rank of a stem or of a Chinese word of content as a share of the everyday words; above 1 beyond them."""
+    if content.isascii():
+        return english.stem_rank(content) / len(ranks("english_everyday"))
+    return chinese.rank(content) / len(ranks("chinese_everyday"))
