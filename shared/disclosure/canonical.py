@@ -15,8 +15,11 @@ from shared.disclosure.word_lists import simplified
 from shared.plain_text.normal_form import is_invisible
 
 HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff"
+_HYPHENATED = "(?i:co|re|pre|non|multi|semi|anti|ex|mid|post|sub|inter|self|cross|e)"
+"""Beginnings that are no words by themselves: they stay joined to what they begin."""
+
 _TOKEN = re.compile(
-    rf"(?P<han>[{HAN}]+)|(?P<number>\d+(?:[.,:/]\d+)+)|(?P<word>(?:(?![{HAN}])[^\W_])+(?:'(?:(?![{HAN}])[^\W_])+)*)"
+    rf"(?P<han>[{HAN}]+)|(?P<number>\d+(?:[.,:/]\d+)+)|(?P<word>(?:(?:{_HYPHENATED})-)?(?:(?![{HAN}])[^\W_])+(?:'(?:(?![{HAN}])[^\W_])+)*)"
     r"|(?P<stop>[.!?。\n])|(?P<pause>[^\s])"
 )
 _APOSTROPHES = re.compile("(?<=[^\\W\\d_])[’‘ʼ＇`´](?=[^\\W\\d_])")

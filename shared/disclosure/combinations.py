@@ -10,7 +10,7 @@ from shared.disclosure.source import SourceReading, Term, content_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
-TERM_SLACK = 2
+TERM_SLACK = 1
 """Other words of content that may stand among those of a term."""
 
 WHOLE_TERM, TERM_SHARE = 3, 0.75

@@ -12,10 +12,12 @@ FORMS = {
 """By the letter that stands for it in the dictionary: what a regular form cuts off its base, and what it adds."""
 
 _DERIVATIONS = (*FORMS.values(), ("y", "ily"), ("e", "er"), ("", "est"), ("", "less"), ("", "ful"), ("", "able"), ("e", "able"), ("", "ment"), ("e", "ion"), ("", "ion"), ("e", "or"), ("", "or"), ("y", "iness"))
-_PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre", "in", "dis")
+_PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre")
+_SHORTEST_PREFIXED = 4
 _AUXILIARIES = frozenset("do does did is are was were have has had could should would must need might".split())
 _CONTRACTIONS = frozenset("can't won't i'm it's that's what's let's there's here's who's you're we're they're".split())
 _LETTERS = frozenset("ai")
+_MEASURING = frozenset("a an one per each every another same within under first second once only whole full single".split())
 _FUNCTION_RANK = 150
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
@@ -26,19 +28,37 @@ UNRANKED = 60_000
 
 def is_known(word: str) -> bool:
     """Whether a word in lower case is in the dictionary, as itself or as one of the regular forms stated there."""
-    return word in _LETTERS or word in ranks("english_everyday") or word in _dictionary() or is_contraction(word)
+    word = word.rpartition("-")[2]
+    return (
+        word in _LETTERS
+        or word in ranks("english_everyday")
+        or word in _dictionary()
+        or word in members("english_spans")
+        or is_contraction(word)
+        or _is_prefixed(word)
+    )
 
 
 @lru_cache(maxsize=32_768)
 def is_everyday(word: str) -> bool:
     """Whether a word is among the everyday ones, or known and a regular inflection or derivation of one of them."""
-    return is_known(word) and _is_derived(word, _LAYERS)
+    return is_known(word) and _is_derived(word.rpartition("-")[2], _LAYERS)
 
 
 def is_quantity(word: str) -> bool:
-    """Whether a word is a numeral, a span, a date, a feast, a unit or a currency, or a form of one."""
+    """Whether a word is a numeral but one, a date, a feast, a unit or a currency, or a form of one."""
     quantities = members("english_quantities")
-    return word in quantities or any(word.endswith(end) and word.removesuffix(end) + cut in quantities for cut, end in FORMS.values())
+    return word in quantities or any(base in quantities for base in (word.removesuffix("s"), word.removesuffix("ly")))
+
+
+def is_span(word: str) -> bool:
+    """Whether a word is a span of time in the singular, with or without an ending of possession."""
+    return word.removesuffix("'s") in members("english_spans")
+
+
+def is_measuring(word: str) -> bool:
+    """Whether a word before a span of time makes a quantity of it: "a month", "each year", "within the week"."""
+    return word in _MEASURING
 
 
 def is_function_word(word: str) -> bool:
@@ -66,8 +86,17 @@ def is_contraction(word: str) -> bool:
     return word in _CONTRACTIONS or (word.endswith("n't") and word[:-3] in _AUXILIARIES)
 
 
+def _is_prefixed(word: str) -> bool:
+    """Whether a word is an everyday one behind a prefix that can stand before any: "unwatched", "overpaid"."""
+    return any(
+        word.startswith(prefix) and word[len(prefix) :] in ranks("english_everyday")
+        for prefix in _PREFIXES
+        if len(word) - len(prefix) >= _SHORTEST_PREFIXED
+    )
+
+
 def _is_derived(word: str, layers: int) -> bool:
-    if word in ranks("english_everyday") or word in _LETTERS or is_contraction(word):
+    if word in ranks("english_everyday") or word in _LETTERS or word in members("english_spans") or is_contraction(word):
         return True
     return layers > 0 and any(_is_derived(base, layers - 1) for base in _bases(word))
 

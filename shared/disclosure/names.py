@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from shared.disclosure import chinese, english
 from shared.disclosure.word_lists import members
@@ -49,31 +50,32 @@ _LIKELY = (
 class EnglishNames:
     """Words of a chunk by how they are written.
 
-    `certain` are words of names of persons; `capital` those with a capital inside a sentence, and `plain` those
-    without one, all in lower case.
+    `certain` are words of names of persons; `capital` those with a capital inside a sentence whose neighbours have
+    none, and `plain` those without one, all in lower case. `rows` are the rows of words with capitals, as written.
     """
 
     certain: frozenset[str]
     capital: frozenset[str]
     plain: frozenset[str]
+    rows: frozenset[str]
 
 
 def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
-    certain, capital, lower = set[str](), set[str](), set[str]()
+    certain, capital, lower, rows = set[str](), set[str](), set[str](), set[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
         flags = [word[0].isupper() for word in words]
         is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
-        for place, (word, has_capital) in enumerate(zip(words, flags, strict=True)):
-            if not has_capital:
-                lower.add(_bare(word))
-            elif place > 0 and not is_heading:
-                capital.add(_bare(word))
-        for run in _runs(words, flags):
-            if _is_personal(run):
+        lower.update(_bare(word) for word, has_capital in zip(words, flags, strict=True) if not has_capital)
+        for place, run in _runs(words, flags):
+            if len(run) > 1 and _is_personal(run):
                 certain.update(map(_bare, run))
-    return EnglishNames(*(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)))
+            elif len(run) > 1:
+                rows.add(" ".join(run))
+            elif place > 0 and not is_heading:
+                capital.add(_bare(run[0]))
+    return EnglishNames(*(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)), frozenset(rows))
 
 
 def persons_in(text: str) -> Iterator[str]:
@@ -89,16 +91,12 @@ def titled(surname: str) -> re.Pattern[str]:
     return re.compile(f"{surname}(?:{_TITLES}|某|姓)|[老小阿]{surname}|姓{surname}")
 
 
-def _runs(words: list[str], flags: list[bool]) -> Iterator[list[str]]:
-    """Yield the rows of two or more words that begin with a capital."""
-    run: list[str] = []
-    for word, has_capital in (*zip(words, flags, strict=True), ("", False)):
+def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of words that begin with a capital, each with the place of its first."""
+    for has_capital, row in groupby(enumerate(words), key=lambda entry: flags[entry[0]]):
         if has_capital:
-            run.append(word)
-            continue
-        if len(run) > 1:
-            yield run
-        run = []
+            places, run = zip(*row, strict=True)
+            yield places[0], list(run)
 
 
 def _is_personal(run: list[str]) -> bool:

@@ -64,14 +64,15 @@ def read_source(source: SourceText) -> SourceReading:
     whole = "\n".join((*above, text))
     found = pieces(whole)
     han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
+    names = english_names(plain(text), above)
     return SourceReading(
         stems=frozenset(english.stem(piece.text) for piece in found if piece.kind is Kind.WORD),
         han=han,
         han_words=frozenset(word for stretch in han for word in chinese.segment(stretch)),
-        names=english_names(plain(text), above),
+        names=names,
         persons=frozenset(persons_in(plain(whole))),
         labels=tuple(_terms(chain(above, labels_in(text)))),
-        introduced=tuple(_terms(introduced_in(text))),
+        introduced=tuple(_terms(chain(introduced_in(text), names.rows))),
         sentences=tuple(content for part in _SENTENCE.split(text) if len(content := frozenset(content_of(part))) > 1),
     )
 

@@ -12,14 +12,15 @@ from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import idioms, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_SHARE, PLAIN_LABEL_SHARE = 0.1, 0.6
+PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.1, 0.25, 1.0
 """A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation or a
-definition, or else a label, of the source consists of it alone."""
+definition, a capital, or a label of the source introduces it alone."""
 
-FREE_CHARACTER_SHARE = 0.02
+FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
 _LONGEST_SURNAME = 2
+_MEASURED_WITHIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class ProtectedWords:
             stems=frozenset(stem for reading in both for stem in reading.stems),
             han=tuple(stretch for reading in readings for stretch in reading.han),
             han_words=frozenset(word for reading in both for word in reading.han_words),
-            names=certain | (capital - plain),
+            names=certain | {word for word in capital - plain if rareness(word) > PLAIN_CAPITAL_SHARE},
             persons=frozenset(name for reading in both for name in reading.persons),
             singles=frozenset(
                 term.content[0]
@@ -70,6 +71,8 @@ def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords
     for place, piece in enumerate(of):
         if piece.kind is Kind.WORD and place not in spared:
             code = _english_code(piece.text, own, protected)
+            if code is None and _is_measured(of, place) and not own.holds(piece.text):
+                code = GateCode.FIGURES
             if code is not None:
                 yield Finding(code, piece.text)
         elif piece.kind is Kind.HAN and place not in spared:
@@ -90,6 +93,12 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
     if english.is_known(bare):
         return GateCode.IDENTIFIERS if stem in protected.stems else None
     return GateCode.DECODERS if word.isascii() else GateCode.UNICODE
+
+
+def _is_measured(of: Sequence[Piece], place: int) -> bool:
+    """Whether a word is a span of time and a word before it makes a quantity of it."""
+    before = [piece.text for piece in of[max(0, place - _MEASURED_WITHIN) : place]]
+    return english.is_span(of[place].text) and any(map(english.is_measuring, before))
 
 
 def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
