@@ -24,7 +24,7 @@ from shared.disclosure.english import FORMS
 
 _LISTS = Path(__file__).resolve().parents[1] / "shared" / "disclosure" / "lists"
 
-ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 20_000, 52_000
+ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 20_000, 40_000
 """The cuts of the everyday words, chosen from the curve of honest summaries that pass; see docs/how-the-gate-decides.md."""
 
 _SCOWL_LEVELS = (10, 20, 35, 40, 50, 55, 60)
@@ -43,6 +43,9 @@ _CODES = range(0x4E00, 0x9FA6)
 
 _CHINESE_WITHHELD = 60_000
 """The rank to which words that never leave are written down: they are needed to cut a text into words."""
+
+_SURNAMES = 2_500
+"""Of the census, by frequency: three fifths of all people."""
 
 _SURNAME = re.compile(r"(?:^|; )(?:two-character )?surname ")
 _LONGEST_SURNAME = 2
@@ -68,7 +71,7 @@ _DATED = re.compile(
 
 _ENGLISH_NUMERALS = """
 zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen score
+nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen
 third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
 seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth
 hundredth thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold
@@ -77,7 +80,7 @@ fortnight decade century millennium daily nightly weekly fortnightly biweekly mo
 annually biannual biennial hourly semester trimester midnight noon midday afternoon yesterday tomorrow overnight o'clock
 monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
 november december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
-pentecost lent advent solstice equinox birthday anniversary
+pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary
 millimetre millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme
 kilogram kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere
 joule calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
@@ -117,7 +120,8 @@ def _english(scowl: Path) -> None:
     _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
     _write("english_quantities.txt", sorted(quantities))
     _write("english_spans.txt", _ENGLISH_SPANS.split())
-    _write("english_given_names.txt", sorted(given - (common - known)))
+    _write("english_given_names.txt", sorted(given))
+    _write("english_surnames.txt", [line.split()[0].lower() for line in _names("last.all")[:_SURNAMES]])
 
 
 def _chinese() -> None:

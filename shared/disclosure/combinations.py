@@ -1,26 +1,36 @@
 """Combinations that may not leave though each of their words may: terms of several words, and most of a passage."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
+from shared.disclosure import chinese
+from shared.disclosure.canonical import Kind, Piece
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, content_of
-from shared.disclosure.words import Finding, rareness
+from shared.disclosure.words import PLAIN_SHARE, Finding, rareness
 from shared.models.safe_summary import GateCode
 
 TERM_SLACK = 1
-"""Other words of content that may stand among those of a term."""
+"""Other words of content that may stand among those of a term of three and more; the words of a pair are neighbours."""
 
 WHOLE_TERM, TERM_SHARE = 3, 0.75
 """Terms of up to three words count where all of them stand together, longer ones where three quarters of them do."""
 
-SENTENCE_SHARE, SENTENCE_WORDS = 0.6, 5
-"""An answer contains a sentence if it has so much of its weight, and so many of its words of content."""
+CONTAINED = ((0.6, 5), (0.8, 4))
+"""An answer contains a sentence if it has such a share of its weight, and so many of its words of content."""
+
+REPEATED = 2
+"""Two words of content that stand side by side so often in a source are a term of it."""
 
 CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 """An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
+
+ALIKE = 0.7
+"""Two items are alike if they share so much of the shorter one's words."""
 
 _STEEPNESS = 10_000
 
@@ -36,43 +46,66 @@ class Combinations:
     @classmethod
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
         """Put together what chunks say, and what they and `siblings` introduce, without the user's own words."""
-        terms = (term for reading in (*readings, *siblings) for term in (*reading.labels, *reading.introduced))
+        both = (*readings, *siblings)
+        terms = (*(term for reading in both for term in (*reading.labels, *reading.introduced)), *_repeated(both))
         kept = {term.content: term for term in terms if len(term.content) > 1 and not _is_own(term, own)}
         sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
         return cls(
             terms=tuple(kept.values()),
-            sentences=tuple(sentence for sentence in sentences if len(sentence) >= SENTENCE_WORDS),
+            sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset().union(*reading.sentences) for reading in readings),
         )
 
 
-def term_findings(field: str, combinations: Combinations) -> Iterator[Finding]:
+def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
     """Yield the terms of several words that stand in a text in any order."""
     content = list(content_of(field))
     places: dict[str, list[int]] = {}
     for place, word in enumerate(content):
         places.setdefault(word, []).append(place)
-    for term in combinations.terms:
+    for term in known.terms:
         needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
         found = sorted((place, word) for word in term.content for place in places.get(word, ()))
-        if _are_together(found, needed, len(term.content) + TERM_SLACK) or (len(term.han) > 2 and term.han in field):
+        window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else 0)
+        if _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
             yield Finding(GateCode.IDENTIFIERS, " ".join(word for _, word in found) if term.han == "" else term.han)
 
 
-def containment_findings(answer: str, combinations: Combinations, own: OwnWords) -> Iterator[Finding]:
+def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield sentences and chunks of which an answer holds most, in whatever order."""
     said = frozenset(content_of(answer))
-    for sentence in combinations.sentences:
+    for sentence in known.sentences:
         shared = said.intersection(sentence)
-        if len(shared) >= SENTENCE_WORDS:
-            weight = sum(sentence[word] for word in shared)
-            if weight >= SENTENCE_SHARE * sum(sentence.values()):
-                yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
+        weight = sum(sentence[word] for word in shared)
+        if any(len(shared) >= words and weight >= share * sum(sentence.values()) for share, words in CONTAINED):
+            yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
     weights = _weighed(said, own)
-    for chunk in combinations.chunks:
+    for chunk in known.chunks:
         shared = chunk.intersection(weights)
         if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
             yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
+
+
+def _repeated(readings: Sequence[SourceReading]) -> Iterator[Term]:
+    """Yield pairs of words that stand side by side again and again, but pairs of very frequent words."""
+    counts = Counter(pair for reading in readings for pair in reading.pairs)
+    for pair, count in counts.items():
+        if count >= REPEATED and max(map(rareness, pair)) > PLAIN_SHARE:
+            yield Term(pair, "" if pair[0].isascii() else "".join(pair))
+
+
+def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:
+    """Yield items of a list that say what another says, but for a word: a pattern to be filled in, and no advice."""
+    words = [frozenset(word for piece in field for word in _words(piece)) for field in fields]
+    for first, second in combinations(words, 2):
+        if len(first & second) >= ALIKE * min(len(first), len(second)):
+            yield Finding(GateCode.DECODERS, " ".join(sorted(first & second)))
+
+
+def _words(piece: Piece) -> tuple[str, ...]:
+    if piece.kind is Kind.HAN:
+        return chinese.segment(piece.text)
+    return (piece.text,) if piece.kind is Kind.WORD else ()
 
 
 def _is_own(term: Term, own: OwnWords) -> bool:

@@ -13,7 +13,7 @@ FORMS = {
 
 _DERIVATIONS = (*FORMS.values(), ("y", "ily"), ("e", "er"), ("", "est"), ("", "less"), ("", "ful"), ("", "able"), ("e", "able"), ("", "ment"), ("e", "ion"), ("", "ion"), ("e", "or"), ("", "or"), ("y", "iness"))
 _PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre")
-_SHORTEST_PREFIXED = 4
+_SHORTEST_PREFIXED, _SHORTEST_SUFFIXED = 4, 5
 _AUXILIARIES = frozenset("do does did is are was were have has had could should would must need might".split())
 _CONTRACTIONS = frozenset("can't won't i'm it's that's what's let's there's here's who's you're we're they're".split())
 _LETTERS = frozenset("ai")
@@ -36,6 +36,7 @@ def is_known(word: str) -> bool:
         or word in members("english_spans")
         or is_contraction(word)
         or _is_prefixed(word)
+        or _is_suffixed(word)
     )
 
 
@@ -93,6 +94,13 @@ def _is_prefixed(word: str) -> bool:
         for prefix in _PREFIXES
         if len(word) - len(prefix) >= _SHORTEST_PREFIXED
     )
+
+
+def _is_suffixed(word: str) -> bool:
+    """Whether a word is the plural of an everyday word, or who or what does it: "hirings", "approvers"."""
+    singular = word.removesuffix("s")
+    bases = (singular, *((singular[:-2], singular[:-1]) if singular.endswith("er") else ()))
+    return any(len(base) >= _SHORTEST_SUFFIXED and base in ranks("english_everyday") for base in bases)
 
 
 def _is_derived(word: str, layers: int) -> bool:

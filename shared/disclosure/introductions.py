@@ -29,6 +29,11 @@ _DEFINED_IN_ENGLISH = re.compile(
     r"(?:means|refers? to|is (?:defined as|short for|what we call|our (?:name|word|term) for)|denotes?|stands? for|we (?:mean|understand))\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_CLASSED_IN_ENGLISH = re.compile(
+    r"(?:^|[.!?] |\n)(?:An?|The) ([A-Za-z][\w'-]*+ [a-z][\w'-]*+) is (?:an?|the|any|what|when|whoever|every)\b", re.MULTILINE
+)
+"""A sentence that says what something is: "A lost page is one that …"."""
+
 _HAN = "[\u4e00-\u9fff]"
 _CALLED_IN_CHINESE = re.compile(
     "(?:称为|称作|称之为|叫做|叫作|叫|名为|命名为|取名|起名|代号|简称|统称|合称|俗称|又称|也称|所谓|绰号|外号|昵称|花名|口令|密码|暗号|暗语|密语|口诀)"
@@ -59,7 +64,8 @@ def labels_in(text: str) -> Iterator[str]:
 def introduced_in(text: str) -> Iterator[str]:
     """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
     yield from (match[match.lastindex or 0] for match in _MARKED.finditer(text))
-    yield from (match[1] for match in _DEFINED_IN_ENGLISH.finditer(text))
+    for defined in (_DEFINED_IN_ENGLISH, _CLASSED_IN_ENGLISH):
+        yield from (match[1] for match in defined.finditer(text))
     yield from (found for match in _CALLED_IN_ENGLISH.finditer(text) if (found := _ENDS.sub("", match[1]).strip()))
     for pattern in (_CALLED_IN_CHINESE, _DEFINED_IN_CHINESE):
         yield from (match[1] for match in pattern.finditer(text))

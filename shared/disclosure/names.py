@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from shared.disclosure import chinese, english
@@ -15,6 +16,9 @@ _TITLE_SHARE = 0.6
 """A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
 
 _SHORTEST_HEADING = 2
+_FULL_NAME = 2
+"""Two words with capitals of which the second is a surname are a person's name."""
+
 _SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
 _COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
 _HAN = "[\u4e00-\u9fff]"
@@ -86,9 +90,10 @@ def persons_in(text: str) -> Iterator[str]:
                 yield match[1]
 
 
-def titled(surname: str) -> re.Pattern[str]:
-    """Return a pattern of how a person with this surname is spoken of by title or as old or young."""
-    return re.compile(f"{surname}(?:{_TITLES}|某|姓)|[老小阿]{surname}|姓{surname}")
+@cache
+def familiar(name: str) -> re.Pattern[str]:
+    """Return a pattern of how a person of this name is spoken of: by title, as old or young, as one of the family."""
+    return re.compile(f"{name[0]}(?:{_TITLES}|某|姓)|姓{name[0]}|[老小阿][{name}]|[{name}](?:哥|姐|叔|姨|总|工|公|仔)")
 
 
 def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]]:
@@ -101,8 +106,9 @@ def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]
 
 def _is_personal(run: list[str]) -> bool:
     first = _bare(run[0])
-    given = members("english_given_names")
-    return first in _PERSONAL or len(first) == 1 or first in given
+    if first in _PERSONAL or len(first) == 1 or first in members("english_given_names"):
+        return True
+    return len(run) == _FULL_NAME and _bare(run[1]) in members("english_surnames")
 
 
 def _bare(word: str) -> str:

@@ -16,8 +16,8 @@ from shared.disclosure.source import SourceReading, Term
 from shared.disclosure.word_lists import syllables
 from shared.disclosure.words import rareness
 
-ANYWHERE, AT_A_START, IN_A_FEW = 6, 5, 4
-"""Letters of a term that count: anywhere in a reading, at the beginning of a sentence, in a reading of few letters."""
+ANYWHERE, AT_A_START = 6, 5
+"""Letters of a word that count: at the beginning of a reading of many letters, and anywhere in one of few."""
 
 FEW_LETTERS = 20
 SOUNDS = 3
@@ -30,41 +30,59 @@ _CAPITALS = re.compile("[A-Z]")
 class HiddenTerms:
     """What is looked for: the letters of names, codes and terms, and Chinese names and terms."""
 
-    letters: frozenset[str]
+    names: frozenset[str]
+    words: frozenset[str]
     han: frozenset[str]
+
+    def words_of(self, shortest: int) -> Iterator[str]:
+        """Yield words of so many letters and more, and names of one letter less."""
+        yield from (word for word in self.words if len(word) >= shortest)
+        yield from (name for name in self.names if len(name) >= shortest - 1)
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], own: OwnWords) -> "HiddenTerms":
         """Collect what several chunks name and introduce, and their rare words, but what the user wrote."""
-        words = {word for reading in readings for word in _telling_words(reading) if not own.holds(word)}
+        names = {word for reading in readings for word in _telling_words(reading) if not own.holds(word) and not english.is_quantity(word)}
         terms = {term for reading in readings for term in (*reading.labels, *reading.introduced) if not _is_plain(term)}
-        joined = {"".join(term.content) for term in terms if term.han == "" and len(term.content) > 1}
-        han = {term.han for term in terms if 2 <= len(term.han) <= 8 and not own.holds_han(term.han)}
-        han |= {person for reading in readings for person in reading.persons if not own.holds_han(person)}
-        return cls(frozenset(word for word in (*words, *joined) if len(word) >= IN_A_FEW), frozenset(han))
+        names |= {"".join(term.content) for term in terms if term.han == "" and len(term.content) > 1}
+        words = {word for reading in readings for word in reading.names.plain if not own.holds(word) and not english.is_quantity(word)}
+        han = {term.han for term in terms if 2 <= len(term.han) <= 8}
+        han |= {name for reading in readings for name in (*reading.persons, *reading.rare)}
+        return cls(frozenset(names), frozenset(words), frozenset(name for name in han if not own.holds_han(name)))
 
 
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
     parts = [part for field in fields for part in _sentences(pieces(field))]
     letters = [[piece.text for piece in part if piece.kind is Kind.WORD] for part in parts]
-    return _is_in_letters(letters, fields, hidden.letters) or _is_in_han(parts, fields, hidden)
+    return _is_in_letters(letters, fields, hidden) or _is_in_han(parts, fields, hidden)
 
 
-def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], terms: frozenset[str]) -> bool:
-    few = ["".join(part[0][0] for part in parts if part), "".join(part[-1][-1] for part in parts if part)]
-    few += ["".join(part[0][1:2] for part in parts if part), "".join(part[-1][0] for part in parts if part)]
-    few.append("".join(_CAPITALS.findall(" ".join(fields))).lower())
-    few.append("".join(word for part in parts for word in part if len(word) == 1))
-    many = ["".join(word[at] for word in part if len(word) > abs(at + 0.5)) for at in (0, -1, 1, -2) for part in parts]
-    whole = ["".join(texts) for texts in zip(*[iter(many)] * len(parts), strict=True)] if parts else []
-    joined = letters_only(" ".join(fields).lower())
+def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
+    few = [_joined(part[0][:1] for part in parts if part), _joined(part[-1][-1:] for part in parts if part)]
+    few += [_joined(part[0][1:2] for part in parts if part), _joined(part[-1][:1] for part in parts if part)]
+    few.append(_joined(_CAPITALS.findall(" ".join(fields))).lower())
+    few.append(_joined(word for part in parts for word in part if len(word) == 1))
+    items = [letters_only(field.lower()) for field in fields]
+    few += [_joined(item[start + step * place :][:1] for place, item in enumerate(rows)) for rows in (items, items[1:]) for start in range(5) for step in range(3)]
+    many = [_joined(word[at : at + 1 or None] for word in part) for at in (0, 1, 2, -1, -2) for part in parts]
+    whole = [_joined(many[at : at + len(parts)]) for at in range(0, len(many), len(parts) or 1)]
+    joined = "".join(items)
     whole += [joined[start::step] for step in (2, 3, 4) for start in range(step)]
     return (
-        any(term in text or term[::-1] in text for text in few for term in terms if len(text) <= FEW_LETTERS or len(term) >= AT_A_START)
-        or any(text.startswith(term) for text in many for term in terms if len(term) >= AT_A_START)
-        or any(term in text or term[::-1] in text for text in whole for term in terms if len(term) >= ANYWHERE)
+        any(_stands_in(text, hidden, AT_A_START if len(text) <= FEW_LETTERS else ANYWHERE) for text in few)
+        or any(text.startswith(tuple(hidden.words_of(ANYWHERE)) or (" ",)) for text in many)
+        or any(_stands_in(text, hidden, ANYWHERE + 1) for text in whole)
     )
+
+
+def _joined(letters: Iterable[str]) -> str:
+    return "".join(letters)
+
+
+def _stands_in(text: str, hidden: HiddenTerms, shortest: int) -> bool:
+    both = (text, text[::-1])
+    return any(term in each for each in both for term in hidden.words_of(shortest))
 
 
 def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
@@ -73,7 +91,9 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     joined = han_only("".join(fields))
     texts = ["".join(text[at] for text in some) for some in (clauses, sentences) for at in (0, -1)]
     texts += ["".join(text[1:2] for text in some) for some in (clauses, sentences)]
-    texts += [joined[start::step] for step in (2, 3) for start in range(step)]
+    texts += [joined[start::step] for step in (2, 3, 4) for start in range(step)]
+    rows = [han_only(field) for field in fields]
+    texts += ["".join(row[start + step * place :][:1] for place, row in enumerate(rows)) for start in range(4) for step in (1, 0)]
     if any(term in text or term[::-1] in text for text in texts for term in hidden.han):
         return True
     return any(_is_heard(text, term) for text in (*clauses, *texts) for term in hidden.han if len(term) >= SOUNDS)
@@ -99,10 +119,9 @@ def _sentences(of: Iterable[Piece]) -> Iterator[list[Piece]]:
 
 
 def _telling_words(reading: SourceReading) -> Iterator[str]:
-    """Yield names and the words that are not everyday."""
+    """Yield names of persons, words with a capital, and what a source introduces as a single word."""
     yield from reading.names.certain
     yield from (reading.names.capital - reading.names.plain)
-    yield from (word for word in reading.names.plain if not english.is_everyday(word))
     yield from (term.content[0] for term in reading.introduced if len(term.content) == 1)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import Kind, pieces, plain
@@ -14,6 +14,10 @@ from shared.plain_text.reading import shown_lines
 
 KEPT_CHUNKS = 2_048
 """Chunks that are remembered as read: those of some eighty searches."""
+
+_LONGEST_ROW = 4
+_RARE_RANK = 8_000
+"""A row of characters is a name rather than a phrase where one of them is as rare as this as a word."""
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_/\\-]+|\.[a-z]{2,5}$")
 _SENTENCE = re.compile(r"(?<=[.!?。！？；;])\s*|\n+")
@@ -42,7 +46,8 @@ class SourceReading:
 
     `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are the terms that stand above
     or before a text (titles, headings, table cells), `introduced` those that a text calls by name or sets off.
-    `sentences` are the words of content of each of its sentences.
+    `sentences` are the words of content of each of its sentences, `pairs` those of its words of content that stand side
+    by side, and `rare` its rows of Chinese characters that are no words.
     """
 
     stems: frozenset[str]
@@ -53,6 +58,8 @@ class SourceReading:
     labels: tuple[Term, ...]
     introduced: tuple[Term, ...]
     sentences: tuple[frozenset[str], ...]
+    pairs: tuple[tuple[str, str], ...]
+    rare: frozenset[str]
 
 
 @lru_cache(maxsize=KEPT_CHUNKS)
@@ -65,6 +72,7 @@ def read_source(source: SourceText) -> SourceReading:
     found = pieces(whole)
     han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
     names = english_names(plain(text), above)
+    parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     return SourceReading(
         stems=frozenset(english.stem(piece.text) for piece in found if piece.kind is Kind.WORD),
         han=han,
@@ -73,7 +81,9 @@ def read_source(source: SourceText) -> SourceReading:
         persons=frozenset(persons_in(plain(whole))),
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows))),
-        sentences=tuple(content for part in _SENTENCE.split(text) if len(content := frozenset(content_of(part))) > 1),
+        sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
+        pairs=tuple(pair for part in parts for pair in pairwise(part) if pair[0] != pair[1]),
+        rare=frozenset(row for stretch in han for row in _lone_rows(chinese.segment(stretch))),
     )
 
 
@@ -84,6 +94,13 @@ def content_of(text: str) -> Iterator[str]:
             yield english.stem(piece.text)
         elif piece.kind is Kind.HAN:
             yield from (word for word in chinese.segment(piece.text) if not chinese.is_function_word(word))
+
+
+def _lone_rows(words: Iterable[str]) -> Iterator[str]:
+    """Yield rows of two to four characters none of which is part of a word: names and codes, mostly."""
+    for is_lone, row in groupby(words, key=lambda word: len(word) == 1 and not chinese.is_function_word(word)):
+        if is_lone and 1 < len(joined := "".join(row)) <= _LONGEST_ROW and chinese.rank(max(joined, key=chinese.rank)) > _RARE_RANK:
+            yield joined
 
 
 def _terms(texts: Iterable[str]) -> Iterator[Term]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import Kind, Piece
-from shared.disclosure.names import titled
+from shared.disclosure.names import familiar
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import idioms, ranks
@@ -19,8 +19,10 @@ definition, a capital, or a label of the source introduces it alone."""
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
+LONE_CLAUSES = 3
+"""So many clauses of one word each are a list without a sentence."""
+
 _LONGEST_SURNAME = 2
-_MEASURED_WITHIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,11 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
 
 
 def _is_measured(of: Sequence[Piece], place: int) -> bool:
-    """Whether a word is a span of time and a word before it makes a quantity of it."""
-    before = [piece.text for piece in of[max(0, place - _MEASURED_WITHIN) : place]]
-    return english.is_span(of[place].text) and any(map(english.is_measuring, before))
+    """Whether a word is a span of time and the words before it make a quantity of it."""
+    before = [piece.text for piece in of[max(0, place - 2) : place]]
+    if not english.is_span(of[place].text) or not before:
+        return False
+    return english.is_measuring(before[-1]) or (before[-1] == "the" and english.is_measuring(before[0]))
 
 
 def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
@@ -121,6 +125,26 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
         if code is not None:
             yield Finding(code, word)
     yield from _joined_characters(words, own, protected)
+
+
+def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
+    """Yield words that stand twice in a row and rows of clauses of one word each: a code, and no sentence."""
+    words = [word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))]
+    for first, second in pairwise(words):
+        if first == second and first.isalnum():
+            yield Finding(GateCode.DECODERS, first)
+    lengths = [len(tuple(clause)) for is_mark, clause in groupby(words, key=",.".__contains__) if not is_mark]
+    longest = max((sum(1 for _ in row) for is_lone, row in groupby(lengths, key=(1).__eq__) if is_lone), default=0)
+    if longest >= LONE_CLAUSES:
+        yield Finding(GateCode.DECODERS, ", ".join(words[: 2 * longest]))
+
+
+def split_words(of: Sequence[Piece], protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield neighbouring words that together are a rare word of the source."""
+    for first, second in pairwise(piece.text for piece in of if piece.kind is Kind.WORD):
+        joined = first + second
+        if english.stem(joined) in protected.stems and not english.is_everyday(joined):
+            yield Finding(GateCode.IDENTIFIERS, f"{first} {second}")
 
 
 def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
@@ -159,7 +183,7 @@ def _persons(
             places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
             if any(place in ends and place + len(part) in ends for place in places):
                 yield Finding(GateCode.IDENTIFIERS, part)
-        if match := titled(name[0]).search(stretch):
+        if match := familiar(name).search(stretch):
             yield Finding(GateCode.IDENTIFIERS, match[0])
 
 

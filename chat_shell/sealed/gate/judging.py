@@ -12,13 +12,13 @@ from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
 from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
-from shared.disclosure.combinations import containment_findings, term_findings
+from shared.disclosure.combinations import alike_findings, containment_findings, term_findings
 from shared.disclosure.folding import fold
 from shared.disclosure.languages import language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
-from shared.disclosure.words import Finding, withheld_words
+from shared.disclosure.words import Finding, repeated_words, split_words, withheld_words
 from shared.models.safe_summary import MAX_LIST_ITEM_CHARACTERS, MAX_SUMMARY_CHARACTERS
 from shared.plain_text.orders import is_order_to_model
 
@@ -53,6 +53,9 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
         yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(raw)))
     for field in fields:
         yield from withheld_words(field, case.own, case.words)
+        yield from repeated_words(field)
+        yield from split_words(field, case.words)
+    yield from alike_findings(fields[1:])
     for text in (*texts, together):
         yield from term_findings(text, case.combinations)
     yield from containment_findings(together, case.combinations, case.own)
