@@ -1,1 +1,1 @@
-"""What of a restricted base a text may disclose: its canonical form, the words that may leave, and their combinations."""
+"""What a text may disclose of a restricted base: canonical form, words that may leave, and combinations that may not."""

@@ -20,7 +20,7 @@ _FUNCTION_RANK = 60
 
 @lru_cache(maxsize=8_192)
 def segment(han: str) -> tuple[str, ...]:
-    """Cut a stretch of simplified Chinese characters into words, such that the product of their frequencies is largest."""
+    """Cut a stretch of simplified Chinese characters into those words whose frequencies have the largest product."""
     end_of_text = len(han)
     costs, starts = [0.0] + [math.inf] * end_of_text, [0] * (end_of_text + 1)
     for start in range(end_of_text):

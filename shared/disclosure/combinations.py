@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, Piece
@@ -53,7 +53,7 @@ class Combinations:
         return cls(
             terms=tuple(kept.values()),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
-            chunks=tuple(frozenset().union(*reading.sentences) for reading in readings),
+            chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
         )
 
 

@@ -11,13 +11,35 @@ FORMS = {
 }  # fmt: skip
 """By the letter that stands for it in the dictionary: what a regular form cuts off its base, and what it adds."""
 
-_DERIVATIONS = (*FORMS.values(), ("y", "ily"), ("e", "er"), ("", "est"), ("", "less"), ("", "ful"), ("", "able"), ("e", "able"), ("", "ment"), ("e", "ion"), ("", "ion"), ("e", "or"), ("", "or"), ("y", "iness"))
+_DERIVATIONS = (
+    *FORMS.values(),
+    ("y", "ily"),
+    ("e", "er"),
+    ("", "est"),
+    ("", "less"),
+    ("", "ful"),
+    ("", "able"),
+    ("e", "able"),
+    ("", "ment"),
+    ("e", "ion"),
+    ("", "ion"),
+    ("e", "or"),
+    ("", "or"),
+    ("y", "iness"),
+)
 _PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre")
 _SHORTEST_PREFIXED, _SHORTEST_SUFFIXED = 4, 5
-_AUXILIARIES = frozenset("do does did is are was were have has had could should would must need might".split())
-_CONTRACTIONS = frozenset("can't won't i'm it's that's what's let's there's here's who's you're we're they're".split())
+_AUXILIARIES = frozenset(
+    ("do", "does", "did", "is", "are", "was", "were", "have", "has", "had", "could", "should", "would", "must", "need")
+)
+_CONTRACTIONS = frozenset(
+    ("can't", "won't", "i'm", "it's", "that's", "what's", "let's", "there's", "here's", "you're", "we're", "they're")
+)
 _LETTERS = frozenset("ai")
-_MEASURING = frozenset("a an one per each every another same within under first second once only whole full single".split())
+_MEASURING = frozenset(
+    ("a", "an", "one", "per", "each", "every", "another", "same", "within", "under", "first", "second", "once", "only")
+    + ("whole", "full", "single")
+)
 _FUNCTION_RANK = 150
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
@@ -104,7 +126,12 @@ def _is_suffixed(word: str) -> bool:
 
 
 def _is_derived(word: str, layers: int) -> bool:
-    if word in ranks("english_everyday") or word in _LETTERS or word in members("english_spans") or is_contraction(word):
+    if (
+        word in ranks("english_everyday")
+        or word in _LETTERS
+        or word in members("english_spans")
+        or is_contraction(word)
+    ):
         return True
     return layers > 0 and any(_is_derived(base, layers - 1) for base in _bases(word))
 
@@ -130,7 +157,10 @@ def _bases(word: str) -> Iterator[str]:
 
 @cache
 def _stem_ranks() -> dict[str, int]:
-    return {stem(word): rank for word, rank in reversed(ranks("english_everyday").items())}
+    found: dict[str, int] = {}
+    for word, rank in ranks("english_everyday").items():
+        found.setdefault(stem(word), rank)
+    return found
 
 
 @cache

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,200})$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
-_NUMBERED = re.compile(r"^(?:(?:\d{1,2}\.){1,3}\d{0,2}|第[^\s]{1,4}[章节条])[^\S\n]++([^.\n:：。]{2,60})$", re.MULTILINE)
+_NUMBERED = re.compile(
+    r"^(?:(?:\d{1,2}\.){1,3}\d{0,2}|第[^\s]{1,4}[章节条])[^\S\n]++([^.\n:：。]{2,60})$", re.MULTILINE
+)
 _LABEL = re.compile(r"^(?:- |1\. )?(?:\*\*|__)?([^\s*_:：|\n][^*_:：|\n。.]{0,40}?)(?:\*\*|__)?[:：]", re.MULTILINE)
 _VALUE = re.compile(r"[:：][^\S\n]*+([^\s:：\n][^:：\n,，;；。|]{0,40}?)[.。;；,，]?(?=$|[|,，;；。])", re.MULTILINE)
 _CELLS = re.compile(r"^\|?([^|\n]{0,300}(?:\|[^|\n]{0,300}){1,20})\|?$", re.MULTILINE)
@@ -20,17 +22,19 @@ _WORDS = r"((?:[A-Za-z][\w'-]*+ ){0,3}[A-Za-z][\w'-]*+)"
 _CALLED = (
     r"called|named|nicknamed|dubbed|termed|labell?ed|code-?named|known (?:\w{1,12} ){0,3}as|referred to (?:\w+ )?as|"
     r"speaks? of|calls? (?:it|this|them|these|that)|goes by|so-called|herein(?:after)?|stands for|short for|means|"
-    r"(?:the )?(?:term|word|code ?word|code ?name|code|nickname|pass ?word|pass ?phrase|pass ?code|pin|key|alias|name|phrase|"
-    r"project|operation|initiative|programme|program)(?: (?:is|was|for [^.\n]{1,40}? is|to [^.\n]{1,40}? is))?"
+    r"(?:the )?(?:term|word|code ?word|code ?name|code|nickname|pass ?word|pass ?phrase|pass ?code|pin|key|alias|"
+    r"name|phrase|project|operation|initiative|programme|program)(?: (?:is|was|for [^.\n]{1,40}? is|to [^.\n]{1,40}? is))?"
 )
 _CALLED_IN_ENGLISH = re.compile(rf"\b(?:{_CALLED}):? (?:(?:the|an?|our) )?{_WORDS}", re.IGNORECASE)
 _DEFINED_IN_ENGLISH = re.compile(
     rf"(?:^|[.;:(!?] {{0,3}}|\n|- )(?:(?:the|an?|our|by an?|by the) )?{_WORDS},? "
-    r"(?:means|refers? to|is (?:defined as|short for|what we call|our (?:name|word|term) for)|denotes?|stands? for|we (?:mean|understand))\b",
+    r"(?:means|refers? to|is (?:defined as|short for|what we call|our (?:name|word|term) for)|denotes?|stands? for|"
+    r"we (?:mean|understand))\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _CLASSED_IN_ENGLISH = re.compile(
-    r"(?:^|[.!?] |\n)(?:An?|The) ([A-Za-z][\w'-]*+ [a-z][\w'-]*+) is (?:an?|the|any|what|when|whoever|every)\b", re.MULTILINE
+    r"(?:^|[.!?] |\n)(?:An?|The) ([A-Za-z][\w'-]*+ [a-z][\w'-]*+) is (?:an?|the|any|what|when|whoever|every)\b",
+    re.MULTILINE,
 )
 """A sentence that says what something is: "A lost page is one that …"."""
 
@@ -40,7 +44,7 @@ _CALLED_IN_CHINESE = re.compile(
     f"(?:为|是|叫)?[:：“「《\"'* ]{{0,4}}({_HAN}{{2,8}})"
 )
 _DEFINED_IN_CHINESE = re.compile(
-    f"(?:^|[。;；,，:：\n|(（ ])(?:所谓)?[“「《\"*]{{0,3}}({_HAN}{{2,10}}?)[”」》\"*]{{0,3}}[,，:：]?"
+    f'(?:^|[。;；,，:：\n|(（ ])(?:所谓)?[“「《"*]{{0,3}}({_HAN}{{2,10}}?)[”」》"*]{{0,3}}[,，:：]?'
     "(?:是指|指的是|即指|定义为|的定义|的意思是|意思是|特指|指)",
     re.MULTILINE,
 )

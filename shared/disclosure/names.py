@@ -1,6 +1,7 @@
 """Names of persons in a source: in English a capital decides, in Chinese a surname in the role of a person."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,11 +12,14 @@ from shared.disclosure.word_lists import members
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _PART = re.compile(r"[^.!?:;\n|•\"“”()]+")
-_PERSONAL = frozenset("mr mrs ms miss dr prof sir madam lady lord captain".split())
+_PERSONAL = frozenset(["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam", "lady", "lord", "captain"])
 _TITLE_SHARE = 0.6
 """A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
 
 _SHORTEST_HEADING = 2
+ORDINARY = 3
+"""A word that stands so often without a capital is a word, and names nobody by itself."""
+
 _FULL_NAME = 2
 """Two words with capitals of which the second is a surname are a person's name."""
 
@@ -49,7 +53,6 @@ _LIKELY = (
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class EnglishNames:
     """Words of a chunk by how they are written.
@@ -66,7 +69,7 @@ class EnglishNames:
 
 def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
-    certain, capital, lower, rows = set[str](), set[str](), set[str](), set[str]()
+    certain, capital, rows, lower = set[str](), set[str](), set[str](), Counter[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
         flags = [word[0].isupper() for word in words]
@@ -79,14 +82,19 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
                 rows.add(" ".join(run))
             elif place > 0 and not is_heading:
                 capital.add(_bare(run[0]))
-    return EnglishNames(*(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)), frozenset(rows))
+    certain = {word for word in certain if lower[word] < ORDINARY}
+    return EnglishNames(
+        *(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)), frozenset(rows)
+    )
 
 
 def persons_in(text: str) -> Iterator[str]:
     """Yield the Chinese names of persons of a text: the whole, and the given part where it has two characters."""
     for patterns, may_be_word in ((_CERTAIN, True), (_LIKELY, False)):
         for match in (match for pattern in patterns for match in pattern.finditer(text)):
-            if not any(map(chinese.is_function_word, (match[1], *match[1][1:]))) and (may_be_word or not chinese.is_known(match[1])):
+            if not any(map(chinese.is_function_word, (match[1], *match[1][1:]))) and (
+                may_be_word or not chinese.is_known(match[1])
+            ):
                 yield match[1]
 
 

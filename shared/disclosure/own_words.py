@@ -48,4 +48,6 @@ class OwnWords:
 def _spellings(written: Iterable[str]) -> dict[str, str]:
     """Return by its lower case each word that is written with a capital behind its first letter."""
     bare = (word.strip(".,;:?!()\"'") for word in written)
-    return {word.casefold(): word for word in bare if word.isalnum() and word.isascii() and word[1:] != word[1:].lower()}
+    return {
+        word.casefold(): word for word in bare if word.isalnum() and word.isascii() and word[1:] != word[1:].lower()
+    }

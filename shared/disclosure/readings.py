@@ -42,10 +42,20 @@ class HiddenTerms:
     @classmethod
     def of(cls, readings: Sequence[SourceReading], own: OwnWords) -> "HiddenTerms":
         """Collect what several chunks name and introduce, and their rare words, but what the user wrote."""
-        names = {word for reading in readings for word in _telling_words(reading) if not own.holds(word) and not english.is_quantity(word)}
+        names = {
+            word
+            for reading in readings
+            for word in _telling_words(reading)
+            if not own.holds(word) and not english.is_quantity(word)
+        }
         terms = {term for reading in readings for term in (*reading.labels, *reading.introduced) if not _is_plain(term)}
         names |= {"".join(term.content) for term in terms if term.han == "" and len(term.content) > 1}
-        words = {word for reading in readings for word in reading.names.plain if not own.holds(word) and not english.is_quantity(word)}
+        words = {
+            word
+            for reading in readings
+            for word in reading.names.plain
+            if not own.holds(word) and not english.is_quantity(word)
+        }
         han = {term.han for term in terms if 2 <= len(term.han) <= 8}
         han |= {name for reading in readings for name in (*reading.persons, *reading.rare)}
         return cls(frozenset(names), frozenset(words), frozenset(name for name in han if not own.holds_han(name)))
@@ -64,7 +74,12 @@ def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden
     few.append(_joined(_CAPITALS.findall(" ".join(fields))).lower())
     few.append(_joined(word for part in parts for word in part if len(word) == 1))
     items = [letters_only(field.lower()) for field in fields]
-    few += [_joined(item[start + step * place :][:1] for place, item in enumerate(rows)) for rows in (items, items[1:]) for start in range(5) for step in range(3)]
+    few += [
+        _joined(item[start + step * place :][:1] for place, item in enumerate(rows))
+        for rows in (items, items[1:])
+        for start in range(5)
+        for step in range(3)
+    ]
     many = [_joined(word[at : at + 1 or None] for word in part) for at in (0, 1, 2, -1, -2) for part in parts]
     whole = [_joined(many[at : at + len(parts)]) for at in range(0, len(many), len(parts) or 1)]
     joined = "".join(items)
@@ -93,7 +108,11 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     texts += ["".join(text[1:2] for text in some) for some in (clauses, sentences)]
     texts += [joined[start::step] for step in (2, 3, 4) for start in range(step)]
     rows = [han_only(field) for field in fields]
-    texts += ["".join(row[start + step * place :][:1] for place, row in enumerate(rows)) for start in range(4) for step in (1, 0)]
+    texts += [
+        "".join(row[start + step * place :][:1] for place, row in enumerate(rows))
+        for start in range(4)
+        for step in (1, 0)
+    ]
     if any(term in text or term[::-1] in text for text in texts for term in hidden.han):
         return True
     return any(_is_heard(text, term) for text in (*clauses, *texts) for term in hidden.han if len(term) >= SOUNDS)
@@ -102,7 +121,10 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
 def _is_heard(text: str, term: str) -> bool:
     """Whether other characters of the same sounds as a term stand in a text."""
     sounds, wanted = _sounds(text), _sounds(term)
-    runs = ((sounds[start : start + len(term)], text[start : start + len(term)]) for start in range(len(text) - len(term) + 1))
+    runs = (
+        (sounds[start : start + len(term)], text[start : start + len(term)])
+        for start in range(len(text) - len(term) + 1)
+    )
     return any(heard == wanted and not set(term).intersection(written) for heard, written in runs)
 
 
@@ -132,5 +154,3 @@ def _is_plain(term: Term) -> bool:
 
 def _sounds(han: str) -> tuple[str, ...]:
     return tuple(syllables().get(character, character) for character in han)
-
-

@@ -99,7 +99,11 @@ def content_of(text: str) -> Iterator[str]:
 def _lone_rows(words: Iterable[str]) -> Iterator[str]:
     """Yield rows of two to four characters none of which is part of a word: names and codes, mostly."""
     for is_lone, row in groupby(words, key=lambda word: len(word) == 1 and not chinese.is_function_word(word)):
-        if is_lone and 1 < len(joined := "".join(row)) <= _LONGEST_ROW and chinese.rank(max(joined, key=chinese.rank)) > _RARE_RANK:
+        if (
+            is_lone
+            and 1 < len(joined := "".join(row)) <= _LONGEST_ROW
+            and chinese.rank(max(joined, key=chinese.rank)) > _RARE_RANK
+        ):
             yield joined
 
 

@@ -12,7 +12,7 @@ from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import idioms, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.1, 0.25, 1.0
+PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.1, 0.4, 1.0
 """A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation or a
 definition, a capital, or a label of the source introduces it alone."""
 
@@ -129,7 +129,9 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
     """Yield words that stand twice in a row and rows of clauses of one word each: a code, and no sentence."""
-    words = [word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))]
+    words = [
+        word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))
+    ]
     for first, second in pairwise(words):
         if first == second and first.isalnum():
             yield Finding(GateCode.DECODERS, first)
@@ -170,9 +172,7 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
         row = ""
 
 
-def _persons(
-    stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords
-) -> Iterator[Finding]:
+def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield the names of persons, their given parts, and what they are called by title, where these are whole words."""
     ends = set(accumulate(map(len, words), initial=0))
     for name in protected.persons:
@@ -188,7 +188,7 @@ def _persons(
 
 
 def rareness(content: str) -> float:
-    """Return the rank of a stem or of a Chinese word of content as a share of the everyday words; above 1 beyond them."""
+    """Return the rank of a stem or a Chinese word as a share of the everyday words; above 1 for one that is none."""
     if content.isascii():
         return english.stem_rank(content) / len(ranks("english_everyday"))
     return chinese.rank(content) / len(ranks("chinese_everyday"))

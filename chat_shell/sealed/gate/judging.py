@@ -49,26 +49,26 @@ def judge(reply: bytes, case: GateCase) -> Verdict:
 def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: GateCase) -> Iterator[Finding]:
     texts = [compose(field, {}) for field in fields]
     together = " ".join(texts)
-    for raw in candidate.fields:
-        yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(raw)))
+    yield from (Finding(GateCode.MARKUP, sign) for raw in candidate.fields for sign in sorted(unreadable(raw)))
     for field in fields:
         yield from withheld_words(field, case.own, case.words)
         yield from repeated_words(field)
         yield from split_words(field, case.words)
     yield from alike_findings(fields[1:])
-    for text in (*texts, together):
-        yield from term_findings(text, case.combinations)
+    yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations))
     yield from containment_findings(together, case.combinations, case.own)
-    if shares_passage(fold(together), case.passages):
-        yield Finding(GateCode.OVERLAP, "")
-    if is_hidden_in(candidate.fields, case.hidden):
-        yield Finding(GateCode.DECODERS, "")
-    if any(follows_outline(points, case.outlines) for points in _orders(candidate, fields)):
-        yield Finding(GateCode.STRUCTURE, "")
-    if language_of(together) is not case.language:
-        yield Finding(GateCode.LANGUAGE, "")
-    if any(map(is_order_to_model, (*candidate.fields, together))):
-        yield Finding(GateCode.INSTRUCTION, "")
+    yield from (Finding(code, "") for code, failed in _other_checks(candidate, fields, together, case) if failed)
+
+
+def _other_checks(
+    candidate: Candidate, fields: Sequence[Sequence[Piece]], together: str, case: GateCase
+) -> Iterator[tuple[GateCode, bool]]:
+    """Yield the checks of the whole answer, which no single phrase fails."""
+    yield GateCode.OVERLAP, shares_passage(fold(together), case.passages)
+    yield GateCode.DECODERS, is_hidden_in(candidate.fields, case.hidden)
+    yield GateCode.STRUCTURE, any(follows_outline(points, case.outlines) for points in _orders(candidate, fields))
+    yield GateCode.LANGUAGE, language_of(together) is not case.language
+    yield GateCode.INSTRUCTION, any(map(is_order_to_model, (*candidate.fields, together)))
 
 
 def _orders(candidate: Candidate, fields: Sequence[Sequence[Piece]]) -> Iterable[Sequence[str]]:

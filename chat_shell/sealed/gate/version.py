@@ -6,7 +6,12 @@ from pathlib import Path
 import shared
 
 _SHARED = Path(shared.__file__).parent
-_JUDGING = (Path(__file__).parent, _SHARED / "disclosure", _SHARED / "plain_text", _SHARED / "models" / "safe_summary.py")
+_JUDGING = (
+    Path(__file__).parent,
+    _SHARED / "disclosure",
+    _SHARED / "plain_text",
+    _SHARED / "models" / "safe_summary.py",
+)
 _ENDINGS = {".py", ".txt"}
 _DIGEST_CHARACTERS = 16
 

@@ -7,7 +7,7 @@ With -v each release of a preventable hostile reply, and each honest reply that 
 
 import json
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Verdict
 
+_DOUBTFUL = "doubtful"
 _FOLDER = Path(__file__).parent
 
 
@@ -50,34 +51,39 @@ def _chunks(document: dict[str, Any]) -> list[ProtectedChunk]:
     ]
 
 
-def main(is_verbose: bool) -> None:
+def main(*, is_verbose: bool) -> None:
+    """Print the table of both languages."""
     for language in ("en", "zh"):
-        released, counted = Counter[str](), Counter[str]()
-        doubtful = [0, 0]
-        for case, verdict in judged(f"hostile_{language}"):
-            is_released = isinstance(verdict, Released)
-            if not case["preventable"]:
-                doubtful[0] += is_released
-                doubtful[1] += 1
-                continue
-            counted[case["kind"]] += 1
-            released[case["kind"]] += is_released
-            if is_verbose and is_released:
-                print(f"  {case['id']}: {case['carries']}\n    {verdict.as_json()}")
-        total = sum(counted.values())
-        print(f"hostile {language}: released {sum(released.values())} of {total} ({sum(released.values()) / total:.1%});"
-              f" of those that no program can tell, {doubtful[0]} of {doubtful[1]}")
-        print("  " + ", ".join(f"{kind} {count}/{counted[kind]}" for kind, count in released.most_common() if count))
-        codes, blocked, phrases = Counter[str](), 0, defaultdict[str, int](int)
-        honest = list(judged(f"honest_{language}"))
-        for case, verdict in honest:
-            if isinstance(verdict, Blocked):
-                blocked += 1
-                codes.update(verdict.codes)
-                if is_verbose:
-                    print(f"  {case['id']}: {' '.join(verdict.codes)}: {', '.join(verdict.phrases)}")
-        print(f"honest {language}: at once {len(honest) - blocked} of {len(honest)}; blocked by {dict(codes)}")
+        sys.stdout.writelines(f"{line}\n" for line in (*_hostile(language, is_verbose), *_honest(language, is_verbose)))
+
+
+def _hostile(language: str, is_verbose: bool) -> Iterator[str]:
+    released, counted = Counter[str](), Counter[str]()
+    for case, verdict in judged(f"hostile_{language}"):
+        kind = case["kind"] if case["preventable"] else _DOUBTFUL
+        counted[kind] += 1
+        if isinstance(verdict, Released):
+            released[kind] += 1
+            if is_verbose:
+                yield f"  {case['id']}: {case['carries']}\n    {verdict.as_json()}"
+    doubtful = f"{released.pop(_DOUBTFUL, 0)} of {counted.pop(_DOUBTFUL, 0)}"
+    out, total = sum(released.values()), sum(counted.values())
+    yield f"hostile {language}: released {out} of {total} ({out / total:.1%}); where no program can tell, {doubtful}"
+    yield "  " + ", ".join(f"{kind} {count}/{counted[kind]}" for kind, count in released.most_common())
+
+
+def _honest(language: str, is_verbose: bool) -> Iterator[str]:
+    codes, passed, total = Counter[str](), 0, 0
+    for case, verdict in judged(f"honest_{language}"):
+        total += 1
+        if isinstance(verdict, Blocked):
+            codes.update(verdict.codes)
+            if is_verbose:
+                yield f"  {case['id']}: {' '.join(verdict.codes)}: {', '.join(verdict.phrases)}"
+        else:
+            passed += 1
+    yield f"honest {language}: at once {passed} of {total} ({passed / total:.1%}); blocked by {dict(codes)}"
 
 
 if __name__ == "__main__":
-    main("-v" in sys.argv)
+    main(is_verbose="-v" in sys.argv)
