@@ -76,20 +76,20 @@ _DATED = re.compile(
 
 _ENGLISH_NUMERALS = """
 zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen
-third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
-seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth
-hundredth thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold
-fourfold fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought
-fortnight decade century millennium daily nightly weekly fortnightly biweekly monthly bimonthly quarterly yearly annual
-annually biannual biennial hourly semester trimester midnight noon midday afternoon yesterday tomorrow overnight o'clock
-monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
-november december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
-pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary
-millimetre millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme
-kilogram kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere
-joule calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius
-fahrenheit kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
+nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen third
+fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
+eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
+thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold
+fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade century
+millennium daily nightly weekly fortnightly biweekly monthly bimonthly quarterly yearly annual annually biannual
+biennial hourly semester trimester midnight noon midday afternoon yesterday tomorrow overnight o'clock monday tuesday
+wednesday thursday friday saturday sunday january february march april june july august september october november
+december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
+pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary millimetre
+millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme kilogram
+kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
+calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
+kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
 teenage teenager
 """
 """Numerals, dates, feasts, units and currencies: closed classes of the language, after the specification.

@@ -37,9 +37,9 @@ _CONTRACTIONS = frozenset(
 )
 _LETTERS = frozenset("ai")
 _MEASURING = frozenset(
-    ("a", "an", "one", "per", "each", "every", "another", "same", "within", "under", "first", "second", "once", "only")
-    + ("whole", "full", "single")
-)
+    ("a", "an", "one", "per", "each", "every", "another", "same", "within", "under", "first", "second", "once", "only",
+     "whole", "full", "single")
+)  # fmt: skip
 _FUNCTION_RANK = 150
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
