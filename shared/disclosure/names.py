@@ -92,8 +92,8 @@ def persons_in(text: str) -> Iterator[str]:
     """Yield the Chinese names of persons of a text: the whole, and the given part where it has two characters."""
     for patterns, may_be_word in ((_CERTAIN, True), (_LIKELY, False)):
         for match in (match for pattern in patterns for match in pattern.finditer(text)):
-            if not any(map(chinese.is_function_word, (match[1], *match[1][1:]))) and (
-                may_be_word or not chinese.is_known(match[1])
+            if not any(map(chinese.is_function_han, (match[1], *match[1][1:]))) and (
+                may_be_word or not chinese.is_known_han(match[1])
             ):
                 yield match[1]
 

@@ -18,7 +18,7 @@ from shared.disclosure.languages import language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
-from shared.disclosure.words import Finding, repeated_words, split_words, withheld_words
+from shared.disclosure.words import Finding, rejoined_words, repeated_words, withheld_words
 from shared.models.safe_summary import MAX_LIST_ITEM_CHARACTERS, MAX_SUMMARY_CHARACTERS
 from shared.plain_text.orders import is_order_to_model
 
@@ -53,7 +53,7 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     for field in fields:
         yield from withheld_words(field, case.own, case.words)
         yield from repeated_words(field)
-        yield from split_words(field, case.words)
+        yield from rejoined_words(field, case.words)
     yield from alike_findings(fields[1:])
     yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations))
     yield from containment_findings(together, case.combinations, case.own)
