@@ -19,7 +19,7 @@ definition, a capital, or a label of the source introduces it alone."""
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
-LONE_CHARACTERS, LONE_RANK = 3, 300
+LONE_CHARACTERS, LONE_RANK = 3, 1_000
 """So many lone characters in a row, each rarer than this rank as a word, are no words of the language."""
 
 LONE_CLAUSES = 3
