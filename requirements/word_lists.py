@@ -28,7 +28,7 @@ ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 20_000, 55_000
 """The cuts of the everyday words, chosen from the curve in docs/how-the-gate-decides.md."""
 
 _SCOWL_LEVELS = (10, 20, 35, 40, 50, 55)
-_COMMON_LEVELS = (10, 20, 35)
+_FREQUENT_LEVELS = (10, 20, 35)
 """A given name that is also among SCOWL's commonest words ("mark", "hope") stays a word."""
 
 _FREQUENT, _ATTESTED = 12_000, 90_000
@@ -113,10 +113,10 @@ def _english(scowl: Path) -> None:
     ranking = wordfreq.top_n_list("en", _RANKED, wordlist="large")
     known = set(_scowl(scowl, _SCOWL_LEVELS))
     known.update(_attested(ranking, known, scowl))
-    common = set(_scowl(scowl, _COMMON_LEVELS))
+    ordinary = set(_scowl(scowl, _FREQUENT_LEVELS))
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
     quantities = set(_ENGLISH_NUMERALS.split())
-    withheld = quantities | ((given & known) - common)
+    withheld = quantities | ((given & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
     everyday = allowed[:ENGLISH_EVERYDAY]

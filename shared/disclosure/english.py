@@ -94,7 +94,7 @@ def stem_rank(of: str) -> int:
 
 
 @lru_cache(maxsize=32_768)
-def stem(word: str) -> str:
+def stem_of(word: str) -> str:
     """Cut the commonest endings, so that "controls" and "controlled" are one word with "control"."""
     word = word.removesuffix("'s")
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
@@ -173,7 +173,7 @@ def _bases(word: str) -> Iterator[str]:
 def _stem_ranks() -> dict[str, int]:
     found: dict[str, int] = {}
     for word, rank in ranks("english_everyday").items():
-        found.setdefault(stem(word), rank)
+        found.setdefault(stem_of(word), rank)
     return found
 
 
