@@ -28,7 +28,7 @@ ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 20_000, 55_000
 """The cuts of the everyday words, chosen from the curve in docs/how-the-gate-decides.md."""
 
 _SCOWL_LEVELS = (10, 20, 35, 40, 50, 55)
-_COMMON_LEVELS = (10, 20, 35)
+_FREQUENT_LEVELS = (10, 20, 35)
 """A given name that is also among SCOWL's commonest words ("mark", "hope") stays a word."""
 
 _FREQUENT, _ATTESTED = 12_000, 90_000
@@ -76,20 +76,20 @@ _DATED = re.compile(
 
 _ENGLISH_NUMERALS = """
 zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen
-third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
-seventeenth eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth
-hundredth thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold
-fourfold fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought
-fortnight decade century millennium daily nightly weekly fortnightly biweekly monthly bimonthly quarterly yearly annual
-annually biannual biennial hourly semester trimester midnight noon midday afternoon yesterday tomorrow overnight o'clock
-monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
-november december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
-pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary
-millimetre millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme
-kilogram kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere
-joule calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius
-fahrenheit kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
+nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen third
+fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
+eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
+thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold
+fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade century
+millennium daily nightly weekly fortnightly biweekly monthly bimonthly quarterly yearly annual annually biannual
+biennial hourly semester trimester midnight noon midday afternoon yesterday tomorrow overnight o'clock monday tuesday
+wednesday thursday friday saturday sunday january february march april june july august september october november
+december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
+pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary millimetre
+millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme kilogram
+kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
+calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
+kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
 teenage teenager
 """
 """Numerals, dates, feasts, units and currencies: closed classes of the language, after the specification.
@@ -113,10 +113,10 @@ def _english(scowl: Path) -> None:
     ranking = wordfreq.top_n_list("en", _RANKED, wordlist="large")
     known = set(_scowl(scowl, _SCOWL_LEVELS))
     known.update(_attested(ranking, known, scowl))
-    common = set(_scowl(scowl, _COMMON_LEVELS))
+    ordinary = set(_scowl(scowl, _FREQUENT_LEVELS))
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
     quantities = set(_ENGLISH_NUMERALS.split())
-    withheld = quantities | ((given & known) - common)
+    withheld = quantities | ((given & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
     everyday = allowed[:ENGLISH_EVERYDAY]

@@ -1,1 +1,1 @@
-"""What a text may disclose of a restricted base: canonical form, words that may leave, and combinations that may not."""
+"""What a text may disclose of a restricted base: its form, the words that may leave, and combinations that may not."""

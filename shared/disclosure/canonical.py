@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
+from shared.disclosure.english import one_spelling
 from shared.disclosure.word_lists import simplified
 from shared.plain_text.normal_form import is_invisible
 
@@ -93,7 +94,7 @@ def _pieces(text: str) -> Iterator[Piece]:
         if match.lastgroup == "han":
             yield Piece(Kind.HAN, found)
         elif match.lastgroup in ("word", "number"):
-            yield Piece(Kind.WORD, found.casefold())
+            yield Piece(Kind.WORD, one_spelling(found.casefold()))
         elif match.lastgroup == "stop":
             yield Piece(Kind.STOP, ".")
         elif found not in _QUOTES and (found != "-" or not _joins(text, match.start())):

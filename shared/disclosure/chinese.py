@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from shared.disclosure.word_lists import ranks
 
-UNRANKED = 100_000
+UNRANKED_HAN = 100_000
 """The rank that stands for every word that is not everyday."""
 
 _LONGEST_WORD = 4
@@ -35,29 +35,29 @@ def segment(han: str) -> tuple[str, ...]:
     return tuple(reversed(found))
 
 
-def is_everyday(word: str) -> bool:
+def is_everyday_han(word: str) -> bool:
     """Whether a word is among the everyday ones."""
     return word in ranks("chinese_everyday")
 
 
-def is_known(word: str) -> bool:
+def is_known_han(word: str) -> bool:
     """Whether a word is in the dictionary of words that name nothing and state neither a quantity nor a time."""
     return word in ranks("chinese_everyday") or word in ranks("chinese_dictionary")
 
 
-def is_withheld(word: str) -> bool:
+def is_withheld_han(word: str) -> bool:
     """Whether a word is a name, a place, a quantity or a time."""
     return word in ranks("chinese_withheld")
 
 
-def is_function_word(word: str) -> bool:
+def is_function_han(word: str) -> bool:
     """Whether a word is among those that join others and say nothing by themselves."""
-    return ranks("chinese_everyday").get(word, UNRANKED) < _FUNCTION_RANK
+    return ranks("chinese_everyday").get(word, UNRANKED_HAN) < _FUNCTION_RANK
 
 
-def rank(word: str) -> int:
-    """Return the rank of a word; `UNRANKED` for a word that is not everyday."""
-    return ranks("chinese_everyday").get(word, UNRANKED)
+def han_rank(word: str) -> int:
+    """Return the rank of a word; `UNRANKED_HAN` for a word that is not everyday."""
+    return ranks("chinese_everyday").get(word, UNRANKED_HAN)
 
 
 def _cost(word: str) -> float | None:

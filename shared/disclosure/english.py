@@ -35,11 +35,18 @@ _AUXILIARIES = frozenset(
 _CONTRACTIONS = frozenset(
     ("can't", "won't", "i'm", "it's", "that's", "what's", "let's", "there's", "here's", "you're", "we're", "they're")
 )
+_SPELLINGS = (
+    ("isation", "ization"), ("ise", "ize"), ("ising", "izing"), ("yse", "yze"), ("our", "or"), ("tre", "ter"),
+    ("bre", "ber"), ("ogue", "og"), ("ence", "ense"), ("gement", "gment"), ("amme", "am"),
+)  # fmt: skip
+"""Of the regular differences between British and American spelling, those that make no other word of one."""
+
+_SHORTEST_SPELLED = 5
 _LETTERS = frozenset("ai")
 _MEASURING = frozenset(
-    ("a", "an", "one", "per", "each", "every", "another", "same", "within", "under", "first", "second", "once", "only")
-    + ("whole", "full", "single")
-)
+    ("a", "an", "one", "per", "each", "every", "another", "same", "within", "under", "first", "second", "once", "only",
+     "whole", "full", "single")
+)  # fmt: skip
 _FUNCTION_RANK = 150
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
@@ -51,15 +58,7 @@ UNRANKED = 60_000
 def is_known(word: str) -> bool:
     """Whether a word in lower case is in the dictionary, as itself or as one of the regular forms stated there."""
     word = word.rpartition("-")[2]
-    return (
-        word in _LETTERS
-        or word in ranks("english_everyday")
-        or word in _dictionary()
-        or word in members("english_spans")
-        or is_contraction(word)
-        or _is_prefixed(word)
-        or _is_suffixed(word)
-    )
+    return _is_listed(word) or word in _LETTERS or is_contraction(word) or _is_prefixed(word) or _is_suffixed(word)
 
 
 @lru_cache(maxsize=32_768)
@@ -95,7 +94,7 @@ def stem_rank(of: str) -> int:
 
 
 @lru_cache(maxsize=32_768)
-def stem(word: str) -> str:
+def stem_of(word: str) -> str:
     """Cut the commonest endings, so that "controls" and "controlled" are one word with "control"."""
     word = word.removesuffix("'s")
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
@@ -104,9 +103,24 @@ def stem(word: str) -> str:
     return word.rstrip("ey") if len(word) > 3 else word
 
 
+@lru_cache(maxsize=32_768)
+def one_spelling(word: str) -> str:
+    """Return the American spelling of a word that has two, so that the choice between them carries nothing."""
+    for british, american in _SPELLINGS:
+        if british in word and len(word) > _SHORTEST_SPELLED:
+            other = american.join(word.rsplit(british, 1))
+            if _is_listed(word) and _is_listed(other):
+                return other
+    return word
+
+
 def is_contraction(word: str) -> bool:
     """Whether a word with an apostrophe is a regular contraction."""
     return word in _CONTRACTIONS or (word.endswith("n't") and word[:-3] in _AUXILIARIES)
+
+
+def _is_listed(word: str) -> bool:
+    return word in ranks("english_everyday") or word in _dictionary() or word in members("english_spans")
 
 
 def _is_prefixed(word: str) -> bool:
@@ -159,7 +173,7 @@ def _bases(word: str) -> Iterator[str]:
 def _stem_ranks() -> dict[str, int]:
     found: dict[str, int] = {}
     for word, rank in ranks("english_everyday").items():
-        found.setdefault(stem(word), rank)
+        found.setdefault(stem_of(word), rank)
     return found
 
 

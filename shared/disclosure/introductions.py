@@ -23,7 +23,8 @@ _CALLED = (
     r"called|named|nicknamed|dubbed|termed|labell?ed|code-?named|known (?:\w{1,12} ){0,3}as|referred to (?:\w+ )?as|"
     r"speaks? of|calls? (?:it|this|them|these|that)|goes by|so-called|herein(?:after)?|stands for|short for|means|"
     r"(?:the )?(?:term|word|code ?word|code ?name|code|nickname|pass ?word|pass ?phrase|pass ?code|pin|key|alias|"
-    r"name|phrase|project|operation|initiative|programme|program)(?: (?:is|was|for [^.\n]{1,40}? is|to [^.\n]{1,40}? is))?"
+    r"name|phrase|project|operation|initiative|programme|program)"
+    r"(?: (?:is|was|for [^.\n]{1,40}? is|to [^.\n]{1,40}? is))?"
 )
 _CALLED_IN_ENGLISH = re.compile(rf"\b(?:{_CALLED}):? (?:(?:the|an?|our) )?{_WORDS}", re.IGNORECASE)
 _DEFINED_IN_ENGLISH = re.compile(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, pieces, plain
-from shared.disclosure.english import stem
+from shared.disclosure.english import stem_of
 
 MAX_USER_CHARACTERS = 20_000
 """The newest of the user's words; what he wrote before counts no more."""
@@ -30,7 +30,7 @@ class OwnWords:
         stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
         return cls(
             words=words,
-            stems=frozenset(map(stem, words)),
+            stems=frozenset(map(stem_of, words)),
             han="\n".join(stretches),
             han_words=frozenset(word for stretch in stretches for word in chinese.segment(stretch)),
             spellings=_spellings(plain(newest).split()),
@@ -38,7 +38,7 @@ class OwnWords:
 
     def holds(self, word: str) -> bool:
         """Whether an English word or a form of it is the user's."""
-        return word in self.words or (word.isalpha() and stem(word) in self.stems)
+        return word in self.words or (word.isalpha() and stem_of(word) in self.stems)
 
     def holds_han(self, word: str) -> bool:
         """Whether a Chinese word is the user's; a single character only where it was a word by itself."""

@@ -14,7 +14,7 @@ from shared.disclosure.alignment import (
     matches_of_pairs,
     positions_of,
 )
-from shared.disclosure.english import is_function_word, stem
+from shared.disclosure.english import is_function_word, stem_of
 from shared.disclosure.folding import han_only, letters_only
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 from shared.plain_text.runs import RunIndex, longest_foreign_run, runs_of
@@ -86,7 +86,7 @@ class Passages:
     chunks: tuple[_ChunkForm, ...]
 
 
-def passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
+def index_passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
     """Index the chunks and the user's text, all folded."""
     spaced = [_spaced(text) for text in chunk_texts]
     characters = [han_only(text) for text in chunk_texts]
@@ -124,7 +124,7 @@ def _is_aligned(folded: str, known: Passages) -> bool:
 def _are_words_aligned(words: list[str], known: Passages) -> bool:
     seeds = frozenset(runs_of(words, _SEED))
     own = _covered(words, known.own_words)
-    stems = ["" if place in own else stem(word) for place, word in enumerate(words) if not is_function_word(word)]
+    stems = ["" if place in own else stem_of(word) for place, word in enumerate(words) if not is_function_word(word)]
     return any(
         best_alignment([chunk.stems.get(word, ()) for word in stems]) >= ALIGNED_WORDS
         for chunk in known.chunks
@@ -146,7 +146,7 @@ def _are_characters_aligned(characters: str, known: Passages) -> bool:
 def _chunk_form(words: list[str], characters: str) -> _ChunkForm:
     return _ChunkForm(
         seeds=frozenset(runs_of(words, _SEED)),
-        stems=positions_of(stem(word) for word in words if not is_function_word(word)),
+        stems=positions_of(stem_of(word) for word in words if not is_function_word(word)),
         character_seeds=frozenset(_slices(characters, _SEED)),
         pairs=positions_of(character_pairs(characters)),
     )

@@ -1,131 +1,147 @@
 """Other ways to read a reply: initials, last letters, every other letter, capitals, spelling, and Chinese by sound.
 
-A term that is found in one of them was put there. How long it has to be depends on how many letters a reading has: of
-six letters in a row chance makes one in millions, of four only where few letters are read.
+A word of the source that is found in one of them was put there. How long it has to be depends on how many letters a
+reading has: of six letters in a row chance makes one in millions, of five only where few letters are read.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.disclosure import english
-from shared.disclosure.canonical import Kind, Piece, pieces
+from shared.disclosure.canonical import Kind, Piece, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term
 from shared.disclosure.word_lists import syllables
 from shared.disclosure.words import rareness
 
-ANYWHERE, AT_A_START = 6, 5
-"""Letters of a word that count: at the beginning of a reading of many letters, and anywhere in one of few."""
+OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
+"""Letters of a word that count: in a reading of many letters, at the beginning of one, and in a reading of few."""
 
-FEW_LETTERS = 20
-SOUNDS = 3
-"""Syllables of a Chinese name or term that count where a reply has others characters of the same sound."""
+NAMES_SHORTER = 1
+"""Names count with a letter less than other words."""
 
+SOUNDS, LONGEST = 3, 12
+"""Syllables of a Chinese term that count where other characters have its sound; letters of the longest word sought."""
+
+_LEAST = (OF_MANY, AT_A_START, OF_FEW)
 _CAPITALS = re.compile("[A-Z]")
+_PLACES = (0, 1, 2, -1, -2)
+_STEPS = (2, 3, 4)
+_FIRST_LETTERS, _SLOPES = range(5), range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenTerms:
-    """What is looked for: the letters of names, codes and terms, and Chinese names and terms."""
+    """What is looked for: words of Latin letters by their least number, Chinese names and terms, and their sounds."""
 
-    names: frozenset[str]
-    words: frozenset[str]
+    letters: Mapping[int, frozenset[str]]
     han: frozenset[str]
-
-    def words_of(self, shortest: int) -> Iterator[str]:
-        """Yield words of so many letters and more, and names of one letter less."""
-        yield from (word for word in self.words if len(word) >= shortest)
-        yield from (name for name in self.names if len(name) >= shortest - 1)
+    sounds: Mapping[tuple[str, ...], frozenset[str]]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], own: OwnWords) -> "HiddenTerms":
-        """Collect what several chunks name and introduce, and their rare words, but what the user wrote."""
-        names = {
-            word
-            for reading in readings
-            for word in _telling_words(reading)
-            if not own.holds(word) and not english.is_quantity(word)
-        }
-        terms = {term for reading in readings for term in (*reading.labels, *reading.introduced) if not _is_plain(term)}
-        names |= {"".join(term.content) for term in terms if term.han == "" and len(term.content) > 1}
-        words = {
-            word
-            for reading in readings
-            for word in reading.names.plain
-            if not own.holds(word) and not english.is_quantity(word)
-        }
-        han = {term.han for term in terms if 2 <= len(term.han) <= 8}
-        han |= {name for reading in readings for name in (*reading.persons, *reading.rare)}
-        return cls(frozenset(names), frozenset(words), frozenset(name for name in han if not own.holds_han(name)))
+        """Collect what several chunks name and introduce, and their words, but what the user wrote."""
+        terms = [term for each in readings for term in (*each.labels, *each.introduced) if not _is_plain(term)]
+        joined = {"".join(term.content) for term in terms if not term.han}
+        names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in readings))
+        words = frozenset(word for each in readings for word in each.words)
+        rare = {row for each in readings for row in each.rare if len(row) >= SOUNDS}
+        han = rare.union(*(each.persons for each in readings), (term.han for term in terms if len(term.han) <= LONGEST))
+        names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
+        kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
+        return cls(
+            {least: frozenset(_at_least(words, least) | _at_least(names, least - NAMES_SHORTER)) for least in _LEAST},
+            kept,
+            {_sounds(name): frozenset(name) for name in kept if len(name) >= SOUNDS},
+        )
 
 
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
     parts = [part for field in fields for part in _sentences(pieces(field))]
-    letters = [[piece.text for piece in part if piece.kind is Kind.WORD] for part in parts]
-    return _is_in_letters(letters, fields, hidden) or _is_in_han(parts, fields, hidden)
+    words = [row for part in parts if (row := [piece.text for piece in part if piece.kind is Kind.WORD])]
+    return _is_in_letters(words, fields, hidden) or _is_in_han(parts, fields, hidden)
+
+
+def _at_least(words: Iterable[str], letters: int) -> set[str]:
+    return {word for word in words if len(word) >= letters}
+
+
+def _is_free(word: str, own: OwnWords) -> bool:
+    return own.holds(word) or english.is_quantity(word)
 
 
 def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
-    few = [_joined(part[0][:1] for part in parts if part), _joined(part[-1][-1:] for part in parts if part)]
-    few += [_joined(part[0][1:2] for part in parts if part), _joined(part[-1][:1] for part in parts if part)]
-    few.append(_joined(_CAPITALS.findall(" ".join(fields))).lower())
-    few.append(_joined(word for part in parts for word in part if len(word) == 1))
-    items = [letters_only(field.lower()) for field in fields]
-    few += [
-        _joined(item[start + step * place :][:1] for place, item in enumerate(rows))
-        for rows in (items, items[1:])
-        for start in range(5)
-        for step in range(3)
-    ]
-    many = [_joined(word[at : at + 1 or None] for word in part) for at in (0, 1, 2, -1, -2) for part in parts]
-    whole = [_joined(many[at : at + len(parts)]) for at in range(0, len(many), len(parts) or 1)]
-    joined = "".join(items)
-    whole += [joined[start::step] for step in (2, 3, 4) for start in range(step)]
+    by_word = [["".join(word[at : at + 1 or None] for word in part) for part in parts] for at in _PLACES]
+    capitals = "".join(_CAPITALS.findall(" ".join(fields))).lower()
+    spelled = "".join(word for part in parts for word in part if len(word) == 1)
+    few = (*_ends([[part[0], part[-1]] for part in parts]), capitals, spelled)
+    slopes = _slopes([letters_only(field.lower()) for field in fields])
+    many = (*("".join(row) for row in by_word), *_strides(letters_only(" ".join(fields).lower())))
+    starts = (text[:end] for row in by_word for text in row for end in range(OF_FEW, LONGEST + 1))
     return (
-        any(_stands_in(text, hidden, AT_A_START if len(text) <= FEW_LETTERS else ANYWHERE) for text in few)
-        or any(text.startswith(tuple(hidden.words_of(ANYWHERE)) or (" ",)) for text in many)
-        or any(_stands_in(text, hidden, ANYWHERE + 1) for text in whole)
+        any(_holds_part(text, hidden, OF_FEW) for text in few)
+        or any(_holds_part(text, hidden, AT_A_START) for text in slopes)
+        or any(_holds_part(text, hidden, OF_MANY) for text in many)
+        or not hidden.letters[AT_A_START].isdisjoint(starts)
     )
-
-
-def _joined(letters: Iterable[str]) -> str:
-    return "".join(letters)
-
-
-def _stands_in(text: str, hidden: HiddenTerms, shortest: int) -> bool:
-    both = (text, text[::-1])
-    return any(term in each for each in both for term in hidden.words_of(shortest))
 
 
 def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
-    clauses = [han for part in parts for piece in part if (han := piece.text if piece.kind is Kind.HAN else "")]
-    sentences = [han for part in parts if (han := "".join(piece.text for piece in part if piece.kind is Kind.HAN))]
-    joined = han_only("".join(fields))
-    texts = ["".join(text[at] for text in some) for some in (clauses, sentences) for at in (0, -1)]
-    texts += ["".join(text[1:2] for text in some) for some in (clauses, sentences)]
-    texts += [joined[start::step] for step in (2, 3, 4) for start in range(step)]
-    rows = [han_only(field) for field in fields]
-    texts += [
-        "".join(row[start + step * place :][:1] for place, row in enumerate(rows))
-        for start in range(4)
-        for step in (1, 0)
-    ]
-    if any(term in text or term[::-1] in text for text in texts for term in hidden.han):
-        return True
-    return any(_is_heard(text, term) for text in (*clauses, *texts) for term in hidden.han if len(term) >= SOUNDS)
-
-
-def _is_heard(text: str, term: str) -> bool:
-    """Whether other characters of the same sounds as a term stand in a text."""
-    sounds, wanted = _sounds(text), _sounds(term)
-    runs = (
-        (sounds[start : start + len(term)], text[start : start + len(term)])
-        for start in range(len(text) - len(term) + 1)
+    clauses = [piece.text for part in parts for piece in part if piece.kind is Kind.HAN]
+    sentences = [row for part in parts if (row := "".join(piece.text for piece in part if piece.kind is Kind.HAN))]
+    rows = [row for field in fields if (row := han_only(plain(field)))]
+    few = [*_ends(clauses), *_ends(sentences), *_ends(rows)]
+    many = [*_slopes(rows), *_strides("".join(rows))]
+    return (
+        any(not hidden.han.isdisjoint(_parts(text, 2)) for text in few)
+        or any(not hidden.han.isdisjoint(_parts(text, SOUNDS)) for text in many)
+        or any(_is_heard(text, hidden) for text in (*clauses, *few, *many))
     )
-    return any(heard == wanted and not set(term).intersection(written) for heard, written in runs)
+
+
+def _is_heard(text: str, hidden: HiddenTerms) -> bool:
+    """Whether other characters than a term's have its sounds somewhere in a text."""
+    sounds = _sounds(text)
+    for start in range(len(text) - SOUNDS + 1):
+        for end in range(start + SOUNDS, min(start + LONGEST, len(text)) + 1):
+            written = hidden.sounds.get(sounds[start:end])
+            if written is not None and written.isdisjoint(text[start:end]):
+                return True
+    return False
+
+
+def _holds_part(text: str, hidden: HiddenTerms, least: int) -> bool:
+    return not hidden.letters[least].isdisjoint(_parts(text, least - NAMES_SHORTER))
+
+
+def _parts(text: str, shortest: int) -> Iterator[str]:
+    """Yield the stretches of a text, forwards and backwards, that are long enough to be a term."""
+    for line in (text, text[::-1]):
+        for start in range(len(line) - shortest + 1):
+            yield from (line[start:end] for end in range(start + shortest, min(start + LONGEST, len(line)) + 1))
+
+
+def _ends(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the first and the second letters of rows, and the last of their last words and these words' first."""
+    yield "".join(row[0][:1] for row in rows)
+    yield "".join(row[1:2] if isinstance(row, str) else row[0][1:2] for row in rows)
+    yield "".join(row[-1][-1:] for row in rows)
+    yield "".join(row[-1][:1] for row in rows)
+
+
+def _slopes(rows: Sequence[str]) -> Iterator[str]:
+    """Yield one letter of each row: the same of all, or one further on, or two, from row to row."""
+    for some in (rows, rows[1:]):
+        for start in _FIRST_LETTERS:
+            for step in _SLOPES:
+                yield "".join(row[start + step * place :][:1] for place, row in enumerate(some))
+
+
+def _strides(text: str) -> Iterator[str]:
+    yield from (text[start::step] for step in _STEPS for start in range(step))
 
 
 def _sentences(of: Iterable[Piece]) -> Iterator[list[Piece]]:
@@ -138,13 +154,6 @@ def _sentences(of: Iterable[Piece]) -> Iterator[list[Piece]]:
             part.append(piece)
     if part:
         yield part
-
-
-def _telling_words(reading: SourceReading) -> Iterator[str]:
-    """Yield names of persons, words with a capital, and what a source introduces as a single word."""
-    yield from reading.names.certain
-    yield from (reading.names.capital - reading.names.plain)
-    yield from (term.content[0] for term in reading.introduced if len(term.content) == 1)
 
 
 def _is_plain(term: Term) -> bool:

@@ -19,6 +19,9 @@ definition, a capital, or a label of the source introduces it alone."""
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
+LONE_CHARACTERS, LONE_RANK = 3, 1_000
+"""So many lone characters in a row, each rarer than this rank as a word, are no words of the language."""
+
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
 
@@ -48,9 +51,9 @@ class ProtectedWords:
     def of(cls, readings: Sequence[SourceReading], siblings: Sequence[SourceReading] = ()) -> "ProtectedWords":
         """Put the words of all chunks together; of `siblings`, which nobody was shown, too."""
         both = (*readings, *siblings)
-        plain = frozenset(english.stem(word) for reading in both for word in reading.names.plain)
-        capital = frozenset(english.stem(word) for reading in both for word in reading.names.capital)
-        certain = frozenset(english.stem(word) for reading in both for word in reading.names.certain)
+        plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
+        capital = frozenset(english.stem_of(word) for reading in both for word in reading.names.capital)
+        certain = frozenset(english.stem_of(word) for reading in both for word in reading.names.certain)
         labels = [(term, PLAIN_LABEL_SHARE) for reading in both for term in reading.labels]
         introduced = [(term, PLAIN_SHARE) for reading in both for term in reading.introduced]
         return cls(
@@ -87,7 +90,7 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
         return None
     if any(character.isdigit() for character in word) or english.is_quantity(bare):
         return GateCode.FIGURES
-    stem = english.stem(bare)
+    stem = english.stem_of(bare)
     if stem in protected.names or stem in protected.singles:
         return GateCode.IDENTIFIERS
     if english.is_everyday(bare):
@@ -135,33 +138,44 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
     for first, second in pairwise(words):
         if first == second and first.isalnum():
             yield Finding(GateCode.DECODERS, first)
+    for row in lone_rows(words):
+        if len(row) >= LONE_CHARACTERS:
+            yield Finding(GateCode.DECODERS, row)
     lengths = [len(tuple(clause)) for is_mark, clause in groupby(words, key=",.".__contains__) if not is_mark]
     longest = max((sum(1 for _ in row) for is_lone, row in groupby(lengths, key=(1).__eq__) if is_lone), default=0)
     if longest >= LONE_CLAUSES:
         yield Finding(GateCode.DECODERS, ", ".join(words[: 2 * longest]))
 
 
-def split_words(of: Sequence[Piece], protected: ProtectedWords) -> Iterator[Finding]:
+def lone_rows(words: Sequence[str]) -> Iterator[str]:
+    """Yield each row of lone Chinese characters that are rare as words."""
+    rare = [len(word) == 1 and not word.isascii() and chinese.han_rank(word) > LONE_RANK for word in words]
+    for is_rare, row in groupby(zip(rare, words, strict=True), key=lambda pair: pair[0]):
+        if is_rare:
+            yield "".join(word for _, word in row)
+
+
+def rejoined_words(of: Sequence[Piece], protected: ProtectedWords) -> Iterator[Finding]:
     """Yield neighbouring words that together are a rare word of the source."""
     for first, second in pairwise(piece.text for piece in of if piece.kind is Kind.WORD):
         joined = first + second
-        if english.stem(joined) in protected.stems and not english.is_everyday(joined):
+        if english.stem_of(joined) in protected.stems and not english.is_everyday(joined):
             yield Finding(GateCode.IDENTIFIERS, f"{first} {second}")
 
 
 def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
-    if chinese.is_everyday(word):
+    if chinese.is_everyday_han(word):
         return GateCode.IDENTIFIERS if word in protected.singles else None
-    if chinese.is_known(word):
+    if chinese.is_known_han(word):
         return GateCode.IDENTIFIERS if word in protected.han_words else None
-    return GateCode.FIGURES if chinese.is_withheld(word) else GateCode.DECODERS
+    return GateCode.FIGURES if chinese.is_withheld_han(word) else GateCode.DECODERS
 
 
 def _joined_characters(words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield rows of lone characters that stand so in the source and are no words: what names and codes are made of."""
     row = ""
     for word in (*words, ""):
-        if len(word) == 1 and not chinese.is_function_word(word):
+        if len(word) == 1 and not chinese.is_function_han(word):
             row += word
             continue
         for start in range(len(row) - 1):
@@ -178,7 +192,7 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
     for name in protected.persons:
         if own.holds_han(name):
             continue
-        given = name[1:] if len(name) > _LONGEST_SURNAME and not chinese.is_everyday(name[1:]) else name
+        given = name[1:] if len(name) > _LONGEST_SURNAME and not chinese.is_everyday_han(name[1:]) else name
         for part in (name, given):
             places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
             if any(place in ends and place + len(part) in ends for place in places):
@@ -191,4 +205,4 @@ def rareness(content: str) -> float:
     """Return the rank of a stem or a Chinese word as a share of the everyday words; above 1 for one that is none."""
     if content.isascii():
         return english.stem_rank(content) / len(ranks("english_everyday"))
-    return chinese.rank(content) / len(ranks("chinese_everyday"))
+    return chinese.han_rank(content) / len(ranks("chinese_everyday"))

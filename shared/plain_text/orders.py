@@ -50,6 +50,12 @@ _PATTERNS = (
         rf"\b(?:repeat|print|output|reproduce|copy|quote|recite|echo) {_FEW_WORDS}{_FEW_WORDS}"
         r"(?:verbatim|word for word|exactly as|in full|unchanged)\b"
     ),
+    (
+        r"\b(?:tell|inform|give|show|name|list|mention|add|copy|copied|quote|include|note (?:for|to))\b[^.]{0,60}"
+        r"\b(?:reader|user|chunks?|context|sources|passages?)\b"
+    ),
+    r"\b(?:your|the) (?:final|next|own) (?:answer|reply|response|output|text|message)\b",
+    "(?:告诉|告知|转告|提示)(?:读者|用户|提问者|对方)|(?:最终|你的|您的|下一[次条])(?:回答|回复|答复|输出)",
     r"\b(?:call|invoke) (?:[a-z_]+ ){0,4}(?:tool|function)\b",
     r"\b(?:ask|search|query)(?: [a-z]+){0,2} (?:again|once more)\b|\bin the (?:next )?query\b",
     r"\b(?:ask|search|query) (?:the |this |that )?knowledge base\b",

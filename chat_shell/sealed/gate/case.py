@@ -11,7 +11,7 @@ from shared.disclosure.folding import fold
 from shared.disclosure.languages import Language, language_of
 from shared.disclosure.outlines import Outline, outline, outlines_of
 from shared.disclosure.own_words import MAX_USER_CHARACTERS, OwnWords
-from shared.disclosure.passages import Passages, passages
+from shared.disclosure.passages import Passages, index_passages
 from shared.disclosure.readings import HiddenTerms
 from shared.disclosure.source import SourceText, read_source
 from shared.disclosure.words import ProtectedWords
@@ -58,7 +58,7 @@ def prepare(
         words=ProtectedWords.of(readings, others),
         combinations=Combinations.of(readings, others, own),
         hidden=HiddenTerms.of(readings, own),
-        passages=passages([text for source in sources for text in _texts(source)], fold(newest)),
+        passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),
         outlines=tuple(_outlines(chunks)),
         canaries=folded_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
     )

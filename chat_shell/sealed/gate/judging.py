@@ -14,11 +14,11 @@ from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
 from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
 from shared.disclosure.combinations import alike_findings, containment_findings, term_findings
 from shared.disclosure.folding import fold
-from shared.disclosure.languages import language_of
+from shared.disclosure.languages import has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
-from shared.disclosure.words import Finding, repeated_words, split_words, withheld_words
+from shared.disclosure.words import Finding, rejoined_words, repeated_words, withheld_words
 from shared.models.safe_summary import MAX_LIST_ITEM_CHARACTERS, MAX_SUMMARY_CHARACTERS
 from shared.plain_text.orders import is_order_to_model
 
@@ -53,7 +53,7 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     for field in fields:
         yield from withheld_words(field, case.own, case.words)
         yield from repeated_words(field)
-        yield from split_words(field, case.words)
+        yield from rejoined_words(field, case.words)
     yield from alike_findings(fields[1:])
     yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations))
     yield from containment_findings(together, case.combinations, case.own)
@@ -67,7 +67,7 @@ def _other_checks(
     yield GateCode.OVERLAP, shares_passage(fold(together), case.passages)
     yield GateCode.DECODERS, is_hidden_in(candidate.fields, case.hidden)
     yield GateCode.STRUCTURE, any(follows_outline(points, case.outlines) for points in _orders(candidate, fields))
-    yield GateCode.LANGUAGE, language_of(together) is not case.language
+    yield GateCode.LANGUAGE, language_of(together) is not case.language or has_other_words(together, case.own)
     yield GateCode.INSTRUCTION, any(map(is_order_to_model, (*candidate.fields, together)))
 
 

@@ -1,0 +1,111 @@
+"""Ask the gate from the command line, as an auditor does before he trusts it.
+
+    python -m chat_shell.sealed.judge < cases.jsonl
+
+Each line of standard input is an object `{"documents": [{"title", "heading_path", "text"}], "user_messages": [str],
+"query": str, "reply": str}`, where `reply` is the raw text of a secondary model. For each, one line is written:
+`{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str, "released": {..}|null}`. `refused`
+is a reply that is itself a refusal in the agreed form; `pre_screen` is the refusal that the last message or the query
+would have got before anything was retrieved. A line that is no such object gets `{"error": {"line", "message"}}`, and
+the command ends with 1.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+
+import orjson
+from pydantic import ValidationError
+
+from chat_shell.sealed.codes import GateCode
+from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.pre_screen import pre_screen
+from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Blocked
+from shared.disclosure.languages import language_of
+from shared.models.invalid_fields import refusal_of
+from shared.models.values import Value
+
+_NOWHERE = "judge"
+
+
+class JudgedDocument(Value):
+    """A chunk of a document, as it would be shown to the secondary model."""
+
+    title: str
+    heading_path: tuple[str, ...]
+    text: str
+
+
+class JudgedCase(Value):
+    """What the gate is asked about."""
+
+    documents: tuple[JudgedDocument, ...]
+    user_messages: tuple[str, ...]
+    query: str
+    reply: str
+
+
+def verdict_of(case: JudgedCase) -> dict[str, object]:
+    """Return the gate's verdict on a reply, with the codes of the checks that it failed and what would be released."""
+    last_message = case.user_messages[-1] if case.user_messages else ""
+    question = language_of(last_message) or language_of(case.query)
+    languages = {language_of(document.text) for document in case.documents}
+    prepared = prepare([_chunk(place, document) for place, document in enumerate(case.documents)], _joined(case), ())
+    verdict = judge(case.reply.encode(errors="surrogatepass"), prepared)
+    if isinstance(verdict, Released) and languages and question not in languages:
+        verdict = Blocked((GateCode.LANGUAGE,))  # such chunks are not shown, and an answer about them is a translation
+    name = "blocked" if isinstance(verdict, Blocked) else "released" if isinstance(verdict, Released) else "refused"
+    return {
+        "verdict": name,
+        "codes": list(verdict.codes) if isinstance(verdict, Blocked) else [],
+        "pre_screen": pre_screen(last_message, case.query),
+        "released": verdict.as_object() if isinstance(verdict, Released) else None,
+    }
+
+
+def answers(lines: Iterable[bytes]) -> Iterator[dict[str, object]]:
+    """Yield an answer to each line that is not blank."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield _answer(number, line)
+
+
+def main() -> int:
+    """Answer standard input; 0 unless a line was not as described above."""
+    is_sound = True
+    for answer in answers(sys.stdin.buffer):
+        is_sound = is_sound and "error" not in answer
+        sys.stdout.buffer.write(orjson.dumps(answer, option=orjson.OPT_APPEND_NEWLINE))
+        sys.stdout.buffer.flush()
+    return 0 if is_sound else 1
+
+
+def _answer(number: int, line: bytes) -> dict[str, object]:
+    try:
+        return verdict_of(JudgedCase.model_validate_json(line))
+    except ValidationError as error:
+        return {"error": {"line": number, "message": refusal_of(error).message}}
+
+
+def _joined(case: JudgedCase) -> str:
+    return "\n".join(case.user_messages)
+
+
+def _chunk(place: int, document: JudgedDocument) -> ProtectedChunk:
+    def protected(text: str) -> ProtectedText:
+        return ProtectedText(text, _NOWHERE, str(place))
+
+    return ProtectedChunk(
+        knowledge_base_id=_NOWHERE,
+        chunk_id=str(place),
+        ordinal=place,
+        document=protected(document.title),
+        heading_path=tuple(map(protected, document.heading_path)),
+        text=protected(document.text),
+        canary=protected(""),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
