@@ -283,7 +283,7 @@ async def test_an_outcome_belongs_to_a_search_of_its_turn(members: Members) -> N
         ({"decision": "maybe"}, "decision"),
         ({"reason": "unheard_of"}, "reason"),
         ({"gate_codes": ["unheard_of"]}, "gate_codes[0]"),
-        ({"gate_codes": ["overlap"] * 21}, "gate_codes"),
+        ({"gate_codes": ["overlap"] * 25}, "gate_codes"),
         ({"rewrites": 2}, "rewrites"),
         ({"chunks_sent": 25}, "chunks_sent"),
         ({"latency_ms": -1}, "latency_ms"),
