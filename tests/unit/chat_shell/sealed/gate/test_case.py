@@ -3,7 +3,7 @@
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.gate.case import MAX_USER_CHARACTERS
+from shared.disclosure.own_words import MAX_USER_CHARACTERS
 from chat_shell.sealed.verdicts import Blocked
 from tests.unit.chat_shell.sealed.gate.planting import ENGLISH, HONEST, chunk, reply
 

@@ -3,8 +3,7 @@
 import pytest
 
 from chat_shell.sealed.gate.case import prepare
-from chat_shell.sealed.gate.structure import outlines_of
-from chat_shell.sealed.gate.terms import ChunkSource, terms_of
+from shared.disclosure.outlines import outlines_of
 from tests.examples import of_many
 from tests.unit.chat_shell.sealed.gate.planting import chunk
 
