@@ -42,13 +42,19 @@ def test_a_name_is_found_in_the_first_letters_of_items():
     [
         "薄弱之处：苍白的检查，崖边的人，库存不足。",
         "苍白的检查。崖边的人。库存不足。",
-        "沧涯酷的做法不够及时。",
         "检查显得苍，团队守着崖，大家看着库。",
     ],
 )
-def test_a_chinese_term_is_found_in_first_and_last_characters_and_by_sound(said: str):
+def test_a_chinese_term_is_found_in_first_and_last_characters(said: str):
     assert _hidden(said, "这种件称为苍崖库。", ASKED_CHINESE)
     assert not _hidden(said, "有的留着。", ASKED_CHINESE)
+
+
+def test_a_chinese_term_is_heard_in_other_characters_of_its_sound():
+    said = "团队往往搞闪失，复核不够及时。"
+    assert _hidden(said, "这种件称为高山石。", ASKED_CHINESE)
+    assert not _hidden(said, "这种件称为高山泉。", ASKED_CHINESE)
+    assert not _hidden(said, "这种件称为高山石。", "高山石哪里薄弱？")
 
 
 def test_every_other_character_is_read():
