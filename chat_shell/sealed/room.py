@@ -86,7 +86,7 @@ class SealedRoom(Generic[CaseT]):
             return Failure.INSUFFICIENT_EVIDENCE
         prompt = SummaryPrompt(search.query, evidence.answer_language, evidence.chunks, self._parts.new_token)
         siblings = (*evidence.withheld, *found.siblings)
-        return await SummaryAttempt(self._parts, prompt, progress).run(search, evidence.chunks, siblings)
+        return await SummaryAttempt(self._parts, prompt, progress).run(search, evidence, siblings)
 
     async def _find(self, search: SealedSearch, progress: SearchProgress) -> SealedSearchResult | SummaryResult:
         """Return evidence, or the result that the search has without any."""

@@ -65,7 +65,7 @@ async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_m
     stage = RoomStage(**found(chunks=(protected_chunk(),), siblings=(sibling,)))
     await stage.ask()
     assert "slow tide" not in str(stage.model.prompts)
-    ((chunks, words, canaries, siblings),) = stage.gate.cases
+    ((chunks, words, canaries, siblings, _),) = stage.gate.cases
     assert ([chunk.chunk_id for chunk in chunks], words) == (["c_1"], "Hello.\nWhere are we weak?")
     assert set(canaries) == {"token2", "token3", CANARY}
     assert siblings == (sibling,)
