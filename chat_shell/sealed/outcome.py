@@ -51,11 +51,16 @@ class SealedSearchResult:
 
 @dataclass(slots=True)
 class SearchProgress:
-    """The counts of a running search; `is_audited` tells that the backend has recorded its outcome already."""
+    """The counts of a running search.
+
+    `is_audited` tells that the backend has recorded its outcome already, `is_open_ask` that the pre-screen refused a
+    request that guesses at nothing.
+    """
 
     started_at: datetime
     search_id: str | None = None
     is_audited: bool = False
+    is_open_ask: bool = False
     chunks_found: int = 0
     chunks_sent: int = 0
     rewrites: int = 0
@@ -65,7 +70,10 @@ class SearchProgress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a search, as it is recorded before anything is released."""
+    """The end of a search, as it is recorded before anything is released.
+
+    `is_open_ask`: the pre-screen refused a request that guesses at nothing, which does not count towards a pause.
+    """
 
     search_id: str | None
     knowledge_base_ids: tuple[str, ...]
@@ -76,6 +84,7 @@ class Outcome:
     chunks_found: int
     chunks_sent: int
     canary_hits: int
+    is_open_ask: bool
     released: Released | None
 
     @property
@@ -102,5 +111,6 @@ def outcome_of(search: SealedSearch, result: SummaryResult, progress: SearchProg
         chunks_found=progress.chunks_found,
         chunks_sent=progress.chunks_sent,
         canary_hits=min(progress.canary_hits, MAX_CANARY_HITS),
+        is_open_ask=progress.is_open_ask,
         released=released,
     )
