@@ -131,13 +131,13 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
-    """Yield words that stand twice in a row and rows of clauses of one word each: a code, and no sentence."""
+    """Yield words that stand twice in a row, a single character thrice, and rows of clauses of one word each: a code, and no sentence."""
     words = [
         word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))
     ]
-    for first, second in pairwise(words):
-        if first == second and first.isalnum():
-            yield Finding(GateCode.DECODERS, first)
+    for word, row in groupby(words):
+        if word.isalnum() and sum(1 for _ in row) > 1 + (len(word) == 1):
+            yield Finding(GateCode.DECODERS, word)
     for row in lone_rows(words):
         if len(row) >= LONE_CHARACTERS:
             yield Finding(GateCode.DECODERS, row)
@@ -193,7 +193,7 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
         if own.holds_han(name):
             continue
         given = name[1:] if len(name) > _LONGEST_SURNAME and not chinese.is_everyday_han(name[1:]) else name
-        for part in (name, given):
+        for part in filter(stretch.__contains__, (name, given)):
             places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
             if any(place in ends and place + len(part) in ends for place in places):
                 yield Finding(GateCode.IDENTIFIERS, part)
