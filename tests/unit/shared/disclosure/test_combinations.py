@@ -49,7 +49,9 @@ def test_a_term_of_four_words_is_one_where_three_stand_together(words: str, is_t
 
 def test_a_term_is_one_over_two_fields():
     over = "It goes into the 'glass ledger' at night."
-    assert "identifiers" in codes("Owners drift.", over, risks=["Practice hangs on glass", "Ledger and habits are late."])
+    assert "identifiers" in codes(
+        "Owners drift.", over, risks=["Practice hangs on glass", "Ledger and habits are late."]
+    )
 
 
 def test_a_term_that_the_user_wrote_in_parts_is_his():
@@ -57,6 +59,20 @@ def test_a_term_that_the_user_wrote_in_parts_is_his():
     said = "Practice around the glass ledger is uneven."
     assert codes(said, over, "Is the ledger weak where glass is bought?") == set()
     assert "identifiers" in codes(said, over, "Is the ledger weak?")
+
+
+@pytest.mark.parametrize(
+    ("over", "is_term"),
+    [
+        ("They mend a rusty windlass here. Each rusty windlass has a lid.", True),
+        ("They mend a rusty windlass here. Each windlass has a lid, a rusty one.", False),
+        ("The small team waits. Each small team has a lid.", False),
+    ],
+)
+def test_words_that_stand_side_by_side_again_and_again_are_a_term_but_the_plainest(over: str, is_term: bool):
+    pair = "small team" if "team" in over else "rusty windlass"
+    asked = "Where is any windlass weak?"
+    assert ("identifiers" in codes(f"Practice around the {pair} is uneven.", over, asked)) == is_term
 
 
 @pytest.mark.parametrize("said", ["冷柜的备件", "备件在冷柜里", "冷柜备件"])
