@@ -131,7 +131,7 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
-    """Yield words that stand twice in a row, a single character thrice, and rows of clauses of one word each: a code, and no sentence."""
+    """Yield words that stand twice in a row, a character thrice, and rows of clauses of one word: no sentence, a code."""
     words = [
         word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))
     ]

@@ -11,9 +11,9 @@ ASKED, ASKED_CHINESE = "Where are we weak?", "哪里薄弱？"
 SOURCE, SOURCE_CHINESE = "Some of it is kept.", "有的留着。"
 
 
-def judged(said: str, over: str = SOURCE, asked: str = ASKED, title: str = "a.md", **lists: list[str]) -> Verdict:
+def judged(said: str, over: str = SOURCE, asked: str = ASKED, **lists: list[str]) -> Verdict:
     changed: dict[str, Any] = dict(lists)
-    return judge(reply(said, **changed), prepare([chunk(over, title)], asked, []))
+    return judge(reply(said, **changed), prepare([chunk(over, "a.md")], asked, []))
 
 
 def released(said: str, over: str = SOURCE, asked: str = ASKED, **lists: list[str]) -> Released:
@@ -22,9 +22,12 @@ def released(said: str, over: str = SOURCE, asked: str = ASKED, **lists: list[st
     return verdict
 
 
-def codes(said: str, over: str = SOURCE, asked: str = ASKED, title: str = "a.md", **lists: list[str]) -> set[str]:
+def codes(said: str, over: str = SOURCE, asked: str = ASKED, **lists: list[str]) -> set[str]:
     """Return the codes that a reply fails; none when it is released."""
-    verdict = judged(said, over, asked, title, **lists)
+    return codes_of(judged(said, over, asked, **lists))
+
+
+def codes_of(verdict: Verdict) -> set[str]:
     return {code.value for code in verdict.codes} if isinstance(verdict, Blocked) else set()
 
 

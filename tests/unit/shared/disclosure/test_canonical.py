@@ -1,4 +1,4 @@
-"""What leaves is a function of the words and of where they are parted: their look, blanks, capitals and signs are not."""
+"""What leaves is a function of the words and of where they are parted, not of looks, blanks, capitals and signs."""
 
 import json
 from collections.abc import Sequence
@@ -71,7 +71,9 @@ def test_two_writings_of_the_same_words_are_judged_and_released_alike(
 
 @examples(150)
 @given(_english, st.lists(_english, max_size=2))
-def test_what_is_released_is_released_again_as_it_is(summary: list[list[list[str]]], risks: list[list[list[str]]]):
+def test_what_is_released_is_released_again_as_it_is(
+    summary: list[list[list[str]]], risks: list[list[list[list[str]]]]
+):
     def plain(sentences: list[list[list[str]]]) -> str:
         return "! ".join("; ".join(" ".join(clause) for clause in clauses) for clauses in sentences)
 
@@ -95,10 +97,10 @@ def test_chinese_has_one_form_as_well(sentences: list[list[list[str]]], stop: st
 @pytest.mark.parametrize(
     ("said", "asked", "leaves"),
     [
-        ("OWNERS drift; So I'm TOLD (mostly late) – “slowly” at best", ASKED, "Owners drift, so I'm told, mostly late, slowly at best."),
+        ("OWNERS drift; So I'm TOLD (late) “at” best", ASKED, "Owners drift, so I'm told, late, at best."),
         ("re-entry, hand-over and e-mail differ", ASKED, "Re-entry, hand over and e-mail differ."),
         ("the teams’ rules arenʼt kept!?", ASKED, "The teams rules aren't kept."),
-        ("the QuillGate queue is long. quillgate waits.", "How is QuillGate?", "The QuillGate queue is long. QuillGate waits."),
+        ("a QuillGate is long. quillgate waits.", "Is QuillGate?", "A QuillGate is long. QuillGate waits."),
         ("the smörgås is late", "What of smörgås?", "The smorgas is late."),
         ("責任劃分「不清」；複核不及時!", ASKED_CHINESE, "责任划分不清，复核不及时。"),
     ],

@@ -61,6 +61,20 @@ def test_a_term_that_the_user_wrote_in_parts_is_his():
     assert "identifiers" in codes(said, over, "Is the ledger weak?")
 
 
+@pytest.mark.parametrize(
+    ("over", "is_term"),
+    [
+        ("They mend a rusty windlass here. Each rusty windlass has a lid.", True),
+        ("They mend a rusty windlass here. Each windlass has a lid, a rusty one.", False),
+        ("The small team waits. Each small team has a lid.", False),
+    ],
+)
+def test_words_that_stand_side_by_side_again_and_again_are_a_term_but_the_plainest(over: str, is_term: bool):
+    pair = "small team" if "team" in over else "rusty windlass"
+    asked = "Where is any windlass weak?"
+    assert ("identifiers" in codes(f"Practice around the {pair} is uneven.", over, asked)) == is_term
+
+
 @pytest.mark.parametrize("said", ["冷柜的备件", "备件在冷柜里", "冷柜备件"])
 def test_a_chinese_term_is_one_in_any_order(said: str):
     over = "这种件称为冷柜备件。"

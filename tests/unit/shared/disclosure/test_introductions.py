@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.unit.shared.disclosure.asking import ASKED_CHINESE, codes
+from chat_shell.sealed.gate import judge, prepare
+from tests.unit.chat_shell.sealed.gate.planting import chunk, reply
+from tests.unit.shared.disclosure.asking import ASKED, ASKED_CHINESE, SOURCE, codes, codes_of
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_an_introduced_term_does_not_leave(over: str):
 def test_the_title_of_a_document_introduces_its_words():
     said = "Practice around the sleepy orchard is uneven."
     for title in ("guides/Sleepy orchard.md", "sleepy-orchard.docx", "a/b/SleepyOrchard.md", "sleepy_orchard"):
-        assert codes(said, title=title) == {"identifiers"}
+        assert codes_of(judge(reply(said), prepare([chunk(SOURCE, title)], ASKED, []))) == {"identifiers"}
 
 
 @pytest.mark.parametrize(

@@ -43,5 +43,17 @@ def test_without_a_word_of_the_users_it_is_in_the_sources(over: str, fits: str, 
     assert codes(other, over, "") == {"language"}
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("责任划分不清，owners不够及时。", "哪里薄弱，特别是{}？"),
+        ("Owners 责任 drift and nobody answers.", "Where are {} weak?"),
+    ],
+)
+def test_a_word_of_another_script_is_the_users_or_none(said: str, asked: str):
+    assert "language" in codes(said, asked=asked.format(""))
+    assert codes(said, asked=asked.format("责任" if "责任 " in said else "owners")) == set()
+
+
 def test_words_of_a_third_language_are_no_answer():
     assert "language" in codes("Niemand weiss wer hier wohin kommt.")

@@ -1,4 +1,4 @@
-"""Whom a source names, by a capital in English and by the role of a person in Chinese, does not leave in any writing."""
+"""Whom a source names, by a capital in English, by the role of a person in Chinese, does not leave in any form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A term of the source does not leave in another reading: initials, last and n-th letters, capitals, spelling, sound."""
+"""A term of the source does not leave in another reading: initials, last and n-th letters, capitals, sound."""
 
 import pytest
 

@@ -3,6 +3,7 @@
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked
 from shared.disclosure.own_words import MAX_USER_CHARACTERS
 from tests.unit.chat_shell.sealed.gate.planting import ENGLISH, HONEST, chunk, reply
@@ -73,6 +74,24 @@ def test_only_the_newest_of_the_users_words_are_his(code: str, said: str, own: s
 
 def test_the_users_newest_words_are_some_twenty_thousand_characters():
     assert MAX_USER_CHARACTERS == 20_000
+
+
+_SIBLING = "A quiet ladder means a row that nobody owns. It is run by Joan Shepherd. Crews polish copper lids at dark."
+
+
+@pytest.mark.parametrize(
+    ("said", "is_seen"),
+    [
+        ("Practice around the quiet ladder is uneven.", True),
+        ("The shepherd of the list is late.", True),
+        ("Crews who polish copper lids do so at dark.", False),
+    ],
+)
+def test_of_a_sibling_terms_and_names_count_and_passages_do_not(said: str, is_seen: bool):
+    shown, sibling = chunk("Some of it is kept.", "a.md"), chunk(_SIBLING, "a.md", ordinal=1)
+    assert isinstance(judge(reply(said), prepare([shown], "", [])), Released)
+    assert isinstance(judge(reply(said), prepare([shown], "", [], [sibling])), Blocked) == is_seen
+    assert isinstance(judge(reply(said), prepare([sibling], "", [])), Blocked)
 
 
 @pytest.mark.parametrize(
