@@ -40,7 +40,7 @@ def described(hint: str, *keywords: str, version: int = 1) -> KnowledgeBase:
 
 
 async def shown(knowledge: FakeKnowledge, base: KnowledgeBase, role: MemberRole) -> KnowledgeBase:
-    descriptions = SafeDescriptions(knowledge, RecordingObserver())
+    descriptions = SafeDescriptions(knowledge, knowledge, RecordingObserver())
     (binding,) = await descriptions.shown([Binding(base=base, role=role)])
     return binding.base
 
@@ -81,7 +81,7 @@ async def test_who_may_read_sees_all(role: MemberRole) -> None:
 
 async def test_a_verdict_is_found_once_for_a_version() -> None:
     knowledge, observer = await filled(), RecordingObserver()
-    descriptions = SafeDescriptions(knowledge, observer)
+    descriptions = SafeDescriptions(knowledge, knowledge, observer)
     bindings = [Binding(base=described(PASSAGE, "night"), role=MemberRole.RESTRICTED_ANALYST)]
     first = await descriptions.shown(bindings)
     assert await descriptions.shown(bindings) == first
