@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from shared.disclosure import english
 from shared.disclosure.canonical import Kind, pieces
+from shared.disclosure.own_words import OwnWords
 
 _CHARACTERS_OF_A_WORD = 2
 """A Chinese word has about two characters."""
@@ -31,3 +32,11 @@ def language_of(text: str) -> Language | None:
         return Language.CHINESE
     known = sum(english.is_known(word.removesuffix("'s")) or english.is_quantity(word) for word in words)
     return Language.ENGLISH if known >= _KNOWN_SHARE * len(words) else Language.OTHER
+
+
+def has_other_words(text: str, own: OwnWords) -> bool:
+    """Whether a Chinese text holds words of a spaced script, or an English one Chinese, that the user did not write."""
+    found = pieces(text)
+    words = [piece.text for piece in found if piece.kind is Kind.WORD and not own.holds(piece.text)]
+    han = [piece.text for piece in found if piece.kind is Kind.HAN and not own.holds_han(piece.text)]
+    return bool(words and han)

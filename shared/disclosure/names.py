@@ -72,7 +72,7 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     certain, capital, rows, lower = set[str](), set[str](), set[str](), Counter[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
-        flags = [word[0].isupper() for word in words]
+        flags = [word[0].isupper() and _says_something(_bare(word)) for word in words]
         is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
         lower.update(_bare(word) for word, has_capital in zip(words, flags, strict=True) if not has_capital)
         for place, run in _runs(words, flags):
@@ -114,13 +114,13 @@ def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]
 
 def _is_personal(run: list[str]) -> bool:
     first = _bare(run[0])
-    if first in _PERSONAL or len(first) == 1 or first in members("english_given_names"):
+    if first in _PERSONAL or first in members("english_given_names"):
         return True
     return len(run) == _FULL_NAME and _bare(run[1]) in members("english_surnames")
 
 
 def _bare(word: str) -> str:
-    return word.casefold().removesuffix("'s").strip("'")
+    return english.one_spelling(word.casefold().removesuffix("'s").strip("'"))
 
 
 def _says_something(word: str) -> bool:

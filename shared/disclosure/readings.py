@@ -46,7 +46,7 @@ class HiddenTerms:
         terms = [term for each in readings for term in (*each.labels, *each.introduced) if not _is_plain(term)]
         joined = {"".join(term.content) for term in terms if not term.han}
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in readings))
-        words = frozenset(word for each in readings for word in each.names.plain)
+        words = frozenset(word for each in readings for word in each.words)
         rare = {row for each in readings for row in each.rare if len(row) >= SOUNDS}
         han = rare.union(*(each.persons for each in readings), (term.han for term in terms if len(term.han) <= LONGEST))
         names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))

@@ -44,12 +44,13 @@ class Term:
 class SourceReading:
     """What the rules compare a reply with, for one chunk.
 
-    `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are the terms that stand above
-    or before a text (titles, headings, table cells), `introduced` those that a text calls by name or sets off.
-    `sentences` are the words of content of each of its sentences, `pairs` those of its words of content that stand side
-    by side, and `rare` its rows of Chinese characters that are no words.
+    `words`, their `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are terms that
+    stand above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or
+    sets off. `sentences` are the words of content of each of its sentences, `pairs` those of its words of content
+    that stand side by side, and `rare` its rows of Chinese characters that are no words.
     """
 
+    words: frozenset[str]
     stems: frozenset[str]
     han: tuple[str, ...]
     han_words: frozenset[str]
@@ -70,11 +71,13 @@ def read_source(source: SourceText) -> SourceReading:
     above = (title, *source.headings)
     whole = "\n".join((*above, text))
     found = pieces(whole)
+    words = frozenset(piece.text for piece in found if piece.kind is Kind.WORD)
     han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
     names = english_names(plain(text), above)
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     return SourceReading(
-        stems=frozenset(english.stem_of(piece.text) for piece in found if piece.kind is Kind.WORD),
+        words=words,
+        stems=frozenset(map(english.stem_of, words)),
         han=han,
         han_words=frozenset(word for stretch in han for word in chinese.segment(stretch)),
         names=names,

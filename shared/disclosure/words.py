@@ -19,6 +19,9 @@ definition, a capital, or a label of the source introduces it alone."""
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
+LONE_CHARACTERS, LONE_RANK = 3, 1_000
+"""So many lone characters in a row, each rarer than this rank as a word, are no words of the language."""
+
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
 
@@ -135,10 +138,21 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
     for first, second in pairwise(words):
         if first == second and first.isalnum():
             yield Finding(GateCode.DECODERS, first)
+    for row in lone_rows(words):
+        if len(row) >= LONE_CHARACTERS:
+            yield Finding(GateCode.DECODERS, row)
     lengths = [len(tuple(clause)) for is_mark, clause in groupby(words, key=",.".__contains__) if not is_mark]
     longest = max((sum(1 for _ in row) for is_lone, row in groupby(lengths, key=(1).__eq__) if is_lone), default=0)
     if longest >= LONE_CLAUSES:
         yield Finding(GateCode.DECODERS, ", ".join(words[: 2 * longest]))
+
+
+def lone_rows(words: Sequence[str]) -> Iterator[str]:
+    """Yield each row of lone Chinese characters that are rare as words."""
+    rare = [len(word) == 1 and not word.isascii() and chinese.han_rank(word) > LONE_RANK for word in words]
+    for is_rare, row in groupby(zip(rare, words, strict=True), key=lambda pair: pair[0]):
+        if is_rare:
+            yield "".join(word for _, word in row)
 
 
 def rejoined_words(of: Sequence[Piece], protected: ProtectedWords) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
 from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
 from shared.disclosure.combinations import alike_findings, containment_findings, term_findings
 from shared.disclosure.folding import fold
-from shared.disclosure.languages import language_of
+from shared.disclosure.languages import has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
@@ -67,7 +67,7 @@ def _other_checks(
     yield GateCode.OVERLAP, shares_passage(fold(together), case.passages)
     yield GateCode.DECODERS, is_hidden_in(candidate.fields, case.hidden)
     yield GateCode.STRUCTURE, any(follows_outline(points, case.outlines) for points in _orders(candidate, fields))
-    yield GateCode.LANGUAGE, language_of(together) is not case.language
+    yield GateCode.LANGUAGE, language_of(together) is not case.language or has_other_words(together, case.own)
     yield GateCode.INSTRUCTION, any(map(is_order_to_model, (*candidate.fields, together)))
 
 
