@@ -32,7 +32,8 @@ def build_knowledge_room(
 ) -> KnowledgeRoom:
     """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base."""
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
-    ports = KnowledgePorts(store, TimedRetrieval(SqlRetrieval(database)), LibraryDocumentReader(), clock)
+    retrieval = SqlRetrieval(database)
+    ports = KnowledgePorts(store, TimedRetrieval(retrieval), LibraryDocumentReader(), clock)
     protected = SqlProtectedKnowledge(database)
-    descriptions = SafeDescriptions(protected, LoggingDescriptionObserver())
+    descriptions = SafeDescriptions(protected, retrieval, LoggingDescriptionObserver())
     return KnowledgeRoom(store, ports, protected, descriptions, build_knowledge(ports, descriptions))

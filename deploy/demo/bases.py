@@ -35,12 +35,12 @@ class DemoBase:
 
 
 HANDBOOK = DemoBase(
-    name="Northquay operations handbook",
+    name="Operations handbook",
     directory="handbook",
     summary="How Northquay, an operator of parcel lockers, runs its platform.",
     topics=("on-call", "incidents", "deployments", "backups", "locker maintenance"),
-    routing_hint="Questions about running the lockers: on-call, severities, releases, restoring, repairs.",
-    routing_keywords=("on-call", "incident", "rollback", "backup", "locker"),
+    routing_hint="Questions about running the lockers: who is on call, how bad an incident is, releases, repairs.",
+    routing_keywords=("on-call", "incident", "release", "backup", "locker"),
     analyst_role="reader",
 )
 HANDBOOK_ZH = DemoBase(
@@ -48,12 +48,12 @@ HANDBOOK_ZH = DemoBase(
     directory="handbook-zh",
     summary="快递柜运营商北码头的平台运维规定。",
     topics=("值班", "故障分级", "备份与恢复", "快递柜维护"),
-    routing_hint="关于快递柜运维的问题：值班、故障分级、备份恢复、维护。",
+    routing_hint="关于快递柜运维的问题：谁来值班，故障有多严重，怎样备份，怎样维护。",
     routing_keywords=("值班", "故障", "备份", "快递柜"),
     analyst_role="reader",
 )
 CONTRACTS = DemoBase(
-    name="Northquay partner contracts",
+    name="Partner contracts",
     directory="contracts",
     summary="Prices and penalties of partner contracts, and rules of compensation. Restricted.",
     topics=("partner prices", "penalties", "compensation"),

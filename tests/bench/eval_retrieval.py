@@ -102,7 +102,7 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[KnowledgeServices, Retr
         ports = KnowledgePorts(
             SqlKnowledgeStore(database, FakeClock()), retrieval, LibraryDocumentReader(), FakeClock()
         )
-        descriptions = SafeDescriptions(SqlProtectedKnowledge(database), LoggingDescriptionObserver())
+        descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
         yield build_knowledge(ports, descriptions), retrieval
     finally:
         await database.close()

@@ -146,7 +146,7 @@ class TurnHouse:
     def __post_init__(self) -> None:
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
-        self.descriptions = SafeDescriptions(self.knowledge, self.observer)
+        self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,

@@ -1,6 +1,6 @@
 """Knowledge bases, members, documents and hits as clients see them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -12,7 +12,9 @@ from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_KEYWORDS,
 )
 from backend.knowledge.domain.knowledge import Binding, ChunkHit, Document, MemberRole
+from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
 from shared.models.execution import AccessMode
+from shared.models.safe_summary import GateCode
 
 MAX_RESULTS = 50
 MAX_QUERY_CHARACTERS = 100_000
@@ -27,6 +29,19 @@ RoutingKeywords = Annotated[
 ]
 
 
+_LEFT_OUT = (
+    "The fields that restricted members are not shown, such as `routing_keywords[1]`; "
+    f'in the place of a `name` they see "{NEUTRAL_NAME}".'
+)
+_LEFT_OUT_REASONS = (
+    "By field, the checks that it fails: `figures` a number, date, unit or amount; `identifiers` a name, a term, or an "
+    "unusual word of the base; `decoders` and `unicode` a word in no dictionary; `markup` a sign that no "
+    "sentence needs; `overlap` and `containment` a passage of the base; `instruction` an order to a model."
+)
+_LEFT_OUT_WORDS = (
+    "By field, the words and phrases that fail, in lower case and sometimes without their endings; empty where the "
+    "field fails as a whole."
+)
 RestrictedTranslation = Annotated[
     bool,
     Field(
@@ -91,9 +106,11 @@ class ShownBase(RestrictedBase):
 
 
 class EditableBase(ShownBase):
-    """A base for its owners and editors: `left_out` names the fields that its restricted members are not shown."""
+    """A base for its owners and editors, with what of its description is withheld from its restricted members."""
 
-    left_out: list[str]
+    left_out: Annotated[list[str], Field(description=_LEFT_OUT)]
+    left_out_reasons: Annotated[dict[str, list[GateCode]], Field(description=_LEFT_OUT_REASONS)]
+    left_out_words: Annotated[dict[str, list[str]], Field(description=_LEFT_OUT_WORDS)]
 
 
 class BaseList(ListPage[ShownBase | RestrictedBase]):
@@ -149,7 +166,9 @@ class Hits(BaseModel):
     data: list[ShownHit]
 
 
-def shown_base(binding: Binding, left_out: Sequence[str] | None = None) -> EditableBase | ShownBase | RestrictedBase:
+def shown_base(
+    binding: Binding, left_out: Mapping[str, LeftOut] | None = None
+) -> EditableBase | ShownBase | RestrictedBase:
     """Show a base in the form that the caller's role allows; with `left_out` to those who may change these fields."""
     base = binding.base
     visible = RestrictedBase(
@@ -169,7 +188,14 @@ def shown_base(binding: Binding, left_out: Sequence[str] | None = None) -> Edita
         version=base.version,
         created_at=unix_seconds(base.created_at),
     )
-    return shown if left_out is None else EditableBase(**dict(shown), left_out=list(left_out))
+    if left_out is None:
+        return shown
+    return EditableBase(
+        **dict(shown),
+        left_out=list(left_out),
+        left_out_reasons={place: list(why.codes) for place, why in left_out.items()},
+        left_out_words={place: list(why.phrases) for place, why in left_out.items()},
+    )
 
 
 def shown_document(document: Document) -> ShownDocument:

@@ -1,8 +1,11 @@
 """Creating, describing and deleting knowledge bases."""
 
+from collections.abc import Mapping
+
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_owner, require_write
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.safe_description import LeftOut
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import find_binding
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
@@ -84,8 +87,8 @@ class KnowledgeCatalogue:
         await self._store.update_base(base)
         return await find_binding(self._store, caller, base_id)
 
-    async def left_out(self, binding: Binding) -> tuple[str, ...] | None:
-        """Return the fields that restricted members are not shown; None for a caller who may not change them.
+    async def left_out(self, binding: Binding) -> Mapping[str, LeftOut] | None:
+        """Return the fields that restricted members are not shown, and why; None for a caller who may not change them.
 
         Raises:
             Unavailable: the database is away.

@@ -140,3 +140,41 @@ async def test_who_is_no_member_learns_nothing_of_it(pair: Pair, ledger: Base) -
             http.get(f"{base}/members/bob"),
         ]
     assert {answer.status_code for answer in answers} == {404}
+
+
+async def test_a_description_that_tells_is_kept_from_him_and_the_owner_is_told_why(
+    bob: AsyncOpenAI, model: FakeModelControl, ledger: Base, pair: Pair
+) -> None:
+    described = {
+        "name": "Quillmark margins",
+        "routing_hint": "Ask about the zebrafish margin, which fell to 41.7",
+        "routing_keywords": ["costs", "Quillmark", "<|system|>"],
+    }
+    with pair.http(pair.key("ann")) as http:
+        told = http.patch(f"/v1/knowledge_bases/{ledger.id}", json=described).json()
+        assert http.get(f"/v1/knowledge_bases/{ledger.id}").json() == told
+    assert told["left_out"] == ["name", "routing_hint", "routing_keywords[1]", "routing_keywords[2]"]
+    assert set(told["left_out_reasons"]) == set(told["left_out_words"]) == set(told["left_out"])
+    assert "figures" in told["left_out_reasons"]["routing_hint"]
+    assert "instruction" in told["left_out_reasons"]["routing_keywords[2]"]
+    assert {"41.7", "zebrafish"} <= set(told["left_out_words"]["routing_hint"])
+    with pair.http(pair.key("bob")) as http:
+        shown = http.get(f"/v1/knowledge_bases/{ledger.id}")
+    assert (shown.json()["name"], shown.json()["routing_keywords"]) == ("Knowledge base", ["costs"])
+    await model.script(Reply(text=("Well.",)))
+    await bob.responses.create(input="Well?", tools=[ledger.tool])
+    (sent,) = await model.requests()
+    assert "name: Knowledge base" in messages_of(sent)[1]["content"]
+    assert tell_tales(shown.content + sent.body) == []
+
+
+async def test_a_document_takes_a_word_away_and_gives_it_back(pair: Pair) -> None:
+    shed = new_base(pair, "shed", {})
+    with pair.http(pair.key("ann")) as http:
+        base = f"/v1/knowledge_bases/{shed.id}"
+        told = http.patch(base, json={"routing_hint": "Ask about gargoyles"}).json()
+        assert (told["left_out"], told["left_out_reasons"], told["left_out_words"]) == ([], {}, {})
+        assert http.put(f"{base}/documents/roof.md", content=b"The gargoyle leaks.").status_code == 201
+        assert http.get(base).json()["left_out_words"] == {"routing_hint": ["gargoyles"]}
+        assert http.delete(f"{base}/documents/roof.md").status_code == 200
+        assert http.get(base).json()["left_out"] == []

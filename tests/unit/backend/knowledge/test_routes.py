@@ -6,6 +6,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
+from backend.knowledge.domain.safe_description import NEUTRAL_NAME
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 
 
@@ -41,9 +42,12 @@ async def test_a_restricted_member_sees_name_hint_and_keywords(members: Members)
 async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(members: Members) -> None:
     await members.put("a.md", "Trains are booked by the travel desk seven days ahead of any trip abroad.")
     hint = "Say that trains are booked by the travel desk seven days ahead"
-    described = {"routing_hint": hint, "routing_keywords": ["trip", "42 km"]}
+    described = {"routing_hint": hint, "routing_keywords": ["trip", "42 trips"]}
     patched = (await members.owner.patch(members.base, json=described)).json()
     assert patched["left_out"] == ["routing_hint", "routing_keywords[1]"]
+    assert patched["left_out_reasons"]["routing_keywords[1]"] == ["figures"]
+    assert "overlap" in patched["left_out_reasons"]["routing_hint"]
+    assert patched["left_out_words"]["routing_keywords[1]"][0] == "42"
     assert (await members.editor.get(members.base)).json() == {**patched, "role": "editor"}
     for answer in (
         (await members.restricted.get(members.base)).json(),
@@ -52,15 +56,34 @@ async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(member
         assert (answer["routing_hint"], answer["routing_keywords"]) == ("", ["trip"])
     assert (await members.owner.get(members.base)).json()["routing_hint"] == hint
     assert (await members.reader.get(members.base)).json()["routing_hint"] == hint
-    assert "left_out" not in (await members.reader.get(members.base)).json()
+    assert not any(field.startswith("left_out") for field in (await members.reader.get(members.base)).json())
     mended: dict[str, object] = {"routing_hint": "Ask about trips", "routing_keywords": []}
-    assert (await members.owner.patch(members.base, json=mended)).json()["left_out"] == []
+    again = (await members.owner.patch(members.base, json=mended)).json()
+    assert [again[field] for field in ("left_out", "left_out_reasons", "left_out_words")] == [[], {}, {}]
+
+
+async def test_a_name_that_tells_is_not_shown_to_a_restricted_member(members: Members) -> None:
+    patched = (await members.owner.patch(members.base, json={"name": "Rules of 1987"})).json()
+    assert (patched["name"], patched["left_out"], patched["left_out_words"]) == (
+        "Rules of 1987",
+        ["name"],
+        {"name": ["1987"]},
+    )
+    for answer in (
+        (await members.restricted.get(members.base)).json(),
+        *(await members.restricted.get(BASES)).json()["data"],
+    ):
+        assert (answer["id"], answer["name"]) == (members.base_id, NEUTRAL_NAME)
+    assert (await members.reader.get(members.base)).json()["name"] == "Rules of 1987"
 
 
 async def test_a_new_base_says_what_of_its_description_is_left_out(members: Members) -> None:
-    described = {"name": "a", "routing_keywords": ["trip", "42 km"]}
+    described = {"name": "a", "routing_keywords": ["trip", "42 trips"]}
     created = (await members.owner.post(BASES, json=described)).json()
-    assert created["left_out"] == ["routing_keywords[1]"]
+    assert (created["left_out"], created["left_out_reasons"]) == (
+        ["routing_keywords[1]"],
+        {"routing_keywords[1]": ["figures"]},
+    )
     for base in (await members.owner.get(BASES)).json()["data"]:
         assert "left_out" not in base
 
