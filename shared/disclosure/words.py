@@ -51,16 +51,22 @@ class ProtectedWords:
     def of(cls, readings: Sequence[SourceReading], siblings: Sequence[SourceReading] = ()) -> "ProtectedWords":
         """Put the words of all chunks together; of `siblings`, which nobody was shown, too."""
         both = (*readings, *siblings)
-        plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
-        capital = frozenset(english.stem_of(word) for reading in both for word in reading.names.capital)
-        certain = frozenset(english.stem_of(word) for reading in both for word in reading.names.certain)
+        plain = frozenset(word for reading in both for word in reading.names.plain)
+        capital = frozenset(word for reading in both for word in reading.names.capital)
+        certain = frozenset(word for reading in both for word in reading.names.certain)
+        stems = frozenset(map(english.stem_of, plain))
         labels = [(term, PLAIN_LABEL_SHARE) for reading in both for term in reading.labels]
         introduced = [(term, PLAIN_SHARE) for reading in both for term in reading.introduced]
         return cls(
             stems=frozenset(stem for reading in both for stem in reading.stems),
             han=tuple(stretch for reading in readings for stretch in reading.han),
             han_words=frozenset(word for reading in both for word in reading.han_words),
-            names=certain | {word for word in capital - plain if rareness(word) > PLAIN_CAPITAL_SHARE},
+            names=certain
+            | {
+                word
+                for word in capital
+                if english.stem_of(word) not in stems and rareness(english.stem_of(word)) > PLAIN_CAPITAL_SHARE
+            },
             persons=frozenset(name for reading in both for name in reading.persons),
             singles=frozenset(
                 term.content[0]
@@ -91,7 +97,7 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
     if any(character.isdigit() for character in word) or english.is_quantity(bare):
         return GateCode.FIGURES
     stem = english.stem_of(bare)
-    if stem in protected.names or stem in protected.singles:
+    if not protected.names.isdisjoint((bare, bare.removesuffix("s"))) or stem in protected.singles:
         return GateCode.IDENTIFIERS
     if english.is_everyday(bare):
         return None
@@ -131,7 +137,7 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
-    """Yield words that stand twice in a row, a character thrice, and rows of clauses of one word: no sentence, a code."""
+    """Yield words that stand twice in a row, characters thrice, and rows of clauses of one word: a code, no sentence."""
     words = [
         word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))
     ]
