@@ -16,7 +16,7 @@ from tests.fakes.model_server import FakeModelServer
 from tests.leaks.bases import OWNER, Base, base_of_case, corpus_base, planted_base
 from tests.leaks.corpus.reading import Attack, benign_questions
 from tests.leaks.hostile.secondary_server import SecondaryServer
-from tests.leaks.hostile.stubs import Stub
+from tests.leaks.hostile.stub import Stub
 from tests.leaks.oracle.oracle import Circumstances, Oracle
 from tests.leaks.pair import ADMIN_KEY, MODEL, LeakPair, ModelAddresses, running_pair
 from tests.leaks.planting import chinese_passages, corpora, english_handbook

@@ -10,7 +10,8 @@ from tests.leaks.corpus.reading import benign_summaries, document_names, documen
 from tests.leaks.hostile import spelling
 from tests.leaks.hostile.replies import Hang
 from tests.leaks.hostile.shown import Passage, Shelf, Shown
-from tests.leaks.hostile.stubs import STUBS, Stub
+from tests.leaks.hostile.stub import Stub
+from tests.leaks.hostile.stubs import STUBS
 from tests.leaks.oracle.numbers import numbers_in
 from tests.leaks.oracle.oracle import Circumstances, Oracle
 from tests.leaks.planting import KETTLES, QUIET

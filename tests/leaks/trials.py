@@ -16,7 +16,7 @@ from tests.fakes.model_server import RecordedRequest, Reply, ScriptedCall
 from tests.leaks.bases import Base
 from tests.leaks.corpus.reading import ToolAttempt
 from tests.leaks.hostile.replies import Behaviour, HttpReply, strict, summary
-from tests.leaks.hostile.stubs import Stub
+from tests.leaks.hostile.stub import Stub
 
 SEARCHES_A_TURN = 10
 CODE_WORDS: tuple[str, ...] = (
