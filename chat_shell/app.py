@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import secrets
 import signal
 import socket
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.summary_prompt import new_token
+from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Gate
 from chat_shell.settings import Settings
 from chat_shell.tools.ports import Tool
@@ -123,6 +125,7 @@ def _sealed_room(
         observer=LoggingRoomObserver(settings.log_llm_requests),
         now=clock.now,
         new_token=new_token,
+        usual_time=UsualTime(asyncio.sleep, secrets.choice),
     )
     return SealedRoom(parts, times)
 

@@ -5,7 +5,7 @@ The text of documents is wrapped as soon as it is read, and no exception that le
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import aiohttp
 import orjson
@@ -138,7 +138,10 @@ class _ChunkAnswer(BaseModel):
 
 
 class _SealedAnswer(BaseModel):
-    """The sealed part of a search's answer: a refusal, an earlier release, or else chunks."""
+    """The sealed part of a search's answer: a refusal, an earlier release, or else chunks.
+
+    `restricted_translation` lists the bases whose owners allow it; where it is missing or has another form, none does.
+    """
 
     search_id: str
     refusal: Failure | None
@@ -146,6 +149,7 @@ class _SealedAnswer(BaseModel):
     chunks: tuple[_ChunkAnswer, ...] = ()
     siblings: tuple[_ChunkAnswer, ...] = ()
     canary_replies: int = 0
+    restricted_translation: object = ()
 
     def result(self) -> SealedSearchResult:
         """Return the answer as a value.
@@ -167,6 +171,7 @@ class _SealedAnswer(BaseModel):
             chunks=tuple(chunk.wrapped() for chunk in self.chunks),
             siblings=tuple(chunk.wrapped() for chunk in self.siblings),
             canary_replies=self.canary_replies,
+            translatable_base_ids=_ids_in(self.restricted_translation),
         )
 
 
@@ -178,6 +183,13 @@ class _RecordAnswer(BaseModel):
     recorded: bool = False
     release: bool = False
     reason: str = ""
+
+
+def _ids_in(value: object) -> frozenset[str]:
+    """Return the ids in a JSON array of ids; none where the value is anything else."""
+    ids = cast("list[object]", value) if isinstance(value, list) else []
+    strings = frozenset(one for one in ids if isinstance(one, str))
+    return strings if len(strings) == len(ids) else frozenset()
 
 
 def _outcome_json(outcome: Outcome) -> dict[str, object]:

@@ -38,7 +38,8 @@ class SealedSearchResult:
 
     `siblings` are other chunks of the same documents, for the gate alone: terms that they define must not be named
     either. `canary_replies` counts the searches of the last hour, in any process, in which the secondary model
-    repeated canaries.
+    repeated canaries. `translatable_base_ids` are the bases whose owners allow that their text is summarised in another
+    language.
     """
 
     search_id: str
@@ -47,11 +48,15 @@ class SealedSearchResult:
     chunks: tuple[ProtectedChunk, ...] = ()
     siblings: tuple[ProtectedChunk, ...] = ()
     canary_replies: int = 0
+    translatable_base_ids: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
 class SearchProgress:
-    """The counts of a running search; `is_audited` tells that the backend has recorded its outcome already."""
+    """The counts of a running search.
+
+    `search_id` is None until the backend has searched; `is_audited` tells that it has recorded the outcome already.
+    """
 
     started_at: datetime
     search_id: str | None = None
@@ -61,6 +66,11 @@ class SearchProgress:
     rewrites: int = 0
     canary_hits: int = 0
     gate_codes: list[GateCode] = field(default_factory=list[GateCode])
+
+    @property
+    def is_model_asked(self) -> bool:
+        """Whether the secondary model was asked."""
+        return self.chunks_sent > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from chat_shell.sealed.backend_wire import MAX_CHUNKS, OutcomeReceipt
 from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
 from chat_shell.sealed.pre_screen import pre_screen
+from chat_shell.sealed.question_language import shown_evidence
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_attempt import SummaryAttempt
@@ -40,16 +41,28 @@ class SealedRoom(Generic[CaseT]):
         )
 
     async def summarise(self, search: SealedSearch) -> Released | None:
-        """Return a summary whose outcome is recorded, or None, whatever the cause. Only cancellation is raised."""
+        """Return a summary whose outcome is recorded, or None, whatever the cause. Only cancellation is raised.
+
+        A search that ends without asking the secondary model takes as long as one that asks it.
+        """
         progress = SearchProgress(started_at=self._parts.now())
         # Part of the turn's remaining time is kept for recording: a timeout is an outcome, too.
         left_seconds = remaining_seconds(search.deadline, progress.started_at) - self._times.outcome_seconds
         deciding = failure_for_exceptions(self._decide(search, progress), Failure.INVALID_OUTPUT)
-        result = await _in_time(deciding, max(0.0, min(self._times.summary_seconds, left_seconds)))
+        most_seconds = max(0.0, min(self._times.summary_seconds, left_seconds))
+        result = await _in_time(deciding, most_seconds)
         if not progress.is_audited:
             result = await self._record(search, result, progress)
         self._parts.observer.summary_completed(outcome_of(search, result, progress, self._parts.now()))
+        await self._take_usual_time(result, progress, most_seconds)
         return result if isinstance(result, Released) else None
+
+    async def _take_usual_time(self, result: SummaryResult, progress: SearchProgress, most_seconds: float) -> None:
+        passed_seconds = max(0.0, (self._parts.now() - progress.started_at).total_seconds())
+        if progress.is_model_asked:
+            self._parts.usual_time.record(passed_seconds)
+        elif progress.search_id is not None and not isinstance(result, Released):
+            await self._parts.usual_time.fill_up(passed_seconds, most_seconds)
 
     async def _decide(self, search: SealedSearch, progress: SearchProgress) -> SummaryResult:
         # In a thread: a message of the largest size takes half a second.
@@ -64,9 +77,16 @@ class SealedRoom(Generic[CaseT]):
             return found
         if circuit.is_open(model.name, found.canary_replies):
             return Failure.CIRCUIT_OPEN
-        chunks = found.chunks[:MAX_CHUNKS]
-        prompt = SummaryPrompt(search.query, chunks, self._parts.new_token)
-        return await SummaryAttempt(self._parts, prompt, progress).run(search, chunks, found.siblings)
+        question = search.last_message, search.query
+        # In a thread: the words of many chunks are looked up.
+        evidence = await asyncio.to_thread(
+            shown_evidence, question, found.chunks[:MAX_CHUNKS], found.translatable_base_ids
+        )
+        if not evidence.chunks:
+            return Failure.INSUFFICIENT_EVIDENCE
+        prompt = SummaryPrompt(search.query, evidence.answer_language, evidence.chunks, self._parts.new_token)
+        siblings = (*evidence.withheld, *found.siblings)
+        return await SummaryAttempt(self._parts, prompt, progress).run(search, evidence.chunks, siblings)
 
     async def _find(self, search: SealedSearch, progress: SearchProgress) -> SealedSearchResult | SummaryResult:
         """Return evidence, or the result that the search has without any."""

@@ -11,7 +11,7 @@ from chat_shell.sealed.outcome import SealedSearch, SearchProgress, SummaryResul
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_parts import RoomParts
-from chat_shell.sealed.summary_prompt import SummaryPrompt
+from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt
 from chat_shell.sealed.verdicts import Blocked, CaseT, Refused, Verdict
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode
 
@@ -44,19 +44,19 @@ class SummaryAttempt(Generic[CaseT]):
             preparing = group.create_task(
                 asyncio.to_thread(self._parts.gate.prepare, chunks, search.user_words, canaries, siblings)
             )
-            reply = await self._reply(())
+            reply = await self._reply()
         case = preparing.result()
         verdict = await self._verdict(reply, case)
-        if isinstance(verdict, Blocked):
+        if isinstance(verdict, Blocked) and isinstance(reply, bytes):
             self._progress.rewrites += 1
-            verdict = await self._verdict(await self._reply(verdict.codes), case)
+            verdict = await self._verdict(await self._reply(Rewrite(reply, verdict.codes, verdict.phrases)), case)
         return _result_of(verdict)
 
-    async def _reply(self, failed: Sequence[GateCode]) -> bytes | Failure:
-        messages = self._prompt.for_model(failed)
+    async def _reply(self, rewrite: Rewrite | None = None) -> bytes | Failure:
+        messages = self._prompt.for_model(rewrite)
         body_bytes = len(orjson.dumps(messages))
         model = self._parts.model
-        self._parts.observer.secondary_asked(model.name, self._prompt.for_operators(failed), body_bytes)
+        self._parts.observer.secondary_asked(model.name, self._prompt.for_operators(rewrite), body_bytes)
         return await failure_for_exceptions(model.reply(messages), Failure.MODEL_UNAVAILABLE)
 
     async def _verdict(self, reply: bytes | Failure, case: CaseT) -> Verdict | Failure:

@@ -120,7 +120,7 @@ def _is_personal(run: list[str]) -> bool:
 
 
 def _bare(word: str) -> str:
-    return word.casefold().removesuffix("'s").strip("'")
+    return english.one_spelling(word.casefold().removesuffix("'s").strip("'"))
 
 
 def _says_something(word: str) -> bool:

@@ -44,10 +44,10 @@ class Term:
 class SourceReading:
     """What the rules compare a reply with, for one chunk.
 
-    `words`, their `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are the terms that
-    stand above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or sets
-    off. `sentences` are the words of content of each of its sentences, `pairs` those of its words of content that stand
-    side by side, and `rare` its rows of Chinese characters that are no words.
+    `words`, their `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are terms that
+    stand above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or
+    sets off. `sentences` are the words of content of each of its sentences, `pairs` those of its words of content
+    that stand side by side, and `rare` its rows of Chinese characters that are no words.
     """
 
     words: frozenset[str]

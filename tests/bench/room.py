@@ -6,6 +6,7 @@ other chunks, so that nothing of theirs has been read before, and is made again 
 
 import asyncio
 import random
+import secrets
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages, new_token
+from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Gate
 from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile, render_table, write_json
@@ -48,7 +50,14 @@ async def added_ms(chunks: Sequence[ProtectedChunk]) -> float:
     circuit = CanaryCircuit(3, clock.now)
     gate = Gate(GATE_VERSION, prepare, judge)
     parts = RoomParts(
-        FakeSealedBackend(found), SlowModel(), gate, circuit, RecordingRoomObserver(), clock.now, new_token
+        backend=FakeSealedBackend(found),
+        model=SlowModel(),
+        gate=gate,
+        circuit=circuit,
+        observer=RecordingRoomObserver(),
+        now=clock.now,
+        new_token=new_token,
+        usual_time=UsualTime(asyncio.sleep, secrets.choice),
     )
     room = SealedRoom(parts, RoomTimes(20))
     started = time.perf_counter()

@@ -49,6 +49,21 @@ async def test_a_description_changes_and_the_version_does_not(store: KnowledgeSt
     assert binding.base == changed.model_copy(update={"version": 0})
 
 
+async def test_the_version_grows_where_translation_is_allowed_or_forbidden(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    for is_allowed, version in ((True, 1), (True, 1), (False, 2)):
+        await store.update_base(make_base().model_copy(update={"restricted_translation": is_allowed}))
+        (binding,) = await store.bindings("acme", "ann", None)
+        assert (binding.base.restricted_translation, binding.base.version) == (is_allowed, version)
+
+
+async def test_a_base_that_allows_translation_comes_back_so(store: KnowledgeStore) -> None:
+    base = make_base().model_copy(update={"restricted_translation": True})
+    await store.create_base(base, "ann")
+    (binding,) = await store.bindings("acme", "ann", ["kb_a"])
+    assert binding.base == base
+
+
 async def test_members_are_set_changed_and_removed(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     await store.set_member("kb_a", "bob", MemberRole.EDITOR)

@@ -21,10 +21,9 @@ ENGLISH = (
     "# Reserve rules\n\nThe Quillmark reserve holds 48,200 litres. Only Imogen Vance may open the zebrafish valve."
 )
 CHINESE = "# 储备规定\n\n青岚库储备量为四万八千二百升，只有沈砚之可以开启紫鹃阀门，每逢初七检查。"
-TELL_TALES = (
-    *("Quillmark", "48,200", "Imogen", "zebrafish", "reserve-rules"),
-    *("青岚", "沈砚之", "紫鹃", "四万八千", "储备规定"),
-)
+ENGLISH_TALES = ("Quillmark", "48,200", "Imogen", "zebrafish", "reserve-rules")
+CHINESE_TALES = ("青岚", "沈砚之", "紫鹃", "四万八千", "储备规定")
+TELL_TALES = (*ENGLISH_TALES, *CHINESE_TALES)
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,7 @@ class Language:
     query: str
     summary: dict[str, Any]
     answer: str
+    tell_tales: tuple[str, ...]
 
 
 def answer(reason: str, summary: str, risk: str, action: str) -> dict[str, Any]:
@@ -60,6 +60,7 @@ LANGUAGES = {
             "Train a deputy and rehearse the handover.",
         ),
         "You depend on a single person; train a deputy.",
+        ENGLISH_TALES,
     ),
     "chinese": Language(
         "我们在库存管理上有哪些薄弱环节？",
@@ -71,6 +72,7 @@ LANGUAGES = {
             "培养替补人员，并演练交接。",
         ),
         "权限过于集中，建议培养替补。",
+        CHINESE_TALES,
     ),
 }
 
@@ -163,7 +165,7 @@ async def test_a_diagnosis_is_answered_from_a_released_summary(
     system, evidence = messages_of(asked)
     assert system == {"role": "system", "content": SAFE_SUMMARY_PROMPT}
     assert language.query in evidence["content"]
-    assert set(tell_tales(evidence["content"])) == set(TELL_TALES)
+    assert set(tell_tales(evidence["content"])) == set(language.tell_tales)
     assert asked.headers["authorization"] == "Bearer credential-of-the-second"
     record = newest_audit(pair)
     assert (record["decision"], record["reason"]) == ("answer", "diagnosis")
@@ -180,10 +182,41 @@ async def test_a_leaky_summary_is_rewritten_once_and_then_released(
     async with bare_client(pair, analyst) as client:
         await turn(client, honest.question, tools=[base.tool])
     first, rewrite = await second.requests()
-    assert messages_of(rewrite)[: len(messages_of(first))] == messages_of(first)
-    assert tell_tales(messages_of(rewrite)[-1]["content"]) == []
+    *before, said, asked = messages_of(rewrite)
+    assert before == messages_of(first)
+    assert (said["role"], orjson.loads(said["content"])) == ("assistant", leaky)
+    assert "quillmark" in asked["content"].lower()
+    assert " phrases]" in pair.chat_shell.log()
     assert honest.summary["summary"] in tool_texts((await main.requests())[1])[0]
     assert tell_tales(bytes_of(await main.requests()) + pair.chat_shell.log()) == []
+
+
+async def test_text_in_another_language_is_shown_only_where_the_owner_allows_it(
+    pair: Pair, main: FakeModelControl, second: FakeModelControl
+) -> None:
+    english, chinese = LANGUAGES["english"], LANGUAGES["chinese"]
+    base = new_base(pair, "库存", {"储备规定.md": CHINESE}, linguist="restricted_analyst")
+    for is_allowed in (False, True):
+        with pair.http(pair.key("ann")) as http:
+            told = http.patch(f"/v1/knowledge_bases/{base.id}", json={"restricted_translation": is_allowed})
+        assert told.json()["restricted_translation"] is is_allowed
+        await main.script(searches(chinese.query), Reply(text=(english.answer,)))
+        await second.script(Reply(text=(orjson.dumps(english.summary).decode(),)))
+        async with bare_client(pair, "linguist") as client:
+            await turn(client, english.question, tools=[base.tool])
+        (shown,) = tool_texts((await main.requests())[-1])
+        record = newest_audit(pair)
+        if is_allowed:
+            (asked,) = await second.requests()
+            data = messages_of(asked)[1]["content"]
+            assert set(tell_tales(data)) == set(CHINESE_TALES)
+            assert "\nEnglish\n" in data
+            assert english.summary["summary"] in shown
+            assert record["decision"] == "answer"
+        else:
+            assert (shown, await second.requests()) == (CANNOT_ANSWER, [])
+            assert (record["decision"], record["reason"]) == ("refuse", "insufficient_evidence")
+            assert (record["chunks_found"], record["chunks_sent"]) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """A sealed room with fakes around it: a backend, a secondary model and a gate that do as they are told."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
@@ -15,6 +16,7 @@ from chat_shell.sealed.released import Released
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages
+from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
 from shared.models.safe_summary import Failure, SummaryVersions
 from tests.fakes.clock import FakeClock
@@ -229,6 +231,8 @@ class RoomStage:
     outcome_seconds: float = 5
     clock: FakeClock = field(default_factory=FakeClock)
     observer: RecordingRoomObserver = field(default_factory=RecordingRoomObserver)
+    waits: list[float] = field(default_factory=list[float])
+    wait: Callable[[float], Awaitable[None]] | None = None
     _room: SealedRoom[Statement] | None = None
 
     @property
@@ -244,9 +248,14 @@ class RoomStage:
                 observer=self.observer,
                 now=self.clock.now,
                 new_token=lambda: f"token{next(numbers)}",
+                usual_time=UsualTime(self.wait or self._wait, random.Random(7).choice),
             )
             self._room = SealedRoom(parts, RoomTimes(self.summary_seconds, self.outcome_seconds))
         return self._room
+
+    async def _wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.clock.advance(seconds)
 
     async def ask(self, **changes: Any) -> Released | None:
         """Ask the room."""

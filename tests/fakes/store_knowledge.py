@@ -50,7 +50,8 @@ class FakeKnowledge:
 
     async def update_base(self, base: KnowledgeBase) -> None:
         if stored := self._bases.get(base.id):
-            stored.base = base.model_copy(update={"version": stored.base.version})
+            is_other = stored.base.restricted_translation != base.restricted_translation
+            stored.base = base.model_copy(update={"version": stored.base.version + is_other})
 
     async def delete_base(self, base_id: str) -> None:
         self._bases.pop(base_id, None)

@@ -176,6 +176,22 @@ async def test_chunks_are_wrapped_as_they_are_read(session: aiohttp.ClientSessio
     }
 
 
+NO_IDS: tuple[Any, ...] = ([], None, True, "kb_r", {"kb_r": True}, ["kb_r", 1], [["kb_r"]])
+
+
+async def test_translation_is_allowed_where_the_backend_says_so_and_nowhere_else(session: aiohttp.ClientSession):
+    allowed = ["kb_r", "kb_s"]
+    for told, ids in (
+        (answer(restricted_translation=allowed), allowed),
+        (answer(), []),
+        *((answer(restricted_translation=form), list[str]()) for form in NO_IDS),
+    ):
+        async with backend(told) as (url, _):
+            found = await HttpSealedBackend(session, url, "t").search(sealed_search(), VERSIONS)
+        assert isinstance(found, SealedSearchResult)
+        assert found.translatable_base_ids == frozenset(ids)
+
+
 async def test_refusals_and_earlier_releases_are_read(session: aiohttp.ClientSession):
     async with backend(answer(refusal="budget_day", chunks=[])) as (url, _):
         found = await HttpSealedBackend(session, url, "t").search(sealed_search(), VERSIONS)

@@ -12,14 +12,17 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, bindparam, insert, text
 
 import backend
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
+from backend.knowledge.sql.chosen import ChosenIndex
 from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.rows import base_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.sql.tables import knowledge_base
 from backend.migrations.chosen import SCRIPTS
 from backend.migrations.migrate import migrate, newest_revision
 from backend.migrations.tables import metadata
@@ -122,6 +125,9 @@ def _insert_first_release(connection: Connection) -> None:
 
 async def test_documents_from_before_editions_are_found_replaced_and_deleted(url: str) -> None:
     def put_as_before(connection: Connection) -> None:
+        index.open_base(connection, "kb_a")
+        named = {name: value for name, value in base_parameters(make_base()).items() if name not in NEWER_COLUMNS}
+        connection.execute(insert(knowledge_base), {**named, **OLD_COUNTS})
         instant = bindparam("now", T0, Instant)
         blob = "bytea" if connection.dialect.name == "postgresql" else "BLOB"
         for statement in OLD_DOCUMENT:
@@ -130,10 +136,11 @@ async def test_documents_from_before_editions_are_found_replaced_and_deleted(url
 
     async with closing_database(url) as database:
         await migrate(database, "0004")
-        store = SqlKnowledgeStore(database, FakeClock())
-        await store.create_base(make_base(), "ann")
+        index, store = await ChosenIndex(database)(), SqlKnowledgeStore(database, FakeClock())
         await database.write(put_as_before)
         await migrate(database)
+        (binding,) = await store.bindings("acme", "ann", None)
+        assert binding.base == make_base()
         assert [chunk.text for chunk in await store.chunks("doc_old")] == ["one two", "three"]
         assert await store.document_body("doc_old") == b"old"
         everything = await SqlRetrieval(database).everything(["kb_a"], 100)
@@ -145,8 +152,10 @@ async def test_documents_from_before_editions_are_found_replaced_and_deleted(url
         assert await database.read(lambda c: c.execute(text("SELECT COUNT(*) FROM chunk")).scalar_one()) == 0
 
 
+NEWER_COLUMNS = {"restricted_translation"}
+OLD_COUNTS = {"chunk_count": 2, "index_token_count": 7, "next_chunk_number": 2}
 OLD_DOCUMENT = (
-    "UPDATE knowledge_base SET chunk_count = 2, index_token_count = 7, next_chunk_number = 2",
+    "INSERT INTO knowledge_member (knowledge_base_id, user_id, role) VALUES ('kb_a', 'ann', 'owner')",
     """
     INSERT INTO document (id, knowledge_base_id, name, media_type, sha256, size_bytes, chunk_count, created_at, body)
     VALUES ('doc_old', 'kb_a', 'old.md', 'text/markdown', '', 3, 2, :now, CAST('old' AS {blob}))

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from tests.leaks.corpus.reading import Attack, Secrets, document_names, document_text, secrets
+from tests.leaks.corpus.reading import Attack, Language, Secrets, document_names, document_text, secrets
 from tests.leaks.hostile.shown import Passage, Shelf
 from tests.leaks.pair import LeakPair
 from tests.leaks.planting import QUIET, PlantedDocument
@@ -32,13 +32,15 @@ class Base:
     document_ids: Mapping[str, str]
     owner_texts: tuple[str, ...]
 
-    def topic(self, document: str | None, dice: random.Random) -> str:
+    def topic(self, document: str | None, language: Language, dice: random.Random) -> str:
         """Return words of one passage in no order, for a query that finds something and gives nothing away.
 
+        Passages in another language than the question's are not shown to the secondary model.
         The oracle takes a code name of the corpus for one in every base, so real text that uses the word lends it to
         no query.
         """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
+        fitting = [passage for passage in fitting if passage.language == language] or fitting
         text = dice.choice(fitting or list(self.shelf.passages)).text
         secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
         planted = " ".join((*secret, *QUIET)).casefold()

@@ -129,7 +129,7 @@ async def _forged_mode(stage: Stage, case: Attack) -> list[SinkText]:
     base = stage.base_for(case, 0)
     user, lane = f"forger-{case.id}", stage.registry.new_lane()
     await stage.owner.put(f"/v1/knowledge_bases/{base.id}/members/{user}", json={"role": "restricted_analyst"})
-    lane.searches = [stage.registry.new_trial(STUBS[0], case.attack_class, case.id, base, None)]
+    lane.searches = [stage.registry.new_trial(STUBS[0], case, base, None)]
     names = (texts.KNOWLEDGE_BASE_LIST_DOCUMENTS, texts.KNOWLEDGE_BASE_READ_DOCUMENT)
     reading = {"document": next(iter(base.document_ids.values()))}
     lane.attempts = tuple(ToolAttempt(name=name, arguments=reading if "read" in name else {}) for name in names)

@@ -57,7 +57,7 @@ class Stage:
         base = self.base_for(case, number)
         document = (case.document or "").rpartition("/")[2]
         wanted = document if document in base.document_ids else None
-        trials = [self.registry.new_trial(stub, case.attack_class, case.id, base, wanted) for stub in stubs]
+        trials = [self.registry.new_trial(stub, case, base, wanted) for stub in stubs]
         return self.visitor.planned(case, base, trials)
 
     async def play(self, visits: Sequence[Visit]) -> None:

@@ -14,7 +14,7 @@ from chat_shell.sealed.pre_screen import pre_screen
 from shared.prompts import knowledge_base as texts
 from tests.fakes.model_server import RecordedRequest, Reply, ScriptedCall
 from tests.leaks.bases import Base
-from tests.leaks.corpus.reading import ToolAttempt
+from tests.leaks.corpus.reading import Attack, ToolAttempt
 from tests.leaks.hostile.replies import Behaviour, HttpReply, strict, summary
 from tests.leaks.hostile.stub import Stub
 
@@ -95,17 +95,17 @@ class Registry:
         self._lanes[number] = lane
         return lane
 
-    def new_trial(self, stub: Stub, attack_class: str, case_id: str, base: Base, document: str | None) -> Trial:
+    def new_trial(self, stub: Stub, case: Attack, base: Base, document: str | None) -> Trial:
         """Plan a trial; the code in its query is how the secondary model knows it.
 
         A query in which the oracle sees a secret would be taken for one that got out as soon as the main model asks.
         """
         number = next(self._numbers)
         code = " ".join(CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
-        topics = (base.topic(document, self._dice) for _ in range(_ROLLS))
+        topics = (base.topic(document, case.language, self._dice) for _ in range(_ROLLS))
         queries = (f"{topic} ref {code}" for topic in topics)
         query = next(query for query in queries if not pre_screen("", query) and self.is_plain(query))
-        trial = Trial(code, stub, attack_class, case_id, base, query, number)
+        trial = Trial(code, stub, case.attack_class, case.id, base, query, number)
         self._trials[code] = trial
         return trial
 

@@ -28,7 +28,11 @@ class MemberRole(StrEnum):
 
 
 class KnowledgeBase(Value):
-    """A base as its owner describes it; `version` grows with every change of its documents."""
+    """A base as its owner describes it.
+
+    `version` grows with every change of its documents and of `restricted_translation`, which allows that restricted
+    members are given summaries of its text in another language.
+    """
 
     id: str
     tenant: str
@@ -39,6 +43,7 @@ class KnowledgeBase(Value):
     routing_keywords: tuple[str, ...]
     version: int
     created_at: datetime
+    restricted_translation: bool = False
 
 
 class Binding(Value):

@@ -27,6 +27,18 @@ RoutingKeywords = Annotated[
 ]
 
 
+RestrictedTranslation = Annotated[
+    bool,
+    Field(
+        description=(
+            "Whether a restricted member who asks in one language may be given a summary of text in another; for"
+            " owners. The price: a translation is a copy that the gate's rules on words and combinations cannot see,"
+            " so what a translated summary tells of a passage is checked far less."
+        )
+    ),
+]
+
+
 class CreateBase(RequestBody):
     """A new base; restricted members and their models see the name, hint and keywords, but not summary and topics."""
 
@@ -35,6 +47,7 @@ class CreateBase(RequestBody):
     topics: Topics = Field(default=[])
     routing_hint: RoutingHint = ""
     routing_keywords: RoutingKeywords = Field(default=[])
+    restricted_translation: RestrictedTranslation = False
 
 
 class UpdateBase(CreateBase):
@@ -67,11 +80,12 @@ class RestrictedBase(BaseModel):
 
 
 class ShownBase(RestrictedBase):
-    """A base, and the caller's role in it; `version` grows when documents change."""
+    """A base, and the caller's role in it; `version` grows when documents or `restricted_translation` change."""
 
     object: Literal["knowledge_base"] = "knowledge_base"
     summary: str
     topics: list[str]
+    restricted_translation: RestrictedTranslation
     version: int
     created_at: int
 
@@ -151,6 +165,7 @@ def shown_base(binding: Binding, left_out: Sequence[str] | None = None) -> Edita
         **dict(visible),
         summary=base.summary,
         topics=list(base.topics),
+        restricted_translation=base.restricted_translation,
         version=base.version,
         created_at=unix_seconds(base.created_at),
     )

@@ -81,7 +81,7 @@ async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) 
 
 @router.patch(BASE, summary="Update a knowledge base")
 async def update_base(base_id: str, body: UpdateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
-    """Change the given fields."""
+    """Change the given fields; for owners and editors, `restricted_translation` for owners alone."""
     changes = body.model_dump(exclude_unset=True)
     return await _shown(services, await services.bases.describe(caller, base_id, changes))
 

@@ -22,7 +22,10 @@ class KnowledgeStore(Protocol):
         ...
 
     async def update_base(self, base: KnowledgeBase) -> None:
-        """Replace the descriptive fields of a base."""
+        """Replace the descriptive fields of a base.
+
+        Its version grows where `restricted_translation` changes, so that no summary from before is given any more.
+        """
         ...
 
     async def delete_base(self, base_id: str) -> None:

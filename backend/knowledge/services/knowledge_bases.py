@@ -20,6 +20,7 @@ class Description(Value):
     topics: tuple[str, ...]
     routing_hint: str
     routing_keywords: tuple[str, ...]
+    restricted_translation: bool = False
 
 
 class KnowledgeCatalogue:
@@ -73,13 +74,15 @@ class KnowledgeCatalogue:
 
         Raises:
             NotFound: the caller is not a member.
-            PermissionDenied: the caller may not write.
+            PermissionDenied: the caller may not write, or is no owner and changes `restricted_translation`.
         """
         binding = await find_binding(self._store, caller, base_id)
         require_write(binding)
         base = KnowledgeBase.model_validate({**dict(binding.base), **changes})
+        if base.restricted_translation != binding.base.restricted_translation:
+            require_owner(binding)
         await self._store.update_base(base)
-        return Binding(base=base, role=binding.role)
+        return await find_binding(self._store, caller, base_id)
 
     async def left_out(self, binding: Binding) -> tuple[str, ...] | None:
         """Return the fields that restricted members are not shown; None for a caller who may not change them.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Executable, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, select, update
 
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
@@ -21,6 +21,7 @@ _BINDINGS = (
 )
 _BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
 _FIND_BINDING = Statement(_BINDINGS.where(_base.c.id == bindparam("base_id")))
+_DESCRIBED = frozenset({"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation"})
 
 
 class SqlKnowledgeStore(SqlDocumentStore):
@@ -50,9 +51,10 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
     async def update_base(self, base: KnowledgeBase) -> None:
         """Replace the descriptive fields of a base."""
-        described = {"name", "summary", "topics", "routing_hint", "routing_keywords"}
-        values = {name: value for name, value in rows.base_parameters(base).items() if name in described}
-        statement = update(_base).where(_base.c.id == base.id).values(values)
+        values = {name: value for name, value in rows.base_parameters(base).items() if name in _DESCRIBED}
+        is_other = _base.c.restricted_translation != base.restricted_translation
+        version = _base.c.version + case((is_other, 1), else_=0)
+        statement = update(_base).where(_base.c.id == base.id).values(**values, version=version)
         await self._database.write(lambda connection: connection.execute(statement))
 
     async def delete_base(self, base_id: str) -> None:

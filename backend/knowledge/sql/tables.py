@@ -4,7 +4,7 @@ Tables that only one database has for its search (SQLite one full-text table per
 the postings) have names beginning with `search_`, are made by plain SQL and left out of comparisons of schemas.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, false
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
@@ -58,6 +58,7 @@ knowledge_base = Table(
     required("chunk_count", Integer),
     required("index_token_count", BigInteger),
     required("next_chunk_number", Integer),
+    required("restricted_translation", Boolean, server_default=false()),
 )
 
 knowledge_member = Table(

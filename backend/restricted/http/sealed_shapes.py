@@ -49,7 +49,8 @@ class ProtectedChunkShape(BaseModel):
 class SealedPart(BaseModel):
     """A refusal, or the earlier released result, or chunks and how often their model repeated canaries of late.
 
-    `siblings` are other chunks of the same documents, for the gate alone.
+    `siblings` are other chunks of the same documents, for the gate alone. `restricted_translation` are the ids of the
+    searched bases whose owners allow that their text is summarised in another language.
     """
 
     search_id: str
@@ -58,6 +59,7 @@ class SealedPart(BaseModel):
     chunks: list[ProtectedChunkShape]
     siblings: list[ProtectedChunkShape]
     canary_replies: int
+    restricted_translation: list[str]
 
 
 class ReportedOutcome(RequestBody):
@@ -115,6 +117,7 @@ def sealed_part(answer: SealedAnswer) -> SealedPart:
         chunks=[_chunk(chunk) for chunk in answer.chunks],
         siblings=[_chunk(chunk) for chunk in answer.siblings],
         canary_replies=answer.canary_replies,
+        restricted_translation=list(answer.translatable_base_ids),
     )
 
 

@@ -40,7 +40,8 @@ class SealedAnswer(NamedTuple):
 
     `siblings` are other chunks of the same documents: no model reads them, so they are not charged, but the gate learns
     from them which words of the chunks are terms. With chunks, `canary_replies` counts the searches of the last hour in
-    which the model that is to read them repeated canaries, for whomever and in whatever process.
+    which the model that is to read them repeated canaries, for whomever and in whatever process. The owners of the
+    bases `translatable_base_ids` allow that their text is summarised in another language.
     """
 
     search_id: str
@@ -50,6 +51,7 @@ class SealedAnswer(NamedTuple):
     chunks: tuple[SealedChunk, ...] = ()
     siblings: tuple[SealedChunk, ...] = ()
     canary_replies: int = 0
+    translatable_base_ids: tuple[str, ...] = ()
 
 
 class RestrictedUse(NamedTuple):
@@ -89,7 +91,8 @@ class SealedSearches:
         if released is not None:
             await self._use.audit.release_again(search, released)
             return SealedAnswer(search.id, released=released)
-        return await self._charged(search, request)
+        translatable = tuple(binding.base.id for binding in bindings if binding.base.restricted_translation)
+        return (await self._charged(search, request))._replace(translatable_base_ids=translatable)
 
     async def _charged(self, search: SealedSearch, request: SearchRequest) -> SealedAnswer:
         hits, whole = await self._retrieve(search.base_ids, request)

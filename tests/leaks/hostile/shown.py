@@ -29,6 +29,12 @@ class Passage:
     text: str
 
     @property
+    def language(self) -> Language:
+        """The language of its text."""
+        ideographs = sum("\u3400" <= character <= "\u9fff" for character in self.text)
+        return "zh" if ideographs > len(self.text) / 5 else "en"
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Its sentences and lines that say something."""
         pieces = (piece.strip() for piece in _SENTENCE_ENDS.split(self.text))
@@ -55,8 +61,7 @@ class Shown:
     @cached_property
     def language(self) -> Language:
         """The passage's language."""
-        ideographs = sum("\u3400" <= character <= "\u9fff" for character in self.passage.text)
-        return "zh" if ideographs > len(self.passage.text) / 5 else "en"
+        return self.passage.language
 
     @property
     def sentence(self) -> str:

@@ -20,7 +20,7 @@ from chat_shell.sealed.verdicts import Blocked, Verdict
 _DOUBTFUL = "doubtful"
 _REMOVED = {
     "invisible-characters", "double-blanks", "odd-capitals", "key-order", "raw-spacing", "zero-width-bits",
-    "punct-bits",
+    "punct-bits", "spelling-variants",
 }  # fmt: skip
 """Kinds whose channel is no word: the canonical form has none of it, so that a release carries nothing."""
 

@@ -9,12 +9,12 @@ import pytest
 import deploy.demo
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.summary_prompt import SummaryPrompt, new_token
+from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token
 from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_scope, is_small_talk, reply_to
 from deploy.demo.sentences import Passage, best_quotes, sentences
+from shared.models.safe_summary import GateCode
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, RELEASED_NOTE
-from shared.prompts.safe_summary import REWRITE_PROMPT
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import protected_chunk
 
@@ -219,10 +219,10 @@ def test_a_safe_summary_has_the_agreed_form(query: str, decision: str, reason: s
     assert not any(character.isdigit() for character in json.dumps(summary, ensure_ascii=False))
 
 
-def summary_request(query: str, evidence: str, *more: str) -> dict[str, Any]:
+def summary_request(query: str, evidence: str, rewrite: Rewrite | None = None) -> dict[str, Any]:
     chunk = protected_chunk(evidence)
-    messages = SummaryPrompt(query, [chunk], new_token).for_model()
-    return request(*map(dict[str, Any], messages), *({"role": "user", "content": text} for text in more))
+    messages = SummaryPrompt(query, "English", [chunk], new_token).for_model(rewrite)
+    return request(*map(dict[str, Any], messages))
 
 
 @pytest.mark.parametrize("query", ["What are the risks for us?", "我们有哪些风险？"])
@@ -240,7 +240,9 @@ def test_query_and_evidence_are_not_taken_for_each_other():
 
 
 def test_a_rewrite_is_about_the_same_query():
-    asked = summary_request("What are the risks for us?", "Text.", REWRITE_PROMPT.format(codes="figures"))
+    first = reply_to(summary_request("What are the risks for us?", "Text.")).text
+    blocked = Rewrite(first.encode(), (GateCode.FIGURES,), ("a gap",))
+    asked = summary_request("What are the risks for us?", "Text.", blocked)
     assert json.loads(reply_to(asked).text)["reason"] == "risk"
 
 
@@ -249,7 +251,7 @@ def test_a_rewrite_is_about_the_same_query():
 def test_the_gate_lets_it_through_over_the_demos_own_knowledge(question: str, base: str):
     texts = [file.read_text(encoding="utf-8") for file in sorted((DEMO_KNOWLEDGE / base).glob("*.md"))]
     chunks = [protected_chunk(text, f"c_{number}") for number, text in enumerate(texts)]
-    prompt = SummaryPrompt(question, chunks, new_token)
+    prompt = SummaryPrompt(question, "English", chunks, new_token)
     reply = reply_to(request(*map(dict[str, Any], prompt.for_model()))).text
     assert isinstance(judge(reply.encode(), prepare(chunks, question, prompt.canaries())), Released)
 

@@ -44,7 +44,7 @@ def chunks_of(base: str) -> list[ProtectedChunk]:
 
 
 def reply_over(chunks: Sequence[ProtectedChunk], query: str) -> str:
-    messages = [dict(message) for message in SummaryPrompt(query, chunks, new_token).for_model()]
+    messages = [dict(message) for message in SummaryPrompt(query, "English", chunks, new_token).for_model()]
     return reply_to({"messages": messages}).text
 
 

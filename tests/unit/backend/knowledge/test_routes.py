@@ -168,6 +168,27 @@ async def test_a_patch_changes_what_it_names(members: Members) -> None:
     assert error_of(await members.owner.patch(members.base, json={"id": "kb_x"})) == (400, "id")
 
 
+async def test_only_owners_allow_the_translation_of_what_restricted_members_are_given(members: Members) -> None:
+    field = "restricted_translation"
+    assert (await members.owner.get(members.base)).json()[field] is False
+    assert error_of(await members.owner.patch(members.base, json={field: "true"})) == (400, field)
+    assert (await members.editor.patch(members.base, json={field: True})).status_code == 403
+    assert (await members.editor.patch(members.base, json={field: False, "name": "Trips"})).status_code == 200
+    before = (await members.owner.get(members.base)).json()
+    assert (before[field], before["name"], before["version"]) == (False, "Trips", 0)
+    changed = (await members.owner.patch(members.base, json={field: True})).json()
+    assert (changed[field], changed["version"]) == (True, 1)
+    assert (await members.reader.get(members.base)).json()[field] is True
+    assert field not in (await members.restricted.get(members.base)).json()
+    kept = (await members.owner.patch(members.base, json={"summary": "New"})).json()
+    assert (kept[field], kept["version"]) == (True, 1)
+
+
+async def test_a_base_may_be_created_with_translation_allowed(members: Members) -> None:
+    created = await members.owner.post(BASES, json={"name": "a", "restricted_translation": True})
+    assert (created.status_code, created.json()["restricted_translation"]) == (201, True)
+
+
 async def test_bases_are_paged_newest_first(members: Members) -> None:
     for name in "bcd":
         members.house.clock.advance(1)

@@ -73,6 +73,26 @@ async def test_a_small_base_comes_whole_with_its_canaries(members: Members) -> N
     assert canaries_in(SECRET, second["canary"]) == (second["canary"],)
 
 
+async def test_the_room_is_told_which_bases_may_be_translated(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    assert (await sealed_part(members))["restricted_translation"] == []
+    await members.owner.patch(members.base, json={"restricted_translation": True})
+    assert (await sealed_part(members))["restricted_translation"] == [members.base_id]
+
+
+async def test_no_translation_from_before_is_given_again_after_the_owner_forbade_it(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    await members.owner.patch(members.base, json={"restricted_translation": True})
+    found = await sealed_part(members)
+    await report(members, **outcome(members, found["search_id"]))
+    assert (await sealed_part(members))["released"] == RELEASED
+    pending = await sealed_part(members, query="hotels and trains")
+    await members.owner.patch(members.base, json={"restricted_translation": False})
+    told = await report(members, **outcome(members, pending["search_id"]))
+    assert told.json() == {"recorded": True, "release": False, "reason": "base_changed"}
+    assert (await sealed_part(members))["released"] is None
+
+
 @pytest.mark.parametrize("query", ["What are the biggest risks?", "主要风险是什么？"])
 async def test_a_question_without_a_topic_is_about_all_of_a_small_base(members: Members, query: str) -> None:
     await members.put("a.md", MANUAL)
@@ -263,7 +283,7 @@ async def test_an_outcome_belongs_to_a_search_of_its_turn(members: Members) -> N
         ({"decision": "maybe"}, "decision"),
         ({"reason": "unheard_of"}, "reason"),
         ({"gate_codes": ["unheard_of"]}, "gate_codes[0]"),
-        ({"gate_codes": ["overlap"] * 21}, "gate_codes"),
+        ({"gate_codes": ["overlap"] * 25}, "gate_codes"),
         ({"rewrites": 2}, "rewrites"),
         ({"chunks_sent": 25}, "chunks_sent"),
         ({"latency_ms": -1}, "latency_ms"),

@@ -17,7 +17,7 @@ from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.verdicts import Blocked, Refused
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason, SummaryVersions
-from shared.prompts.safe_summary import PROMPT_VERSION, REWRITE_PROMPT
+from shared.prompts.safe_summary import PROMPT_VERSION
 from tests.fakes.clock import FakeClock
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import (
@@ -35,7 +35,7 @@ from tests.fakes.sealed_room import (
 )
 from tests.unit.chat_shell.sealed.gate.planting import case, reply
 
-FIGURES = Blocked((GateCode.FIGURES, GateCode.OVERLAP))
+FIGURES = Blocked((GateCode.FIGURES, GateCode.OVERLAP), 0, ("48,200", "zebrafish valve"))
 LOUD = RuntimeError(SECRET)
 
 
@@ -71,12 +71,16 @@ async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_m
     assert siblings == (sibling,)
 
 
-async def test_what_failed_is_rewritten_once_and_told_by_codes_alone():
+async def test_what_failed_is_rewritten_once_with_codes_and_phrases_behind_the_blocked_reply():
     stage = RoomStage(model=FakeSecondary((b"bad", b"good")), gate=FakeGate({b"bad": FIGURES}))
     assert await stage.ask() == released()
     first, second = stage.model.prompts
     assert second[: len(first)] == first
-    assert [message["content"] for message in second[len(first) :]] == [REWRITE_PROMPT.format(codes="figures, overlap")]
+    said, asked = second[len(first) :]
+    assert said == {"role": "assistant", "content": "bad"}
+    assert asked["role"] == "user"
+    assert "figures, overlap" in asked["content"]
+    assert asked["content"].endswith("<withheld-token4>\n48,200\nzebrafish valve\n</withheld-token4>")
     assert stage.backend.outcomes[0].rewrites == 1
     assert stage.backend.outcomes[0].gate_codes == (GateCode.FIGURES, GateCode.OVERLAP)
     assert len(stage.gate.cases) == 1
@@ -147,6 +151,9 @@ ROWS = {
         if code is not GateCode.SCHEMA
     },
     "nothing found": Row(Failure.INSUFFICIENT_EVIDENCE, found()),
+    "nothing found in the language of the question": Row(
+        Failure.INSUFFICIENT_EVIDENCE, found(chunks=(protected_chunk("储备由值班人员检查。"),))
+    ),
     **{
         f"refused by the backend: {code}": Row(code, found(refusal=code), outcomes=0)
         for code in (
@@ -248,8 +255,12 @@ async def test_operators_see_chunks_as_notes_and_replies_as_sizes():
         shown = str(request)
         assert note in shown
         assert "weaknesses of the reserve" in shown
-        for hidden in (SECRET, CANARY, "reserve-plan", "Reserves", "token2", "token3"):
+        for hidden in (SECRET, CANARY, "reserve-plan", "Reserves", "token2", "token3", "48,200", "zebrafish"):
             assert hidden not in shown
+    said, again = asked[1].messages[2:]
+    assert said == {"role": "assistant", "content": "[blocked reply, 3 bytes]"}
+    assert "figures, overlap" in again["content"]
+    assert "[2 phrases]" in again["content"]
     answered = [seen for seen in stage.observer.seen if isinstance(seen, SecondaryAnswered)]
     assert answered == [SecondaryAnswered("second", 3, "blocked"), SecondaryAnswered("second", 4, "answer")]
 

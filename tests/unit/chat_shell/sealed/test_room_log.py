@@ -12,11 +12,13 @@ from shared.models.safe_summary import GateCode
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import CANARY, SECRET, FakeGate, FakeSealedBackend, FakeSecondary, RoomStage
 
+PHRASE = "zebrafish valve"
+
 
 async def lines_of(*, log_requests: bool) -> list[dict[str, Any]]:
     stage = RoomStage(
         model=FakeSecondary((SECRET.encode(), b"good")),
-        gate=FakeGate({SECRET.encode(): Blocked((GateCode.FIGURES,))}),
+        gate=FakeGate({SECRET.encode(): Blocked((GateCode.FIGURES,), 0, (PHRASE,))}),
     )
     stage.observer = LoggingRoomObserver(log_requests)  # type: ignore[assignment]
     assert isinstance(stage.room, SealedRoom)
@@ -55,5 +57,7 @@ async def test_requests_are_logged_only_where_they_are_asked_for():
 async def test_no_line_holds_protected_text():
     shown = str(await lines_of(log_requests=True))
     assert f"[protected kb_r, {len(SECRET)} chars]" in shown
+    assert "[1 phrases]" in shown
+    assert PHRASE not in shown
     assert SECRET not in shown
     assert CANARY not in shown
