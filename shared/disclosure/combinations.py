@@ -10,7 +10,7 @@ from itertools import chain, combinations
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, Piece
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, content_of
+from shared.disclosure.source import SourceReading, Term, written_content_of
 from shared.disclosure.words import PLAIN_SHARE, Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -59,31 +59,31 @@ class Combinations:
 
 def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
     """Yield the terms of several words that stand in a text in any order."""
-    content = list(content_of(field))
+    written = list(written_content_of(field))
     places: dict[str, list[int]] = {}
-    for place, word in enumerate(content):
-        places.setdefault(word, []).append(place)
+    for place, (content, _) in enumerate(written):
+        places.setdefault(content, []).append(place)
     for term in known.terms:
         needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
         found = sorted((place, word) for word in term.content for place in places.get(word, ()))
         window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else 0)
         if _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
-            yield Finding(GateCode.IDENTIFIERS, " ".join(word for _, word in found) if term.han == "" else term.han)
+            yield Finding(GateCode.IDENTIFIERS, " ".join(dict.fromkeys(written[place][1] for place, _ in found)))
 
 
 def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield sentences and chunks of which an answer holds most, in whatever order."""
-    said = frozenset(content_of(answer))
+    said = dict(written_content_of(answer))
     for sentence in known.sentences:
-        shared = said.intersection(sentence)
+        shared = sorted(said.keys() & sentence.keys())
         weight = sum(sentence[word] for word in shared)
         if any(len(shared) >= words and weight >= share * sum(sentence.values()) for share, words in CONTAINED):
-            yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
+            yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
     weights = _weighed(said, own)
     for chunk in known.chunks:
-        shared = chunk.intersection(weights)
+        shared = sorted(chunk & weights.keys())
         if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
-            yield Finding(GateCode.CONTAINMENT, " ".join(sorted(shared)))
+            yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
 
 
 def _repeated(readings: Sequence[SourceReading]) -> Iterator[Term]:

@@ -92,11 +92,16 @@ def read_source(source: SourceText) -> SourceReading:
 
 def content_of(text: str) -> Iterator[str]:
     """Yield the stems of a text's English words of content and its Chinese words of content, in order."""
+    return (content for content, _ in written_content_of(text))
+
+
+def written_content_of(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each of the stems and Chinese words of `content_of` with the word as it is written."""
     for piece in pieces(text):
         if piece.kind is Kind.WORD and not english.is_function_word(piece.text):
-            yield english.stem_of(piece.text)
+            yield english.stem_of(piece.text), piece.text
         elif piece.kind is Kind.HAN:
-            yield from (word for word in chinese.segment(piece.text) if not chinese.is_function_han(word))
+            yield from ((word, word) for word in chinese.segment(piece.text) if not chinese.is_function_han(word))
 
 
 def _lone_rows(words: Iterable[str]) -> Iterator[str]:

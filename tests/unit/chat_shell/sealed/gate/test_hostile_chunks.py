@@ -1,12 +1,15 @@
 """Texts written to make reading them take for ever are read, and what stands in them is found."""
 
+import time
+
 import pytest
 
-from chat_shell.sealed.gate.case import prepare
-from chat_shell.sealed.gate.structure import outlines_of
-from chat_shell.sealed.gate.terms import ChunkSource, terms_of
+from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Blocked
+from shared.disclosure.source import SourceText, read_source
 from tests.examples import of_many
-from tests.unit.chat_shell.sealed.gate.planting import chunk
+from tests.unit.chat_shell.sealed.gate.planting import PASSAGE, chunk, reply
 
 _LENGTH = 1_600
 """Characters; a chunk has no more."""
@@ -74,6 +77,13 @@ _REPEATED = (
 )
 
 
+_PLAIN = PASSAGE * 20
+_HOSTILE = [
+    ("called ", "a "), ("", "A. "), ("", "a:"), ("known ", "as "), ("the term for ", "a"), ("", "王总"), ("由", "王"),
+    ("", "“a"), ("", "**a "), ("|", "a|"), ("称为", "：“"), ("", "指"), ("", "a means "), ("- ", "__a"), ("", ": a"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("beginning", _BEGINNINGS)
 def test_whatever_is_repeated_is_read(beginning: str):
     step = of_many(1, few=3)  # in a short run each beginning meets a third of the repeated, the next one another third
@@ -83,29 +93,30 @@ def test_whatever_is_repeated_is_read(beginning: str):
     assert len(case.passages.chunks) >= 2 * len(texts)
 
 
+def test_reading_a_hostile_chunk_takes_no_more_than_a_few_times_as_long_as_another():
+    def seconds(text: str) -> float:
+        started = time.process_time()
+        read_source(SourceText("a.md", ("A heading",), text))
+        return time.process_time() - started
+
+    seconds("a first word")
+    plain = max(seconds(f"{word} {_PLAIN}"[:_LENGTH]) for word in ("one", "two", "three"))
+    hostile = max(seconds(beginning + (repeated * _LENGTH)[:_LENGTH]) for beginning, repeated in _HOSTILE)
+    assert hostile < max(1.0, 30 * plain)
+
+
 def test_blanks_hide_no_term():
     blanks = " " * 300
-    text = (
-        f"# {blanks}Skerrow Ledger {blanks}#\n\n| {blanks}Moor Gauge | Depth |{blanks}\n{blanks}|{blanks}:---|---|\n"
-        f"{blanks}-{blanks}**Tarn Watch:**{blanks} daily. It is called brindle, and that is called quell marker."
+    over = (
+        f"# {blanks}Quiet ladder {blanks}#\n\n| {blanks}Cold gauge | Depth |{blanks}\n{blanks}|{blanks}:---|---|\n"
+        f"{blanks}-{blanks}**Early watch:**{blanks} daily. It is called paper bridge."
     )
-    found = terms_of(ChunkSource("a.md", (), text)).phrases
-    assert {"Moor Gauge", "Tarn Watch", "quell marker"} <= found
-    assert any(phrase.startswith("Skerrow Ledger") for phrase in found)
-    assert "brindle" in found
+    case = prepare([chunk(over, "a.md")], "", [])
+    for term in ("quiet ladder", "cold gauge", "early watch", "paper bridge"):
+        assert isinstance(judge(reply(f"Practice around the {term} is uneven."), case), Blocked)
+    assert isinstance(judge(reply("Practice around the quiet bridge is uneven."), case), Released)
 
 
-def test_blanks_hide_no_order():
-    blanks = " " * 300
-    text = "".join(
-        f"{blanks}{sign}{blanks}{name}\n" for sign, name in (("-", "tide"), ("2.", "moor"), ("三、", "heath"))
-    )
-    rows = "".join(f"{blanks}|{blanks}{name}{blanks}| x |\n" for name in ("tide", "moor", "heath"))
-    order = ({"tid"}, {"moor"}, {"heath"})
-    assert [tuple(map(set, outline)) for outline in outlines_of(text)] == [order]
-    assert [tuple(map(set, outline)) for outline in outlines_of(rows)] == [order]
-
-
-def test_the_terms_of_a_chunk_are_read_once():
-    first = terms_of(ChunkSource("a.md", (), "The Skerrow Ledger."))
-    assert terms_of(ChunkSource("a.md", (), "The Skerrow Ledger.")) is first
+def test_a_chunk_is_read_once():
+    first = read_source(SourceText("a.md", (), "The quiet ladder."))
+    assert read_source(SourceText("a.md", (), "The quiet ladder.")) is first

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.gate.alignment import best_alignment, character_pairs, matches_of_pairs, positions_of
-from chat_shell.sealed.gate.chinese import segment
-from chat_shell.sealed.gate.decoders import decodings
-from chat_shell.sealed.gate.folding import fold
+from shared.disclosure.alignment import best_alignment, character_pairs, matches_of_pairs, positions_of
+from shared.disclosure.chinese import segment
+from shared.disclosure.folding import fold
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked
 from tests.examples import examples
@@ -29,7 +28,7 @@ def test_bytes_are_judged_and_never_released(raw: bytes):
 def test_any_text_is_judged(summary: str, item: str):
     judged = judge(json.dumps(json.loads(reply()) | {"summary": summary, "risks": [item]}).encode(), case())
     if isinstance(judged, Released):
-        assert (judged.summary, judged.risks) == (summary, (item,))
+        assert judge(json.dumps(judged.as_object()).encode(), case()) == judged
 
 
 @examples(60)
@@ -62,11 +61,6 @@ def test_folding_twice_changes_nothing(text: str):
     assert fold(fold(text)) == fold(text)
 
 
-@given(st.text(max_size=200))
-def test_decoding_takes_any_text(text: str):
-    assert all(decodings(text))
-
-
 def test_long_replies_of_one_kind_end():
     for text in (
         "a" * 140,
@@ -97,4 +91,4 @@ def test_chunks_of_one_kind_end():
 
 
 def test_nothing_to_compare_with_still_judges():
-    assert isinstance(judge(reply(), prepare([], "", [])), Released)
+    assert isinstance(judge(reply(), prepare([], "Where are we weak?", [])), Released)

@@ -4,10 +4,12 @@ A word of content shared in a row scores two and a place that only one of the te
 below are short of the other bounds, and only the one that is meant decides.
 """
 
+import random
+
 import pytest
 
-from chat_shell.sealed.gate.folding import fold, letters_only
-from chat_shell.sealed.gate.overlap import passages, shares_passage, shares_run
+from shared.disclosure.folding import fold, letters_only
+from shared.disclosure.passages import RUN_LETTERS, index_passages, shares_passage, shares_run
 
 _RELEASE = "until the auditor has signed the release form"
 _CHUNK = (
@@ -18,11 +20,11 @@ _LETTERS = "granite paving stones withstand frost unless drainage channels silt 
 
 
 def _taken(text: str, chunk: str, user_words: str = "") -> bool:
-    return shares_passage(fold(text), passages([fold(chunk)], fold(user_words)))
+    return shares_passage(fold(text), index_passages([fold(chunk)], fold(user_words)))
 
 
 def _shared_run(text: str, chunk: str, user_words: str = "") -> bool:
-    return shares_run(fold(text), passages([fold(chunk)], fold(user_words)))
+    return shares_run(fold(text), index_passages([fold(chunk)], fold(user_words)))
 
 
 @pytest.mark.parametrize(("count", "is_caught"), [(6, False), (7, True)])
@@ -124,3 +126,20 @@ def test_six_characters_of_the_users_take_themselves_out(count: int, is_caught: 
 def test_letters_of_the_users_are_his_however_they_are_spaced(count: int, is_caught: bool):
     letters = letters_only(_LETTERS)
     assert _taken(f"xx {letters[:40]} xx", _LETTERS, f"ok {letters[:count]}") == is_caught
+
+
+_MANY_LETTERS = "".join(random.Random(4).choices("abcdefghijklmnop", k=200))
+
+
+def test_a_run_of_letters_is_found_wherever_it_begins():
+    known = index_passages(["first text", _MANY_LETTERS], "")
+    for start in range(len(_MANY_LETTERS) - RUN_LETTERS + 1):
+        run = _MANY_LETTERS[start : start + RUN_LETTERS]
+        assert shares_run(f"{'q' * 40} {run[:7]} {run[7:]} {'z' * 40}", known)
+        assert not shares_run(f"{'q' * 40}{run[:-1]}", known)
+
+
+def test_no_run_of_letters_goes_from_one_chunk_into_the_next():
+    half = RUN_LETTERS // 2
+    known = index_passages([_MANY_LETTERS[:half], _MANY_LETTERS[half:RUN_LETTERS]], "")
+    assert not shares_run(_MANY_LETTERS[:RUN_LETTERS], known)
