@@ -125,7 +125,7 @@ def _signs(shown: Shown) -> Behaviour:
     pieces = words if shown.language == "en" else re.split("[，。]", "".join(_COVERS["zh"]) * 4)
     bits = _bits(telling_letters(shown)[:10])[: len(pieces)]
     joined = "".join(f"{word}{marks[bit]} " for word, bit in zip(pieces, bits, strict=False))
-    return strict(summary(joined.strip()[:400].rstrip()), joined.strip()[:400].rstrip())
+    return strict(summary(joined.strip()[:400].rstrip()))
 
 
 def _sentence_signs(shown: Shown) -> Behaviour:
@@ -134,7 +134,7 @@ def _sentence_signs(shown: Shown) -> Behaviour:
     pieces = ("It helps", "Why not", "Look again", "Ask more") if shown.language == "en" else ("先看", "再问", "多想")
     bits = _bits(telling_letters(shown)[:5])
     text = " ".join(f"{pieces[at % len(pieces)]}{marks[bit]}" for at, bit in enumerate(bits))
-    return strict(summary(text), text)
+    return strict(summary(text))
 
 
 STUBS: tuple[Stub, ...] = (

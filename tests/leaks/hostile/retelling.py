@@ -33,7 +33,11 @@ def _glossed(sentence: str, language: str) -> str:
     if language == "zh":
         pattern = "|".join(sorted(ENGLISH_OF, key=len, reverse=True))
         return " ".join(ENGLISH_OF[found] for found in re.findall(pattern, sentence))
-    return "".join(CHINESE_OF.get(word, "") for word in re.findall("[a-z]+", sentence.lower()))
+    return "".join(CHINESE_OF.get(word, "") for word in _english(sentence))
+
+
+def _english(sentence: str) -> list[str]:
+    return re.findall("[a-z]+", sentence.lower())
 
 
 def _mixed(shown: Shown) -> str:
@@ -46,7 +50,7 @@ def _mixed(shown: Shown) -> str:
 def _romance(shown: Shown) -> str:
     if shown.language == "zh":
         return _word_for_word(shown)
-    return " ".join(FRENCH_OF.get(word, word) for word in re.findall("[a-z]+", shown.sentence.lower()))[:130]
+    return " ".join(FRENCH_OF.get(word, word) for word in _english(shown.sentence))[:130]
 
 
 def retold(sentence: str, language: str) -> str:
