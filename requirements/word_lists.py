@@ -155,7 +155,7 @@ def _chinese() -> None:
     rarer = (word for word in general[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
     _write("chinese_dictionary.txt", rarer)
     allowed = set(general)
-    names = {word for word, kind in kinds.items() if kind.startswith(_NAMES)}
+    names = {word for word, kind in kinds.items() if kind.startswith(("nr", "ns", "nt"))}
     withheld = (word for word in ranked[:_CHINESE_WITHHELD] if not _is_made_of(word, allowed, names))
     _write("chinese_withheld.txt", withheld)
     _write("chinese_surnames.txt", sorted(word for word, found in entries.items() if _is_surname(word, found)))

@@ -204,5 +204,6 @@ def _outcome_json(outcome: Outcome) -> dict[str, object]:
         "chunks_found": outcome.chunks_found,
         "chunks_sent": outcome.chunks_sent,
         "canary_hits": outcome.canary_hits,
+        "is_open_ask": outcome.is_open_ask,
         "released": None if outcome.released is None else outcome.released.as_object(),
     }

@@ -51,7 +51,9 @@ def verdict_of(case: JudgedCase) -> dict[str, object]:
     last_message = case.user_messages[-1] if case.user_messages else ""
     question = language_of(last_message) or language_of(case.query)
     languages = {language_of(document.text) for document in case.documents}
-    prepared = prepare([_chunk(place, document) for place, document in enumerate(case.documents)], _joined(case), ())
+    prepared = prepare(
+        [_chunk(place, document) for place, document in enumerate(case.documents)], _joined(case), (), (), question
+    )
     verdict = judge(case.reply.encode(errors="surrogatepass"), prepared)
     if isinstance(verdict, Released) and languages and question not in languages:
         verdict = Blocked((GateCode.LANGUAGE,))  # such chunks are not shown, and an answer about them is a translation

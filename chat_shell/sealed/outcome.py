@@ -55,12 +55,14 @@ class SealedSearchResult:
 class SearchProgress:
     """The counts of a running search.
 
-    `search_id` is None until the backend has searched; `is_audited` tells that it has recorded the outcome already.
+    `search_id` is None until the backend has searched; `is_audited` tells that it has recorded the outcome already,
+    and `is_open_ask` that the pre-screen refused a request that guesses at nothing.
     """
 
     started_at: datetime
     search_id: str | None = None
     is_audited: bool = False
+    is_open_ask: bool = False
     chunks_found: int = 0
     chunks_sent: int = 0
     rewrites: int = 0
@@ -75,7 +77,10 @@ class SearchProgress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a search, as it is recorded before anything is released."""
+    """The end of a search, as it is recorded before anything is released.
+
+    `is_open_ask`: the pre-screen refused a request that guesses at nothing, which does not count towards a pause.
+    """
 
     search_id: str | None
     knowledge_base_ids: tuple[str, ...]
@@ -86,6 +91,7 @@ class Outcome:
     chunks_found: int
     chunks_sent: int
     canary_hits: int
+    is_open_ask: bool
     released: Released | None
 
     @property
@@ -112,5 +118,6 @@ def outcome_of(search: SealedSearch, result: SummaryResult, progress: SearchProg
         chunks_found=progress.chunks_found,
         chunks_sent=progress.chunks_sent,
         canary_hits=min(progress.canary_hits, MAX_CANARY_HITS),
+        is_open_ask=progress.is_open_ask,
         released=released,
     )

@@ -1,8 +1,9 @@
-"""The pre-screen: refuse queries that restricted access never answers, before anything is retrieved or charged.
+"""The pre-screen: refuse requests that restricted access never answers, before anything is retrieved or charged.
 
-A refusal here saves a search and a model call, and tells attackers less. A query that is missed is still checked by
-the gate, so a miss costs little, while a false alarm costs a useful answer. The directory `pre_screen_patterns` has a
-file of patterns for each language.
+What decides is what a clause wants: a value, a name, a list, wording, a definition, structure or a yes or no about a
+fact is refused whatever its topic is; a risk, a gap, a priority, a cause or advice passes. A refusal here saves a
+search and a model call, and tells attackers less. A request that is missed is still checked by the gate, so a miss
+costs little, while a false alarm costs a useful answer. `pre_screen_patterns` has the grammar of each language.
 """
 
 import re
@@ -26,71 +27,88 @@ _SIMPLIFIED = str.maketrans(
 
 _PATTERN_FILES = Path(__file__).with_name("pre_screen_patterns")
 _FRAGMENT = re.compile(r"([A-Z]+) = (.+)")
-_SECTION = re.compile(r"\[(\w+)( unless useful)?\]")
-_USEFUL = "USEFUL"
-_NOTHING = re.compile(r"(?!)")
-
-
-@dataclass(slots=True)
-class _Section:
-    """The patterns of one refusal; those in `guarded` count only where no <USEFUL> pattern matches."""
-
-    plain: list[str]
-    guarded: list[str]
+_SECTION = re.compile(r"\[(\w+)( if specific)?( unless useful)?\]")
+_NAME_MARK = "¤"
+_NAME_START = re.compile(r"(?<=[\w,;:)] )(?=[A-Z][a-z])")
+"""Where a word in capitals begins that does not begin its sentence: a name, as far as one can tell."""
 
 
 @dataclass(frozen=True, slots=True)
-class _RefusalPatterns:
-    """A policy refusal, and the patterns of the queries in one language that get it."""
+class _Rule:
+    """The patterns of a refusal that hold under the same conditions."""
 
     refusal: PolicyRefusal
-    plain: re.Pattern[str]
-    guarded: re.Pattern[str]
-    useful: re.Pattern[str]
+    needs_specific: bool
+    spares_useful: bool
+    pattern: re.Pattern[str]
 
-    def match(self, text: str) -> bool:
-        """Whether a text in normal form gets this refusal."""
-        if self.plain.search(text):
-            return True
-        return self.guarded.search(text) is not None and not self.useful.search(text)
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The requests of one language; the first lines of a file of patterns describe its parts."""
+
+    fragments: Mapping[str, re.Pattern[str]]
+    rules: tuple[_Rule, ...]
+
+    def refusals(self, text: str) -> Iterator[tuple[PolicyRefusal, bool]]:
+        """Yield the refusal of each clause that gets one, and whether the clause guesses at a fact."""
+        for clause, is_specific in self._clauses(text):
+            is_useful = self._has("USEFUL", self.fragments["TAIL"].sub("", clause))
+            for rule in self.rules:
+                if rule.needs_specific > is_specific or (rule.spares_useful and is_useful):
+                    continue
+                if rule.pattern.search(clause):
+                    yield rule.refusal, self._has("GUESS", clause)
+
+    def _clauses(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Yield each clause with its request's words replaced by ">", and whether it holds something specific."""
+        for line in text[-MAX_CHARACTERS:].splitlines():
+            marked = normal_form(_NAME_START.sub(_NAME_MARK, line)).translate(_SIMPLIFIED).replace("’", "'")
+            for part in self.fragments["BETWEEN"].split(marked):
+                clause = self.fragments["ASIDE"].sub("", part.replace(_NAME_MARK, "").strip())
+                is_specific = _NAME_MARK in part or self._has("SPECIFIC", clause)
+                yield self.fragments["REQUEST"].sub("> ", clause), is_specific
+
+    def _has(self, fragment: str, clause: str) -> bool:
+        return self.fragments[fragment].search(clause) is not None
 
 
 def pre_screen(last_message: str, query: str) -> PolicyRefusal | None:
     """Return the refusal that the user's last message or the main model's query gets, or None."""
-    texts = [normal_form(text[-MAX_CHARACTERS:]).translate(_SIMPLIFIED) for text in (last_message, query)]
-    return next((patterns.refusal for patterns in _PATTERNS_IN_ORDER for text in texts if patterns.match(text)), None)
+    return min((refusal for refusal, _ in _refusals(last_message, query)), key=_ORDER.index, default=None)
 
 
-def read_patterns(lines: str) -> Iterator[_RefusalPatterns]:
-    """Read a file of patterns; its first lines describe the format.
+def is_open_ask(last_message: str, query: str) -> bool:
+    """Tell whether a refused text merely asks: it guesses at no fact by a yes or no, a figure or a quoted phrase."""
+    return not any(guesses for _, guesses in _refusals(last_message, query))
+
+
+def read_grammar(lines: str) -> Grammar:
+    """Read a file of patterns.
 
     Raises:
         ValueError: a section names no policy refusal.
     """
     fragments: dict[str, str] = {}
-    sections: dict[PolicyRefusal, _Section] = {}
+    patterns: dict[tuple[PolicyRefusal, bool, bool], list[str]] = {}
     current: list[str] = []
     for line in filter(None, lines.splitlines()):
         if line.startswith("#"):
             continue
         if section := _SECTION.fullmatch(line):
-            found = sections.setdefault(PolicyRefusal(section[1]), _Section([], []))
-            current = found.guarded if section[2] else found.plain
-        elif fragment := _FRAGMENT.fullmatch(line):
+            current = patterns.setdefault((PolicyRefusal(section[1]), bool(section[2]), bool(section[3])), [])
+            continue
+        filled = re.sub(r"<([A-Z]+)>", lambda name: fragments[name[1]], line)
+        if fragment := _FRAGMENT.fullmatch(filled):
             fragments[fragment[1]] = fragment[2]
         else:
-            current.append(_filled(line, fragments))
-    useful = re.compile(fragments[_USEFUL])
-    for refusal, found in sections.items():
-        yield _RefusalPatterns(refusal, _any_of(found.plain), _any_of(found.guarded), useful)
+            current.append(f"(?:{filled})")
+    rules = tuple(_Rule(*key, re.compile("|".join(found))) for key, found in patterns.items())
+    return Grammar({name: re.compile(text) for name, text in fragments.items()}, rules)
 
 
-def _filled(pattern: str, fragments: Mapping[str, str]) -> str:
-    return re.sub(r"<([A-Z]+)>", lambda name: fragments[name[1]], pattern)
-
-
-def _any_of(patterns: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{one})" for one in patterns)) if patterns else _NOTHING
+def _refusals(*texts: str) -> Iterator[tuple[PolicyRefusal, bool]]:
+    return (found for grammar in _GRAMMARS for text in texts for found in grammar.refusals(text))
 
 
 _ORDER = (
@@ -107,13 +125,4 @@ _ORDER = (
 )
 """Of several refusals that match, the first in this order is returned."""
 
-_PATTERNS_IN_ORDER = tuple(
-    sorted(
-        (
-            patterns
-            for file in sorted(_PATTERN_FILES.glob("*.txt"))
-            for patterns in read_patterns(file.read_text(encoding="utf-8"))
-        ),
-        key=lambda patterns: _ORDER.index(patterns.refusal),
-    )
-)
+_GRAMMARS = tuple(read_grammar(file.read_text(encoding="utf-8")) for file in sorted(_PATTERN_FILES.glob("*.txt")))

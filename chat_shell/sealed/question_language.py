@@ -18,9 +18,10 @@ _UNKNOWN_NAME = "that of the query"
 class ShownEvidence:
     """The chunks that the secondary model is shown, and those that only the gate reads.
 
-    `answer_language` names the language of the question to the model.
+    `language` is that of the question, and `answer_language` its name for the model.
     """
 
+    language: Language | None
     answer_language: str
     chunks: tuple[ProtectedChunk, ...]
     withheld: tuple[ProtectedChunk, ...]
@@ -43,6 +44,7 @@ def shown_evidence(
         chunk.knowledge_base_id in translatable_base_ids or _is_in(language, chunk.text.reveal()) for chunk in chunks
     ]
     return ShownEvidence(
+        language=language,
         answer_language=_UNKNOWN_NAME if language is None else _NAMES.get(language, _UNKNOWN_NAME),
         chunks=tuple(chunk for chunk, shown in zip(chunks, is_shown, strict=True) if shown),
         withheld=tuple(chunk for chunk, shown in zip(chunks, is_shown, strict=True) if not shown),

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from chat_shell.sealed.backend_wire import MAX_CHUNKS, OutcomeReceipt
 from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
-from chat_shell.sealed.pre_screen import pre_screen
+from chat_shell.sealed.pre_screen import is_open_ask, pre_screen
 from chat_shell.sealed.question_language import shown_evidence
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
@@ -20,7 +20,7 @@ from shared.prompts.safe_summary import PROMPT_VERSION
 
 T = TypeVar("T")
 
-POLICY_VERSION = "3"
+POLICY_VERSION = "4"
 """The version of the rules of the pre-screen and the room; a kept summary is valid for one version only."""
 
 _CHANGES = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED, Failure.PAUSED)
@@ -68,6 +68,7 @@ class SealedRoom(Generic[CaseT]):
         # In a thread: a message of the largest size takes half a second.
         refusal = await asyncio.to_thread(pre_screen, search.last_message, search.query)
         if refusal is not None:
+            progress.is_open_ask = await asyncio.to_thread(is_open_ask, search.last_message, search.query)
             return refusal
         model, circuit = self._parts.model, self._parts.circuit
         if circuit.is_open(model.name):
@@ -86,7 +87,7 @@ class SealedRoom(Generic[CaseT]):
             return Failure.INSUFFICIENT_EVIDENCE
         prompt = SummaryPrompt(search.query, evidence.answer_language, evidence.chunks, self._parts.new_token)
         siblings = (*evidence.withheld, *found.siblings)
-        return await SummaryAttempt(self._parts, prompt, progress).run(search, evidence.chunks, siblings)
+        return await SummaryAttempt(self._parts, prompt, progress).run(search, evidence, siblings)
 
     async def _find(self, search: SealedSearch, progress: SearchProgress) -> SealedSearchResult | SummaryResult:
         """Return evidence, or the result that the search has without any."""

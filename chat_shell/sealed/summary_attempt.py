@@ -9,6 +9,7 @@ import orjson
 from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SearchProgress, SummaryResult
 from chat_shell.sealed.protected import ProtectedChunk
+from chat_shell.sealed.question_language import ShownEvidence
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_parts import RoomParts
 from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt
@@ -28,9 +29,10 @@ class SummaryAttempt(Generic[CaseT]):
         self._progress = progress
 
     async def run(
-        self, search: SealedSearch, chunks: Sequence[ProtectedChunk], siblings: Sequence[ProtectedChunk]
+        self, search: SealedSearch, evidence: ShownEvidence, siblings: Sequence[ProtectedChunk]
     ) -> SummaryResult:
         """Ask the model, judge its reply, and ask for a rewrite at most once."""
+        chunks = evidence.chunks
         self._progress.chunks_sent = len(chunks)
         self._parts.observer.summary_started(
             search.knowledge_base_ids,
@@ -42,7 +44,9 @@ class SummaryAttempt(Generic[CaseT]):
         async with asyncio.TaskGroup() as group:
             # Runs in a thread while the model writes, because the normal forms of many chunks take long to compute.
             preparing = group.create_task(
-                asyncio.to_thread(self._parts.gate.prepare, chunks, search.user_words, canaries, siblings)
+                asyncio.to_thread(
+                    self._parts.gate.prepare, chunks, search.user_words, canaries, siblings, evidence.language
+                )
             )
             reply = await self._reply()
         case = preparing.result()

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from chat_shell.sealed.codes import GateCode, PolicyRefusal
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
+from shared.disclosure.languages import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,10 @@ CaseT = TypeVar("CaseT")
 class Gate(Generic[CaseT]):
     """The gate's functions.
 
-    `prepare(chunks, user_words, canaries, siblings)` is called once a search, `judge(reply, case)` for each reply.
+    `prepare(chunks, user_words, canaries, siblings, language)` is called once a search, `judge(reply, case)` for each
+    reply.
     """
 
     version: str
-    prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk]], CaseT]
+    prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk], Language | None], CaseT]
     judge: Callable[[bytes, CaseT], Verdict]

@@ -136,7 +136,9 @@ def chinese_figures(chance: random.Random) -> Iterator[Figure]:
         for place in chance.choices(long, k=TRIALS):
             at = chance.randrange(len(characters[place]) - length)
             run = list(characters[place][at : at + length])
-            caught += shares_passage("".join(replaced(run, chance) if change else run), index_passages([texts[place]], ""))
+            caught += shares_passage(
+                "".join(replaced(run, chance) if change else run), index_passages([texts[place]], "")
+            )
         name = f"{length} characters, a fifth replaced" if change else f"{length} characters"
         yield Figure(f"Chinese, {name}, caught", 100 * caught / TRIALS, "%", 96, at_least=True)
     yield from timed("Chinese", texts, texts, lambda text: neighbours.nearest(pairs(han_only(text)), CHUNKS + 1)[1:])

@@ -171,6 +171,13 @@ async def test_five_refusals_in_ten_minutes_pause_for_fifteen(stores: Restricted
     assert again.refusal is None
 
 
+async def test_open_asks_are_recorded_and_pause_nobody(stores: Restricted) -> None:
+    for number in range(6):
+        record = make_record(f"a{number}", make_search(""), PolicyRefusal.ENUMERATION, search_id=None)
+        await stores.ledger.settle(settlement(record).model_copy(update={"is_open_ask": True}))
+    assert not await paused(stores, 0)
+
+
 async def test_refusals_far_apart_or_of_other_causes_pause_nobody(stores: Restricted) -> None:
     for number in range(6):
         await refuse(stores, f"a{number}", PolicyRefusal.VERBATIM, 2.5 * number)

@@ -18,6 +18,7 @@ from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages
 from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
+from shared.disclosure.languages import Language
 from shared.models.safe_summary import Failure, SummaryVersions
 from tests.fakes.clock import FakeClock
 from tests.fakes.safe_summaries import released
@@ -159,7 +160,7 @@ class FakeSecondary:
         return said or b""
 
 
-Statement = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk]]
+Statement = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk], Language | None]
 
 
 @dataclass
@@ -176,10 +177,11 @@ class FakeGate:
         user_words: str,
         canaries: Sequence[str],
         siblings: Sequence[ProtectedChunk],
+        language: Language | None,
     ) -> Statement:
         if self.failure is not None:
             raise self.failure
-        self.cases.append((chunks, user_words, canaries, siblings))
+        self.cases.append((chunks, user_words, canaries, siblings, language))
         return self.cases[-1]
 
     def judge(self, reply: bytes, case: Statement) -> Verdict:

@@ -234,7 +234,8 @@ async def test_an_outcome_is_told_whole(session: aiohttp.ClientSession):
     assert came[0]["body"] == {
         "ticket": "ticket_1", **VERSIONS.model_dump(), "search_id": "s_1", "knowledge_base_ids": ["kb_r"],
         "decision": "answer", "reason": "gap", "gate_codes": [], "rewrites": 0, "latency_ms": 0, "chunks_found": 2,
-        "chunks_sent": 2, "canary_hits": 0, "released": released().as_object(),
+        "chunks_sent": 2, "canary_hits": 0, "is_open_ask": False,
+        "released": released().as_object(),
     }  # fmt: skip
 
 

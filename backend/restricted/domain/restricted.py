@@ -167,23 +167,28 @@ class AuditPage(NamedTuple):
 
 
 class Settlement(Value):
-    """An outcome to be written in one transaction: record, ruling, release, and the user whose pause it may cause."""
+    """An outcome to be written in one transaction: record, ruling, release, and the user whose pause it may cause.
+
+    `is_open_ask`: a request was refused before any search and guessed at nothing.
+    """
 
     record: AuditRecord
     ruling: Ruling
     user_id: str
     cache_key: str | None
     released: ReleasedSummary | None
+    is_open_ask: bool = False
 
     @property
     def counts_towards_pause(self) -> bool:
         """Whether the user's query caused the outcome: a policy refusal, a blocked summary or too little evidence.
 
         Too little evidence counts because it reveals that words are not in a base. Exhausted budgets, pauses and
-        failures of models or services do not count.
+        failures of models or services do not count, nor does an open ask: nothing can be tried out with it.
         """
         reason = self.record.reason
-        return isinstance(reason, PolicyRefusal | GateBlock) or reason is Failure.INSUFFICIENT_EVIDENCE
+        is_caused = isinstance(reason, PolicyRefusal | GateBlock) or reason is Failure.INSUFFICIENT_EVIDENCE
+        return is_caused and not self.is_open_ask
 
 
 def preview_of(released: ReleasedSummary) -> str:

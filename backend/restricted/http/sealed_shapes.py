@@ -80,6 +80,7 @@ class ReportedOutcome(RequestBody):
     chunks_found: _Chunks
     chunks_sent: _Chunks
     canary_hits: Annotated[int, Field(ge=0, le=MAX_CANARY_HITS)]
+    is_open_ask: bool = False
     released: ReleasedSummary | None
 
     def as_outcome(self) -> Outcome:
@@ -96,6 +97,7 @@ class ReportedOutcome(RequestBody):
             latency_ms=self.latency_ms,
             chunks_sent=self.chunks_sent,
             canary_hits=self.canary_hits,
+            is_open_ask=self.is_open_ask,
             released=self.released,
         )
 

@@ -21,6 +21,7 @@ from shared.models.safe_summary import (
     Decision,
     Failure,
     GateCode,
+    PolicyRefusal,
     Reason,
     ReleasedSummary,
     SummaryVersions,
@@ -31,6 +32,7 @@ from shared.models.values import Value
 class Outcome(Value):
     """A reported outcome; `search_id` is None for a request that was refused before any search.
 
+    `is_open_ask`: such a request guessed at nothing, so that its refusal does not count towards a pause.
     `released` is the result of an answer, and None for a refusal.
     """
 
@@ -44,6 +46,7 @@ class Outcome(Value):
     latency_ms: int
     chunks_sent: int
     canary_hits: int
+    is_open_ask: bool = False
     released: ReleasedSummary | None
 
 
@@ -104,6 +107,7 @@ class SealedOutcomes:
             ruling=ruling,
             user_id=search.user_id,
             cache_key=search.cache_key,
+            is_open_ask=outcome.is_open_ask,
             released=outcome.released if is_released else None,
         )
         earlier = await self._use.audit.settle(settlement)
@@ -152,6 +156,8 @@ def _check(outcome: Outcome) -> None:
         raise InvalidRequest("Nothing is released without a search.", param="search_id")
     if isinstance(outcome.reason, AnswerReason) != is_answer or (released and released.reason is not outcome.reason):
         raise InvalidRequest("The reason does not fit the decision.", param="reason")
+    if outcome.is_open_ask and (outcome.search_id is not None or not isinstance(outcome.reason, PolicyRefusal)):
+        raise InvalidRequest("Only a policy refusal before any search is an open ask.", param="is_open_ask")
 
 
 def _turn_of(claim: Ticket | SealedSearch) -> tuple[str, str, str, str]:

@@ -38,6 +38,7 @@ def prepare(
     user_words: str,
     canaries: Sequence[str],
     siblings: Sequence[ProtectedChunk] = (),
+    language: Language | None = None,
 ) -> GateCase:
     """Read the chunks of one search.
 
@@ -46,6 +47,7 @@ def prepare(
         user_words: What the user wrote himself in this conversation, never what a model wrote for him.
         canaries: The tokens planted for this request; those of the documents are in the chunks.
         siblings: Other chunks of the same documents, which the secondary model does not see.
+        language: That of the question, which the answer has to have; by default that of the user's words.
     """
     newest = user_words[-MAX_USER_CHARACTERS:]
     own = OwnWords.of(newest)
@@ -54,7 +56,7 @@ def prepare(
     others = [read_source(_source(chunk)) for chunk in siblings]
     return GateCase(
         own=own,
-        language=language_of(newest) or language_of("\n".join(source.text for source in sources)),
+        language=language or language_of(newest) or language_of("\n".join(source.text for source in sources)),
         words=ProtectedWords.of(readings, others),
         combinations=Combinations.of(readings, others, own),
         hidden=HiddenTerms.of(readings, own),

@@ -196,6 +196,30 @@ async def test_five_refusals_pause_even_what_was_released_before(members: Member
     assert (await sealed_part(members))["released"] == RELEASED
 
 
+async def test_open_asks_do_not_pause_and_guesses_do(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    for _ in range(6):
+        told = await report(members, **refusal(members, None, "enumeration", is_open_ask=True))
+        assert told.json() == {"recorded": True, "release": False, "reason": "enumeration"}
+    assert len(members.house.ledger.records) == 6
+    assert (await sealed_part(members))["refusal"] is None
+    for _ in range(5):
+        await report(members, **refusal(members, None, "knowledge_base_question", is_open_ask=False))
+    assert (await sealed_part(members))["refusal"] == "paused"
+
+
+async def test_only_a_refusal_before_any_search_is_an_open_ask(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    found = await sealed_part(members)
+    for body in (
+        refusal(members, found["search_id"], "exact_value", is_open_ask=True),
+        refusal(members, None, "timeout", is_open_ask=True),
+        refusal(members, None, "gate_blocked_overlap", is_open_ask=True),
+    ):
+        told = await report(members, **body)
+        assert (told.status_code, told.json()["error"]["param"]) == (400, "is_open_ask")
+
+
 async def test_failures_that_are_not_of_the_users_doing_do_not_pause(members: Members) -> None:
     await members.put("a.md", MANUAL)
     for reason in ("timeout", "model_unavailable", "invalid_output", "circuit_open", "timeout", "timeout"):

@@ -56,7 +56,7 @@ async def test_the_search_names_what_a_summary_depends_on():
     await stage.ask()
     ((_, versions),) = stage.backend.searches
     assert versions == SummaryVersions(
-        policy_version="3", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
+        policy_version="4", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
     )
 
 
@@ -65,7 +65,7 @@ async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_m
     stage = RoomStage(**found(chunks=(protected_chunk(),), siblings=(sibling,)))
     await stage.ask()
     assert "slow tide" not in str(stage.model.prompts)
-    ((chunks, words, canaries, siblings),) = stage.gate.cases
+    ((chunks, words, canaries, siblings, _),) = stage.gate.cases
     assert ([chunk.chunk_id for chunk in chunks], words) == (["c_1"], "Hello.\nWhere are we weak?")
     assert set(canaries) == {"token2", "token3", CANARY}
     assert siblings == (sibling,)
@@ -208,6 +208,16 @@ async def test_the_pre_screen_refuses_before_anything_is_searched(ask: dict[str,
     assert await stage.ask(**ask) is None
     assert stage.backend.searches == []
     assert [outcome.search_id for outcome in stage.backend.outcomes] == [None]
+
+
+@pytest.mark.parametrize(
+    ("query", "is_open"), [("Which suppliers do we use?", True), ("Is Blue Heron one of our suppliers?", False)]
+)
+async def test_the_outcome_tells_an_open_ask_from_a_guess(query: str, is_open: bool):
+    stage = RoomStage()
+    await stage.ask(query=query)
+    await stage.ask()
+    assert [outcome.is_open_ask for outcome in stage.backend.outcomes] == [is_open, False]
 
 
 async def test_a_reply_that_failed_is_no_longer_asked_about_after_its_rewrite():

@@ -107,7 +107,9 @@ def test_capitals_blanks_and_signs_are_placed_by_code(said: str, asked: str, lea
     assert released(said, asked=asked).summary == leaves
 
 
-@pytest.mark.parametrize("sign", ["☃", "`", "*", "_", "#", "|", "@", "<b>", "\\", "[", "=", "→", "a\u0336", "⠁", "~", "{"])
+@pytest.mark.parametrize(
+    "sign", ["☃", "`", "*", "_", "#", "|", "@", "<b>", "\\", "[", "=", "→", "a\u0336", "⠁", "~", "{"]
+)
 def test_a_sign_that_no_sentence_needs_is_none_of_the_words(sign: str):
     assert codes("Owners drift and nobody answers.") == set()
     assert "markup" in codes(f"Owners drift {sign} and nobody answers.")

@@ -49,7 +49,9 @@ def test_a_term_of_four_words_is_one_where_three_stand_together(words: str, is_t
 
 def test_a_term_is_one_over_two_fields():
     over = "It goes into the 'glass ledger' at night."
-    assert "identifiers" in codes("Owners drift.", over, risks=["Practice hangs on glass", "Ledger and habits are late."])
+    assert "identifiers" in codes(
+        "Owners drift.", over, risks=["Practice hangs on glass", "Ledger and habits are late."]
+    )
 
 
 def test_a_term_that_the_user_wrote_in_parts_is_his():

@@ -35,7 +35,9 @@ def test_an_answer_is_in_the_language_of_the_question_whatever_the_sources_is(
     assert codes(other, over, asked) == {"language"}
 
 
-@pytest.mark.parametrize(("over", "fits", "other"), [(SOURCE, _ENGLISH, _CHINESE), (SOURCE_CHINESE, _CHINESE, _ENGLISH)])
+@pytest.mark.parametrize(
+    ("over", "fits", "other"), [(SOURCE, _ENGLISH, _CHINESE), (SOURCE_CHINESE, _CHINESE, _ENGLISH)]
+)
 def test_without_a_word_of_the_users_it_is_in_the_sources(over: str, fits: str, other: str):
     assert codes(fits, over, "") == set()
     assert codes(other, over, "") == {"language"}

@@ -49,6 +49,8 @@ def test_a_person_is_known_by_title_and_by_familiar_names(said: str):
     assert "identifiers" in codes(f"薄弱之处在于{said}的做法。", over, ASKED_CHINESE)
 
 
-@pytest.mark.parametrize("over", ["审批人：阙映。", "负责人为阙映，", "| 出纳 | 阙映 |", "阙映经理到场。", "向阙映汇报。", "闕映女士批准。"])
+@pytest.mark.parametrize(
+    "over", ["审批人：阙映。", "负责人为阙映，", "| 出纳 | 阙映 |", "阙映经理到场。", "向阙映汇报。", "闕映女士批准。"]
+)
 def test_a_name_is_found_in_any_role(over: str):
     assert "identifiers" in codes("薄弱之处在于阙映的做法。", over, ASKED_CHINESE)

@@ -29,7 +29,9 @@ def test_a_part_of_a_word_is_another_word(asked: str):
     assert codes("The weak point is the quvvex.", _OVER, asked) == {"decoders"}
 
 
-@pytest.mark.parametrize(("asked", "is_his"), [("苍崖库房怎么样？", True), ("苍崖怎么样？", True), ("库房怎么样？", False)])
+@pytest.mark.parametrize(
+    ("asked", "is_his"), [("苍崖库房怎么样？", True), ("苍崖怎么样？", True), ("库房怎么样？", False)]
+)
 def test_chinese_words_of_the_users_are_his_where_they_stand_together(asked: str, is_his: bool):
     over = "所谓苍崖，即无人时的存货。"
     assert (codes("薄弱之处在于苍崖的做法。", over, asked) == set()) == is_his

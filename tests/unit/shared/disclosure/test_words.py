@@ -29,9 +29,7 @@ _SUFFIXES = ("", "s", "er", "r", "ers", "rs")
 
 def _is_form_of_a_listed_word(word: str) -> bool:
     cut = (word[len(prefix) :] for prefix in _PREFIXES if word.startswith(prefix))
-    return any(
-        rest.removesuffix(suffix) in _LISTED for rest in cut for suffix in _SUFFIXES if rest.endswith(suffix)
-    )
+    return any(rest.removesuffix(suffix) in _LISTED for rest in cut for suffix in _SUFFIXES if rest.endswith(suffix))
 
 
 @st.composite
@@ -153,7 +151,9 @@ def test_lone_characters_that_stand_together_in_the_source_do_not_leave_together
     assert of(word, over, f"{word}如何？") == set()
 
 
-@pytest.mark.parametrize(("parts", "over"), [("ro tunda", "rotunda"), ("mar zipan", "marzipan"), ("hob nail", "hobnail")])
+@pytest.mark.parametrize(
+    ("parts", "over"), [("ro tunda", "rotunda"), ("mar zipan", "marzipan"), ("hob nail", "hobnail")]
+)
 def test_a_rare_word_of_the_source_does_not_leave_in_two_parts(parts: str, over: str):
     assert of(parts, f"They keep the {over} there.") >= {"identifiers"}
 

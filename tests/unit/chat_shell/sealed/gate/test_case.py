@@ -3,8 +3,8 @@
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
-from shared.disclosure.own_words import MAX_USER_CHARACTERS
 from chat_shell.sealed.verdicts import Blocked
+from shared.disclosure.own_words import MAX_USER_CHARACTERS
 from tests.unit.chat_shell.sealed.gate.planting import ENGLISH, HONEST, chunk, reply
 
 _DOCUMENTS = ("a/Ladder inspections.md", "b/Visitor badges.md", "c/Waste sorting.md")

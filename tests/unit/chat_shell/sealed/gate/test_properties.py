@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Blocked
 from shared.disclosure.alignment import best_alignment, character_pairs, matches_of_pairs, positions_of
 from shared.disclosure.chinese import segment
 from shared.disclosure.folding import fold
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked
 from tests.examples import examples
 from tests.unit.chat_shell.sealed.gate.planting import PASSAGE, case, chunk, codes, reply
 
