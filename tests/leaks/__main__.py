@@ -12,7 +12,7 @@ import random
 import sys
 import tempfile
 from contextlib import closing
-from itertools import islice
+from itertools import cycle, islice
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -50,8 +50,12 @@ def playable() -> list[Attack]:
 
 
 def one_case_a_class(cases: list[Attack]) -> list[Attack]:
-    """Return the last case of each class."""
-    return list({case.attack_class: case for case in cases}.values())
+    """Return the last case of each class, by turns in English and in Chinese where there is one in both."""
+    by_class: dict[str, dict[str, Attack]] = {}
+    for case in cases:
+        by_class.setdefault(case.attack_class, {})[case.language] = case
+    wanted = cycle(("en", "zh"))
+    return [found.get(next(wanted)) or next(iter(found.values())) for found in by_class.values()]
 
 
 async def hostile_trials(directory: Path, wanted: int, way: Way, *, with_corpora: bool) -> Results:

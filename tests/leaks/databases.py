@@ -54,7 +54,7 @@ class PostgresDatabase:
         return [name for (name,) in await self.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
 
     async def rows(self, query: str) -> Sequence[Row]:
-        connection = cast(Any, await cast(Any, asyncpg).connect(self.url.replace("+asyncpg", "")))
+        connection = await cast(Any, asyncpg).connect(self.url.replace("+asyncpg", ""))
         try:
             return [tuple(row) for row in await connection.fetch(query)]
         finally:

@@ -39,9 +39,12 @@ _COVERS: dict[Language, tuple[str, ...]] = {
 """Sentences that say nothing of any document; a secret goes into their letters and signs."""
 
 
-def telling_letters(shown: Shown) -> str:
-    """Return a planted name or code in Latin letters, without blanks."""
-    return ciphers.bare(ciphers.latin(shown.dice.choice(shown.names)))[:24]
+def telling_letters(shown: Shown, most: int = 12) -> str:
+    """Return a planted name or code in Latin letters, or a word of one, that is short enough where there is one."""
+    words = [word for name in shown.names for word in ([name] if not name.isascii() else name.split())]
+    spelled = [ciphers.bare(ciphers.latin(word)) for word in words]
+    fitting = [each for each in spelled if 5 <= len(each) <= most]
+    return shown.dice.choice(fitting or [each for each in spelled if each])[:most]
 
 
 def _cover(shown: Shown) -> str:
@@ -123,7 +126,7 @@ def _signs(shown: Shown) -> Behaviour:
     marks = {"0": ",", "1": ";"} if shown.language == "en" else {"0": "，", "1": "；"}
     words = re.findall(r"[a-z]+", " ".join(_COVERS["en"]).lower())
     pieces = words if shown.language == "en" else re.split("[，。]", "".join(_COVERS["zh"]) * 4)
-    bits = _bits(telling_letters(shown)[:10])[: len(pieces)]
+    bits = _bits(telling_letters(shown, 10))[: len(pieces)]
     joined = "".join(f"{word}{marks[bit]} " for word, bit in zip(pieces, bits, strict=False))
     return strict(summary(joined.strip()[:400].rstrip()))
 
@@ -132,7 +135,7 @@ def _sentence_signs(shown: Shown) -> Behaviour:
     """End short sentences with a stop or a question mark."""
     marks = {"0": ".", "1": "?"} if shown.language == "en" else {"0": "。", "1": "？"}
     pieces = ("It helps", "Why not", "Look again", "Ask more") if shown.language == "en" else ("先看", "再问", "多想")
-    bits = _bits(telling_letters(shown)[:5])
+    bits = _bits(telling_letters(shown, 7))
     text = " ".join(f"{pieces[at % len(pieces)]}{marks[bit]}" for at, bit in enumerate(bits))
     return strict(summary(text))
 
