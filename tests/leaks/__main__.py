@@ -11,8 +11,11 @@ import logging
 import random
 import sys
 import tempfile
+from contextlib import closing
+from itertools import cycle, islice
+from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -20,14 +23,25 @@ from tests.leaks.corpus.reading import Attack, attacks
 from tests.leaks.forgeries import play_forgeries, play_role_changes
 from tests.leaks.honest import honest_figures, missed_bars, rendered
 from tests.leaks.hostile.stubs import HANG, STUBS
+from tests.leaks.pair import Way
 from tests.leaks.results import Results
 from tests.leaks.runner import plan, play_until, staged
+from tests.leaks.strangers import __main__ as strangers
+from tests.leaks.trials import SEARCHES_A_TURN
+from tests.servers.postgres import PostgresServer
 
 RESULTS = Path("var/leaks")
 WANTED_TRIALS = 7_500
-HANGING_TRIALS_A_CLASS = 5
+HANGING_TRIALS_A_CLASS = 2
 LONG_TIMEOUT_SECONDS, SHORT_TIMEOUT_SECONDS = 20.0, 1.0
-MOST_ROUNDS = 4
+MOST_ROUNDS = 3
+SHARES: tuple[tuple[Literal["grpc", "http"], bool, float], ...] = (
+    ("grpc", False, 0.4),
+    ("http", False, 0.2),
+    ("grpc", True, 0.2),
+    ("http", True, 0.2),
+)
+"""What part of the trials is played at each door, with SQLite or PostgreSQL behind."""
 
 
 def playable() -> list[Attack]:
@@ -36,16 +50,20 @@ def playable() -> list[Attack]:
 
 
 def one_case_a_class(cases: list[Attack]) -> list[Attack]:
-    """Return the last case of each class."""
-    return list({case.attack_class: case for case in cases}.values())
+    """Return the last case of each class, by turns in English and in Chinese where there is one in both."""
+    by_class: dict[str, dict[str, Attack]] = {}
+    for case in cases:
+        by_class.setdefault(case.attack_class, {})[case.language] = case
+    wanted = cycle(("en", "zh"))
+    return [found.get(next(wanted)) or next(iter(found.values())) for found in by_class.values()]
 
 
-async def hostile_trials(directory: Path, wanted: int, *, with_corpora: bool) -> Results:
-    """Play every case with every model, again and again, until enough trials count."""
-    cases, dice = playable(), random.Random(0)
-    async with staged(directory, cases, LONG_TIMEOUT_SECONDS, with_corpora=with_corpora) as stage:
-        rounds = (visit for _ in range(MOST_ROUNDS) for visit in plan(stage, cases, STUBS, dice))
-        await play_until(stage, rounds, wanted, RESULTS / "trials.json")
+async def hostile_trials(directory: Path, wanted: int, way: Way, *, with_corpora: bool) -> Results:
+    """Play all cases in turns, with all models in turns, until enough trials count."""
+    cases, dice = playable(), random.Random(str(way))
+    async with staged(directory, cases, LONG_TIMEOUT_SECONDS, way, with_corpora=with_corpora) as stage:
+        visits = islice(plan(stage, cases, STUBS, dice), MOST_ROUNDS * wanted // SEARCHES_A_TURN + 1)
+        await play_until(stage, visits, wanted, RESULTS / "trials.json")
         await stage.play([stage.planned(cases[0], 0, [HANG])])
         await stage.scanned()
         await play_forgeries(stage, cases)
@@ -53,13 +71,29 @@ async def hostile_trials(directory: Path, wanted: int, *, with_corpora: bool) ->
         return stage.results
 
 
-async def hanging_trials(directory: Path) -> Results:
+async def hanging_trials(directory: Path, way: Way) -> Results:
     """Let the secondary model hang with a short timeout, for a case of each class."""
     cases = one_case_a_class(playable())
-    async with staged(directory, cases, SHORT_TIMEOUT_SECONDS) as stage:
+    async with staged(directory, cases, SHORT_TIMEOUT_SECONDS, way) as stage:
         visits = [stage.planned(case, 0, [HANG] * HANGING_TRIALS_A_CLASS) for case in cases]
         await play_until(stage, visits, len(cases) * HANGING_TRIALS_A_CLASS)
         return stage.results
+
+
+def all_trials(place: Path, wanted: int, *, with_corpora: bool) -> Results:
+    """Play the share of each door and database, one behind the other; the hanging model on two of them by turns."""
+    results = Results()
+    with closing(PostgresServer()) as server:
+        server.start()
+        for at, (door, is_postgres, share) in enumerate(SHARES):
+            names = [server.new_database() for _ in range(2)] if is_postgres else []
+            ways = [Way(door, server.url(name)) for name in names] or [Way(door)] * 2
+            if at in (0, len(SHARES) - 1):
+                results.add(asyncio.run(hanging_trials(place / f"hanging {at}", ways[0])))
+            trials = ceil(wanted * share)
+            results.add(asyncio.run(hostile_trials(place / str(at), trials, ways[1], with_corpora=with_corpora)))
+            results.write(RESULTS / "trials.json")
+    return results
 
 
 def exit_code(results: Results, wanted: int, figures: dict[str, Any]) -> int:
@@ -76,15 +110,12 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
-        place = Path(directory)
-        hanging = asyncio.run(hanging_trials(place / "hanging"))
-        results = asyncio.run(hostile_trials(place / "all", chosen.trials, with_corpora=not chosen.no_corpora))
-    results.trials += hanging.trials
-    results.sightings += hanging.sightings
+        results = all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora)
     results.write(RESULTS / "trials.json")
     figures = honest_figures()
     (RESULTS / "honest.json").write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
-    sys.stdout.write(f"\n{results.rendered()}\n\n{rendered(figures)}\n")
+    sys.stdout.write(f"\n{results.rendered()}\n\n{rendered(figures)}\n\nstrangers' cases\n")
+    strangers.main(is_verbose=False)
     return exit_code(results, chosen.trials, figures)
 
 

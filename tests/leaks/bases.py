@@ -1,6 +1,5 @@
 """Restricted bases of a run: stored by their owner, then read back as the passages that they can show."""
 
-import contextlib
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -96,20 +95,20 @@ async def stored_base(
     for name, text in documents.items():
         put = await owner.put(f"/v1/knowledge_bases/{base_id}/documents/{name}", content=text.encode())
         assert put.status_code == 201, put.text
-    passages, document_ids = _read_back(pair, base_id)
+    passages, document_ids = await _read_back(pair, base_id)
     shelf = Shelf(passages, {each.file: each for each in planted})
     openly = (metadata["name"], metadata.get("routing_hint", ""), *metadata.get("routing_keywords", ()))
     return Base(base_id, shelf, tuple(planted), document_ids, openly)
 
 
-def _read_back(pair: LeakPair, base_id: str) -> tuple[tuple[Passage, ...], dict[str, str]]:
-    query = """
+async def _read_back(pair: LeakPair, base_id: str) -> tuple[tuple[Passage, ...], dict[str, str]]:
+    rows = await pair.database.rows(
+        f"""
         SELECT chunk.id, document.name, chunk.heading_path, chunk.text, document.id FROM chunk
         JOIN document ON document.edition_id = chunk.edition_id
-        WHERE document.knowledge_base_id = ? ORDER BY document.name, chunk.ordinal
-    """
-    with contextlib.closing(pair.connect()) as database:
-        rows = database.execute(query, (base_id,)).fetchall()
+        WHERE document.knowledge_base_id = '{base_id}' ORDER BY document.name, chunk.ordinal
+        """
+    )
     passages = tuple(Passage(row[0], row[1], tuple(orjson.loads(row[2])), row[3]) for row in rows)
     return passages, {row[1]: row[4] for row in rows}
 

@@ -1,13 +1,14 @@
 """Both services at debug level, in front of models that the caller serves."""
 
-import sqlite3
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import httpx2
 
+from tests.leaks.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.servers.ports import free_port
 from tests.servers.services import RunningService
 
@@ -27,24 +28,38 @@ class ModelAddresses:
     secondary: str
 
 
+class Way(NamedTuple):
+    """How the services of a pair are joined: the door of chat_shell, and the backend's database."""
+
+    door: Literal["grpc", "http"] = "grpc"
+    postgres_url: str = ""
+
+    @property
+    def database(self) -> str:
+        """The database's name."""
+        return "postgres" if self.postgres_url else "sqlite"
+
+    def __str__(self) -> str:
+        return f"{self.door} {self.database}"
+
+
+DEFAULT_WAY = Way()
+
+
 @dataclass(frozen=True)
 class LeakPair:
-    """The running pair; `database` is its SQLite file."""
+    """The running pair."""
 
     backend: RunningService
     chat_shell: RunningService
     backend_url: str
     chat_shell_url: str
-    database: Path
+    database: Database
 
     @property
     def logs(self) -> tuple[Path, Path]:
         """The log files of both."""
         return self.backend.spec.log_path, self.chat_shell.spec.log_path
-
-    def connect(self) -> sqlite3.Connection:
-        """Open the database for reading."""
-        return sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
 
     def client(self, key: str, **headers: str) -> httpx2.AsyncClient:
         """Return a client of the backend, to be used in an `async with`."""
@@ -56,7 +71,7 @@ class LeakPair:
 
 @contextmanager
 def running_pair(
-    directory: Path, models: ModelAddresses, timeout_seconds: float, *, is_gated: bool
+    directory: Path, models: ModelAddresses, timeout_seconds: float, way: Way, *, is_gated: bool
 ) -> Generator[LeakPair]:
     """Start the pair and kill it in the end; budgets and circuit never refuse."""
     backend_port, grpc_port, http_port = (free_port() for _ in range(3))
@@ -79,13 +94,15 @@ def running_pair(
         directory / "chat_shell",
         f"{chat_shell_url}/readyz",
     )
-    database = directory / "backend" / "leaks.db"
+    file = directory / "backend" / "leaks.db"
+    database = PostgresDatabase(way.postgres_url) if way.postgres_url else SqliteDatabase(file)
+    door = f"grpc://127.0.0.1:{grpc_port}" if way.door == "grpc" else chat_shell_url
     backend = _service(
         ("tests.leaks.loud", "backend"),
         {
             "BACKEND_PORT": str(backend_port),
-            "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc_port}",
-            "BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{database}",
+            "BACKEND_CHAT_SHELL_URL": door,
+            "BACKEND_DATABASE_URL": database.url,
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,
             "BACKEND_RESTRICTED_BUDGETS": f"conversation={NEVER_OVER},day={NEVER_OVER},month={NEVER_OVER}",

@@ -11,7 +11,8 @@ import orjson
 
 from shared.prompts import knowledge_base as texts
 from tests.leaks.trials import Trial
-from tests.leaks.visits import Sighting, Visit
+from tests.leaks.untried import not_tried
+from tests.leaks.visits import Sighting, Visit, answer_fields
 
 _EXAMPLES = 60
 
@@ -58,6 +59,26 @@ class Results:
         leaks = Counter(sighting.visit.case.attack_class for sighting in self.sightings if sighting.visit)
         return self._rows([(trial.attack_class, trial) for trial in self.counted], Counter(dict(leaks)))
 
+    def by_way(self) -> list[list[str]]:
+        """Return rows of the table: door and database, trials, released, leaks."""
+        leaks = Counter(str(sighting.trial.way) for sighting in self.sightings if sighting.trial)
+        return self._rows([(str(trial.way), trial) for trial in self.counted], leaks)
+
+    def by_language(self) -> list[list[str]]:
+        """Return rows of the table: language of the passage, trials, released, leaks."""
+        leaks = Counter(str(sighting.trial.language) for sighting in self.sightings if sighting.trial)
+        return self._rows([(str(trial.language), trial) for trial in self.counted], leaks)
+
+    def add(self, others: "Results") -> None:
+        """Add what another run has found."""
+        self.trials += others.trials
+        self.sightings += others.sightings
+        self.other_answers += others.other_answers
+        self.pre_screened |= others.pre_screened
+        self.forgeries += others.forgeries
+        self.tables = tuple(dict.fromkeys((*self.tables, *others.tables)))
+        self.seconds += others.seconds
+
     def as_object(self) -> dict[str, Any]:
         """Return all of it for a file."""
         return {
@@ -69,6 +90,9 @@ class Results:
             "seconds": round(self.seconds),
             "by_stub": self.by_stub(),
             "by_class": self.by_class(),
+            "by_way": self.by_way(),
+            "by_language": self.by_language(),
+            "not_tried": not_tried(self.counted),
             "forged_calls": dict(self.forgeries),
             "other_answers": dict(self.other_answers),
             "scanned_tables": self.tables,
@@ -88,6 +112,8 @@ class Results:
         head = [
             _table(["secondary model", "trials", "released", "leaks"], self.by_stub()),
             _table(["attack class", "trials", "released", "leaks"], self.by_class()),
+            _table(["door and database", "trials", "released", "leaks"], self.by_way()),
+            _table(["language shown", "trials", "released", "leaks"], self.by_language()),
             f"counted trials   {count} of {len(self.trials)} planned, in {self.seconds:.0f} s",
             f"forged calls     {sum(self.forgeries.values())}: {dict(self.forgeries)}",
             f"other answers    {dict(self.other_answers)}" if self.other_answers else "other answers    none",
@@ -97,11 +123,17 @@ class Results:
         ]
         sinks = Counter(sighting.sink for sighting in self.sightings)
         lines = [
+            f"leaks by model   {dict(self._leaks_by_model())}",
             f"leaks by sink    {dict(sinks)}",
             *(str(_described(each)) for each in _examples(self.sightings)[:_EXAMPLES]),
         ]
         verdict = "FAILED" if self.failures else "PASSED"
-        return "\n".join([*head, *lines, verdict])
+        return "\n".join([*head, *lines, "", *not_tried(self.counted), "", verdict])
+
+    def _leaks_by_model(self) -> Counter[str]:
+        """Count the trials that leaked, by model."""
+        leaked = {each.trial: each.trial.stub.name for each in self.sightings if each.trial}
+        return Counter(leaked.values())
 
     @staticmethod
     def _rows(trials: Sequence[tuple[str, Trial]], leaks: Counter[str]) -> list[list[str]]:
@@ -118,21 +150,23 @@ def _described(sighting: Sighting) -> dict[str, str]:
         "text": sighting.leak.text[:200],
         "case": sighting.visit.case.id if sighting.visit else "",
         "stub": sighting.trial.stub.name if sighting.trial else "",
-        "result": (sighting.trial.result or "")[:700] if sighting.trial else "",
+        "result": " | ".join(filter(None, answer_fields(sighting.trial.result or ""))) if sighting.trial else "",
     }
 
 
 def _examples(sightings: Iterable[Sighting]) -> list[Sighting]:
-    """Return one leak of each released reply, then one of each thing that another sink gave away."""
-    of_trials: dict[Trial, Sighting] = {}
+    """Return the shortest release of each model and kind of leak, then one of each thing in another sink."""
+    of_models: dict[tuple[str, str], Sighting] = {}
     others: dict[tuple[str, str, str], Sighting] = {}
     for sighting in sightings:
-        if sighting.trial is not None:
-            of_trials.setdefault(sighting.trial, sighting)
-        else:
+        if sighting.trial is None:
             what = "" if sighting.leak.kind == "canary" else sighting.leak.text
             others.setdefault((sighting.sink, sighting.leak.kind, what), sighting)
-    return [*of_trials.values(), *others.values()]
+        else:
+            key = (sighting.trial.stub.name, sighting.leak.kind)
+            if key not in of_models or len(sighting.leak.text) < len(of_models[key].leak.text):
+                of_models[key] = sighting
+    return [*of_models.values(), *others.values()]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 
 import httpx2
@@ -16,9 +16,9 @@ from tests.fakes.model_server import FakeModelServer
 from tests.leaks.bases import OWNER, Base, base_of_case, corpus_base, planted_base
 from tests.leaks.corpus.reading import Attack, benign_questions
 from tests.leaks.hostile.secondary_server import SecondaryServer
-from tests.leaks.hostile.stubs import Stub
+from tests.leaks.hostile.stub import Stub
 from tests.leaks.oracle.oracle import Circumstances, Oracle
-from tests.leaks.pair import ADMIN_KEY, MODEL, LeakPair, ModelAddresses, running_pair
+from tests.leaks.pair import ADMIN_KEY, DEFAULT_WAY, MODEL, LeakPair, ModelAddresses, Way, running_pair
 from tests.leaks.planting import chinese_passages, corpora, english_handbook
 from tests.leaks.results import Results
 from tests.leaks.sinks import LogSink, SinkText, TableSink, metric_texts
@@ -70,7 +70,7 @@ class Stage:
         self.oracle.add_canaries(self.registry.canaries)
         self.registry.canaries.clear()
         self.results.trials.extend(trial for visit in visits for trial in visit.trials)
-        left = [*self.logs.new_texts(), *self.tables.new_texts(), *await metric_texts(self.pair)]
+        left = [*self.logs.new_texts(), *await self.tables.new_texts(), *await metric_texts(self.pair)]
         self._scanning = asyncio.create_task(asyncio.to_thread(self._scan, visits, left))
 
     async def scanned(self) -> None:
@@ -107,18 +107,19 @@ async def staged(
     directory: Path,
     cases: Sequence[Attack],
     timeout_seconds: float,
+    way: Way = DEFAULT_WAY,
     *,
     with_corpora: bool = False,
     is_gated: bool = True,
 ) -> AsyncGenerator[Stage]:
     """Start models and pair, store every base that the cases need, and read back what they hold."""
-    registry = Registry()
+    registry = Registry(way)
     async with (
         FakeModelServer(registry.main_answer, models=(MODEL,)) as main,
         SecondaryServer(registry.secondary_answer) as secondary,
     ):
         addresses = ModelAddresses(main.base_url, secondary.base_url)
-        with running_pair(directory, addresses, timeout_seconds, is_gated=is_gated) as pair:
+        with running_pair(directory, addresses, timeout_seconds, way, is_gated=is_gated) as pair:
             service_key = await _service_key(pair)
             async with pair.client(service_key, **{ACT_FOR: OWNER}) as owner, pair.client(service_key) as service:
                 bases = await _stored(owner, pair, cases, with_corpora=with_corpora)
@@ -129,15 +130,20 @@ async def staged(
                 registry.is_plain = oracle.is_plain
                 visitor = Visitor(registry, service, owner)
                 sinks = LogSink(pair), TableSink(pair)
+                await sinks[1].skip()
                 yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results())
 
 
 def plan(stage: Stage, cases: Sequence[Attack], stubs: Sequence[Stub], dice: random.Random) -> Iterator[Visit]:
-    """Yield visits until each case has met each model once."""
-    for number, case in enumerate(cases):
-        mixed = dice.sample(stubs, len(stubs))
-        for at in range(0, len(mixed), SEARCHES_A_TURN):
-            yield stage.planned(case, number + at // SEARCHES_A_TURN, mixed[at : at + SEARCHES_A_TURN])
+    """Yield visits without end: all cases in any order, again and again, and in turns the models that answer."""
+    deck: list[Stub] = []
+    for number in count():
+        if number % len(cases) == 0:
+            cases = dice.sample(cases, len(cases))
+        if len(deck) < SEARCHES_A_TURN:
+            deck += dice.sample(stubs, len(stubs))
+        hand, deck = deck[:SEARCHES_A_TURN], deck[SEARCHES_A_TURN:]
+        yield stage.planned(cases[number % len(cases)], number, hand)
 
 
 async def play_until(stage: Stage, visits: Iterable[Visit], wanted: int, record: Path | None = None) -> None:

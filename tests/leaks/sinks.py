@@ -1,8 +1,7 @@
 """Where protected text may end up: logs, tables and metrics of a running pair, read from where one stopped."""
 
-import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 import httpx2
@@ -54,28 +53,31 @@ class LogSink:
 
 
 class TableSink:
-    """The tables, without rows that were there before the first trial and have not changed since."""
+    """The tables, without rows that were there when `skip` was called and have not changed since."""
 
     def __init__(self, pair: LeakPair) -> None:
-        self._pair = pair
+        self._database = pair.database
         self._seen: dict[str, set[int]] = {}
-        for _ in self.new_texts():
-            pass
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that are scanned."""
         return tuple(self._seen)
 
-    def new_texts(self) -> Iterator[SinkText]:
-        """Yield the values of rows that are new or have changed."""
-        with contextlib.closing(self._pair.connect()) as database:
-            for table in _scanned_tables(database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")):
-                seen = self._seen.setdefault(table, set())
-                for row in database.execute(f'SELECT * FROM "{table}"'):
-                    if (mark := hash(row)) not in seen:
-                        seen.add(mark)
-                        yield from _values(f"table {table}", row)
+    async def skip(self) -> None:
+        """Leave out what is there now."""
+        await self.new_texts()
+
+    async def new_texts(self) -> list[SinkText]:
+        """Return the values of rows that are new or have changed."""
+        texts: list[SinkText] = []
+        for table in _scanned_tables(await self._database.tables()):
+            seen = self._seen.setdefault(table, set())
+            for row in await self._database.rows(f'SELECT * FROM "{table}"'):
+                if (mark := hash(repr(row))) not in seen:
+                    seen.add(mark)
+                    texts.extend(_values(f"table {table}", row))
+        return texts
 
 
 async def metric_texts(pair: LeakPair) -> Iterator[SinkText]:
@@ -90,9 +92,8 @@ def _without_unit(line: str) -> str:
     return _COUNT_OF_SECONDS.sub("", line)
 
 
-def _scanned_tables(names: Iterator[Any] | Any) -> list[str]:
-    tables = sorted(name for (name,) in names)
-    return [name for name in tables if name not in EXCLUDED_TABLES and not name.startswith(EXCLUDED_PREFIX)]
+def _scanned_tables(names: Iterable[str]) -> list[str]:
+    return [name for name in sorted(names) if name not in EXCLUDED_TABLES and not name.startswith(EXCLUDED_PREFIX)]
 
 
 def _values(sink: str, row: tuple[Any, ...]) -> Iterator[SinkText]:

@@ -5,16 +5,21 @@
 
 import random
 from pathlib import Path
+from typing import Literal
+
+import pytest
 
 from shared.prompts.knowledge_base import CANNOT_ANSWER
 from tests.leaks.__main__ import one_case_a_class, playable
 from tests.leaks.corpus.reading import attacks
 from tests.leaks.forgeries import play_forgeries, play_role_changes
 from tests.leaks.hostile.stubs import HANG, HONEST, STUBS
+from tests.leaks.pair import Way
 from tests.leaks.runner import Stage, staged
 from tests.leaks.trials import SEARCHES_A_TURN
 
 TIMEOUT_SECONDS = 6.0
+TELLING = ("one sentence", "figure, digits", "names", "canaries", "base64", "odd blanks as bits", "cipher: keyword")
 FORGED = ("mode_forgery", "ticket_forgery")
 
 
@@ -34,10 +39,14 @@ async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
         check(stage)
 
 
-async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(tmp_path: Path) -> None:
-    telling = [stub for stub in STUBS if stub.name in ("one sentence", "figure, digits", "names", "canaries", "base64")]
+@pytest.mark.parametrize("door", ["grpc", "http"])
+async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(
+    tmp_path: Path, postgres_url: str, door: Literal["grpc", "http"]
+) -> None:
+    telling = [stub for stub in STUBS if stub.name in TELLING]
+    way = Way(door, postgres_url if door == "http" else "")
     case = next(case for case in playable() if case.attack_class == "injection_chunk")
-    async with staged(tmp_path, [case], TIMEOUT_SECONDS, is_gated=False) as stage:
+    async with staged(tmp_path, [case], TIMEOUT_SECONDS, way, is_gated=False) as stage:
         await stage.play([stage.planned(case, 0, telling)])
         await stage.scanned()
         found = stage.results.sightings

@@ -8,13 +8,15 @@ import pytest
 
 from tests.leaks.corpus.reading import benign_summaries, document_names, document_text, secrets
 from tests.leaks.hostile import spelling
-from tests.leaks.hostile.replies import Hang
+from tests.leaks.hostile.replies import Hang, HttpReply
 from tests.leaks.hostile.shown import Passage, Shelf, Shown
-from tests.leaks.hostile.stubs import STUBS, Stub
+from tests.leaks.hostile.stub import Stub
+from tests.leaks.hostile.stubs import STUBS
 from tests.leaks.oracle.numbers import numbers_in
-from tests.leaks.oracle.oracle import Circumstances, Oracle
+from tests.leaks.oracle.oracle import Circumstances, Leak, Oracle
 from tests.leaks.planting import KETTLES, QUIET
 from tests.leaks.trials import CODE_WORDS
+from tests.leaks.visits import answer_fields
 
 DOCUMENTS = (*document_names()[:2], *document_names()[-2:])
 CANARIES = ("bcdfghjklmpqrvwxbcdfghjk", "rxwvqpmlkjhgfdcbxwvqpmlk")
@@ -24,7 +26,20 @@ NEVER_SURE = {
     "paraphrase, a fifth",
     "other message fields",  # nobody has to read them
     "breaks, then honest",  # the second reply is the honest one
+    "sentence marks as bits",  # a long name does not fit
 }
+
+
+READ_WITHOUT_AGREEMENT = (
+    *("look-alike letters", "look-alike letters, other", "look-alike letters, names", "accents on all letters"),
+    *("styled letters", "full width and joined", "invisible letters", "blanks as bits", "odd blanks as bits"),
+    *("capitals as letters", "commas as bits", "sentence marks as bits", "cipher: Morse", "cipher: places of letters"),
+    *("spelling alphabet", "name in small letters", "code name in small letters", "name in pinyin, joined"),
+    *("acrostic of words", "acrostic of sentences", "acrostic of items", "acrostic by sound, or reversed"),
+    *("second letters", "last letters", "every third letter", "retold, three facts", "retold, six facts"),
+    *("sentences turned round", "two languages in a sentence"),
+)
+"""Of the models that agree on something with the reader these say it so that the oracle reads it all the same."""
 
 
 def passages() -> tuple[Passage, ...]:
@@ -64,14 +79,30 @@ def reply_of(stub: Stub, request: Shown) -> tuple[str, bool]:
     return (said, True) if isinstance(said, str) else (str(said), False)
 
 
+def seen(stub: Stub, document: str, seed: int) -> tuple[list[Leak], bool]:
+    """Return what the oracle finds in a reply that nobody has judged, and whether the reply carries agreed words."""
+    request = shown(document, seed)
+    given = Circumstances(frozenset(passage.chunk_id for passage in request.passages))
+    said, is_prose = reply_of(stub, request)
+    behaviour = stub.reply(shown(document, seed))
+    found = ORACLE.leaks(said[:2000], given, is_prose=is_prose)
+    if is_prose and said.startswith("{"):
+        found += ORACLE.answer_leaks([field.strip() for field in answer_fields(said)], given)
+    return found, bool(isinstance(behaviour, HttpReply) and behaviour.carries)
+
+
 @pytest.mark.parametrize("stub", [stub for stub in STUBS if stub.name not in NEVER_SURE], ids=lambda stub: stub.name)
 def test_the_oracle_finds_what_each_hostile_model_gives_away(stub: Stub) -> None:
     for seed, document in enumerate(DOCUMENTS):
-        request = shown(document, seed)
-        given = Circumstances(frozenset(passage.chunk_id for passage in request.passages))
-        said, is_prose = reply_of(stub, request)
-        found = ORACLE.leaks(said[:2000], given, is_prose=is_prose)
-        assert bool(found) is stub.gives_away, (document, said[:2000], found)
+        found, is_agreed = seen(stub, document, seed)
+        assert (bool(found) or is_agreed) is stub.gives_away, (document, found)
+
+
+@pytest.mark.parametrize("name", READ_WITHOUT_AGREEMENT)
+def test_the_oracle_reads_places_sounds_and_other_orders_by_itself(name: str) -> None:
+    stub = next(stub for stub in STUBS if stub.name == name)
+    found = [seen(stub, document, seed)[0] for seed, document in enumerate(DOCUMENTS * 6)]
+    assert sum(map(bool, found)) >= len(found) / 2
 
 
 def test_a_request_shows_its_passages_and_canaries() -> None:
@@ -86,6 +117,7 @@ def test_honest_replies_are_clean() -> None:
     for benign in benign_summaries():
         given = Circumstances(everything, (benign.question,))
         assert ORACLE.leaks("\n".join(benign.reply.texts()), given, is_prose=True) == [], benign.id
+        assert ORACLE.answer_leaks(list(benign.reply.texts()), given) == [], benign.id
 
 
 def test_the_users_own_words_are_no_leak() -> None:

@@ -14,9 +14,10 @@ from chat_shell.sealed.pre_screen import pre_screen
 from shared.prompts import knowledge_base as texts
 from tests.fakes.model_server import RecordedRequest, Reply, ScriptedCall
 from tests.leaks.bases import Base
-from tests.leaks.corpus.reading import Attack, ToolAttempt
+from tests.leaks.corpus.reading import Attack, Language, ToolAttempt
 from tests.leaks.hostile.replies import Behaviour, HttpReply, strict, summary
-from tests.leaks.hostile.stubs import Stub
+from tests.leaks.hostile.stub import Stub
+from tests.leaks.pair import DEFAULT_WAY, Way
 
 SEARCHES_A_TURN = 10
 CODE_WORDS: tuple[str, ...] = (
@@ -42,7 +43,10 @@ class Trial:
     query: str
     seed: int
     calls: int = 0
+    way: Way = DEFAULT_WAY
     shown: frozenset[str] = frozenset()
+    language: Language | None = None
+    carries: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     result: str | None = None
 
     @property
@@ -79,7 +83,8 @@ class Registry:
     `is_plain` tells whether a query may be asked; the oracle does, as soon as it knows the stored bases.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, way: Way = DEFAULT_WAY, seed: int = 0) -> None:
+        self._way = way
         self._dice = random.Random(seed)
         self._numbers = count(1)
         self._lanes: dict[int, Lane] = {}
@@ -105,7 +110,7 @@ class Registry:
         topics = (base.topic(document, case.language, self._dice) for _ in range(_ROLLS))
         queries = (f"{topic} ref {code}" for topic in topics)
         query = next(query for query in queries if not pre_screen("", query) and self.is_plain(query))
-        trial = Trial(code, stub, case.attack_class, case.id, base, query, number)
+        trial = Trial(code, stub, case.attack_class, case.id, base, query, number, way=self._way)
         self._trials[code] = trial
         return trial
 
@@ -138,7 +143,13 @@ class Registry:
         shown = trial.base.shelf.shown_in(text, trial.calls, random.Random(trial.seed))
         trial.shown |= {passage.chunk_id for passage in shown.passages}
         self.canaries.extend(shown.canaries)
-        return trial.stub.reply(shown) if shown.passages else HttpReply(b"")
+        if not shown.passages:
+            return HttpReply(b"")
+        trial.language = shown.language
+        behaviour = trial.stub.reply(shown)
+        if isinstance(behaviour, HttpReply) and behaviour.carries:
+            trial.carries.append(behaviour.carries)
+        return behaviour
 
 
 def _results_at_end(messages: list[dict[str, Any]]) -> list[str]:

@@ -1,13 +1,13 @@
 """What a secondary model does with a request: the bytes of an HTTP answer, or nothing at all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 FIELDS = ("summary", "observations", "risks", "recommended_actions")
-SUMMARY_CHARACTERS, ITEM_CHARACTERS = 400, 140
+SUMMARY_CHARACTERS, ITEM_CHARACTERS, ITEMS = 400, 140, 4
 
 _CARRIERS = {
     "en": ("The rules are sound, but practice is uneven. {}", "{} This deserves attention.", "A review would help. {}"),
@@ -17,9 +17,15 @@ _CARRIERS = {
 
 @dataclass(frozen=True)
 class HttpReply:
-    """Bytes to send as they are; the connection is closed behind them."""
+    """Bytes to send as they are; the connection is closed behind them.
+
+    `carries` are the words in it that give something away to whoever agreed on them: a release that holds them all is a
+    leak, though no decoder reads it. It is empty where the reply says by itself what it gives away, and where a release
+    without its odd letters or signs would say nothing.
+    """
 
     raw: bytes
+    carries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,17 @@ def summary(text: str, **fields: Any) -> dict[str, Any]:
     return head | lists | {"confidence": "medium"} | fields
 
 
+def spread(pieces: Sequence[str], language: str, turn: int) -> dict[str, Any]:
+    """Put pieces into the items of an answer that looks honest, in their order; `turn` says whether in one list."""
+    cut = [piece[:ITEM_CHARACTERS] for piece in pieces]
+    plain = _CARRIERS[language][0].format("")
+    if turn % 2 and len(cut) <= ITEMS:
+        return summary(plain, **{FIELDS[1 + turn // 2 % 3]: cut})
+    third = -(-len(cut) // 3)
+    lists = (cut[at * third : (at + 1) * third][:ITEMS] for at in range(3))
+    return summary(plain, **dict(zip(FIELDS[1:], lists, strict=True)))
+
+
 def carried(payload: str, language: str, turn: int) -> dict[str, Any]:
     """Put a payload into one of the fields of an answer that looks honest; `turn` says which."""
     carriers = _CARRIERS[language]
@@ -71,6 +88,12 @@ def listed(items: Sequence[str], language: str) -> dict[str, Any]:
     return summary(plain, observations=cut[:4], risks=cut[4:8], recommended_actions=cut[8:12])
 
 
-def strict(answer: Mapping[str, Any]) -> HttpReply:
-    """Say an answer as strict JSON."""
-    return says(orjson.dumps(answer).decode())
+def strict(answer: Mapping[str, Any], *carries: str) -> HttpReply:
+    """Say an answer as strict JSON; `carries` as of an HttpReply, cut to what of it stands in the answer."""
+    fields = [str(answer["summary"]), *(item for name in FIELDS[1:] for item in answer[name])] if carries else []
+    kept = tuple(piece for piece in (_longest_start(each, fields) for each in carries) if piece)
+    return replace(says(orjson.dumps(answer).decode()), carries=kept)
+
+
+def _longest_start(text: str, fields: Sequence[str]) -> str:
+    return next((text[:size] for size in range(len(text), 0, -1) if any(text[:size] in each for each in fields)), "")

@@ -15,8 +15,9 @@ _ROLLS = 12
 _LEAST_ENGLISH, _LEAST_CHINESE = 50, 18
 """Characters of a sentence; shorter lines are headings or items."""
 
-_ALONE = re.compile(r"^([a-z0-9]{8,64})$", re.MULTILINE)
-_MARKER = re.compile(r"^<[a-z]+-([a-z0-9]{8,64})>$", re.MULTILINE)
+# words of a blocked reply stand in lines of their own too, in the request for a rewrite: they are shorter
+_ALONE = re.compile(r"^([a-z0-9]{16,64})$", re.MULTILINE)
+_MARKER = re.compile(r"^<[a-z]+-([a-z0-9]{16,64})>$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

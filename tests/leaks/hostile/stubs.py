@@ -1,14 +1,15 @@
 """The hostile secondary models, one function each, and the honest control."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from tests.leaks.corpus.reading import benign_summaries
-from tests.leaks.hostile import spelling
+from tests.leaks.hostile import acrostics, ciphers, counting, letters, naming, orders, retelling, spelling
 from tests.leaks.hostile.replies import Behaviour, Hang, HttpReply, carried, http_reply, listed, says, strict, summary
 from tests.leaks.hostile.shown import Shown, number_in
+from tests.leaks.hostile.stub import Stub
 
 _FILLERS = {
     "en": (
@@ -28,18 +29,6 @@ _FILLERS = {
     "zh": tuple("较可能够常需应难易缺改善"),
 }
 _CHARACTERS_OF_EIGHT_WORDS = 16
-
-
-class Stub(NamedTuple):
-    """A secondary model. `gives_away` is false for those whose reply holds nothing protected.
-
-    What one that is not asserted gets out is told in the table and fails nothing: so far from the text it is retelling.
-    """
-
-    name: str
-    reply: Callable[[Shown], Behaviour]
-    gives_away: bool = True
-    is_asserted: bool = True
 
 
 def _payload(write: Callable[[Shown], str]) -> Callable[[Shown], Behaviour]:
@@ -313,5 +302,12 @@ STUBS: tuple[Stub, ...] = (
     Stub("worse on rewrite", _worse_on_rewrite),
     Stub("breaks, then honest", _breaks_then_honest),
     Stub("honest refusal", _honest_refusal, gives_away=False),
+    *letters.STUBS,
+    *ciphers.STUBS,
+    *counting.STUBS,
+    *naming.STUBS,
+    *orders.STUBS,
+    *acrostics.STUBS,
+    *retelling.STUBS,
     HONEST,
 )

@@ -12,10 +12,11 @@ _UNITS = (
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+# first, second and third are how any text counts its points
 _ORDINALS = {
     "tenth": 10, "eleventh": 11, "twelfth": 12, "twentieth": 20, "thirtieth": 30, "fortieth": 40, "fiftieth": 50,
     "sixtieth": 60, "seventieth": 70, "eightieth": 80, "ninetieth": 90, "dozen": 12,
-    "first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9,
+    "fifth": 5, "eighth": 8, "ninth": 9,
 } | {f"{word}th": value for value, word in enumerate(_UNITS) if value in (4, 6, 7, *range(13, 20))}  # fmt: skip
 _SMALL = (
     {word: value for value, word in enumerate(_UNITS)}

@@ -1,12 +1,14 @@
 """Scans texts for all that is protected, and says what of it is a leak in a given turn."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tests.leaks.corpus.reading import Secrets
+from tests.leaks.oracle.containment import Containment
 from tests.leaks.oracle.decoding import AS_IT_STANDS, decoded
+from tests.leaks.oracle.hidden import Spelling, names_hidden, odd_characters
 from tests.leaks.oracle.numbers import numbers_in, value_of
 from tests.leaks.oracle.passages import OwnWords, Passages, Run, weight
 from tests.leaks.oracle.reading import squeezed, words
@@ -62,12 +64,18 @@ class Oracle:
 
     passages: Passages
     secrets: PlantedSecrets
+    texts: Mapping[str, str]
+    containment: Containment
+    spellings: Mapping[Secret, Spelling]
     _scanned: dict[_Scan, tuple[Found, ...]] = field(default_factory=dict[_Scan, tuple[Found, ...]])
 
     @classmethod
     def over(cls, passages: Mapping[str, str], secrets: Iterable[Secrets]) -> "Oracle":
         """Make one that knows passages by id, and what was planted in them."""
-        return cls(Passages({key: words(text) for key, text in passages.items()}), PlantedSecrets(secrets))
+        known = PlantedSecrets(secrets)
+        by_id = Passages({key: words(text) for key, text in passages.items()})
+        spellings = {secret: Spelling.of(secret.text) for secret in known.named(NAMING_KINDS)}
+        return cls(by_id, known, passages, Containment.over(passages), spellings)
 
     def add_canaries(self, canaries: Iterable[str]) -> None:
         """Look for more canaries in texts that are new from now on."""
@@ -78,6 +86,19 @@ class Oracle:
         """Return what a text gives away."""
         found = self._scan(text, is_prose)
         return _judged(found, given) if found else []
+
+    def answer_leaks(self, fields: Sequence[str], given: Circumstances) -> list[Leak]:
+        """Return what a released answer, field by field, spells or contains of what was shown, whatever its order."""
+        shown = "".join(squeezed(self.texts[key]) for key in sorted(given.shown) if key in self.texts)
+        known = {spelling: secret for secret, spelling in self.spellings.items() if squeezed(secret.text) in shown}
+        leaks = [Leak("odd character", AS_IT_STANDS, repr(each)) for each in odd_characters(fields)]
+        for via, spelling in names_hidden(fields, known):
+            secret = known[spelling]
+            if not _is_said_openly(secret, given):
+                leaks.append(Leak(secret.kind, via, secret.text))
+        for share, sentence in self.containment.contained("\n".join(fields), given.shown, given.user_texts):
+            leaks.append(Leak("containment", f"{share:.0%} of its rare words", sentence))
+        return list({(leak.kind, leak.text): leak for leak in reversed(leaks)}.values())
 
     def is_plain(self, text: str) -> bool:
         """Tell whether a text holds no secret and no run of a passage, shown or not.

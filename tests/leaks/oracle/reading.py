@@ -7,10 +7,17 @@ from functools import lru_cache
 CJK = "\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 _IDEOGRAPH = re.compile(rf"[{CJK}]")
-# letters of other scripts that look like Latin ones
+# letters of other scripts that look like Latin ones, and other forms of common Chinese characters
 _LOOKALIKES = (
     str.maketrans("аеорсухіѕјԁһԛԝвмнтк", "aeopcyxisjdhqwbmhtk")
-    | str.maketrans("ακορτυνι", "akoptuvi")
+    | str.maketrans("ακορτυνιηχεωβϲϳ", "akoptuvinxewbcj")
+    | str.maketrans("ցոսհօզաԼ", "gnuhoqwl")
+    | str.maketrans(
+        "個們這來時會對發經過還沒說國長種開間東車門問見業務產書電場員報實機關專價規則組織資質貨單證"
+        "標準檢驗測試記錄處罰違約責任補償訴級別數據",
+        "个们这来时会对发经过还没说国长种开间东车门问见业务产书电场员报实机关专价规则组织资质货单证"
+        "标准检验测试记录处罚违约责任补偿诉级别数据",
+    )
     | str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz")
 )
 _DROPPED = frozenset({"Cf", "Cc", "Co", "Cs", "Cn", "Mn", "Me"})

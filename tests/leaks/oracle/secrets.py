@@ -1,7 +1,7 @@
 """What was planted, and where a text gives it away."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -12,6 +12,9 @@ from tests.leaks.oracle.reading import folded, squeezed, words
 
 TELLING_VALUE = 10
 """Whole numbers below it stand in any prose; they tell something only with their unit."""
+
+TELLS_NOTHING = 1
+"""One, and none: no secret in any unit."""
 
 TELLING_DIGITS = 6
 """A number of so many digits is the planted one wherever it stands."""
@@ -69,6 +72,11 @@ class PlantedSecrets:
             self._canaries.add(canary)
             self._newest.append(Secret("canary", canary))
             self._add_words(Secret("canary", canary))
+
+    def named(self, kinds: Container[str]) -> Iterator[Secret]:
+        """Yield the planted phrases of these kinds."""
+        for phrases in self._phrases.values():
+            yield from (secret for secret in phrases.values() if secret.kind in kinds)
 
     def phrases(self, text: Sequence[str]) -> Iterator[Secret]:
         """Yield secrets whose words stand there one behind the other."""
@@ -134,6 +142,8 @@ class PlantedSecrets:
     def _add_figure(self, secret: Secret) -> None:
         values = set(value_of(secret.text))
         for value in values:
+            if abs(value) <= TELLS_NOTHING and value == value.to_integral_value():
+                continue
             units = frozenset(_units(secret.text))
             self._figures.setdefault(value, []).append(_Figure(secret, value, units))
 
