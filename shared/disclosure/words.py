@@ -137,7 +137,7 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
-    """Yield words that stand twice in a row, characters thrice, and rows of one-word clauses: a code and no sentence."""
+    """Yield words that stand twice in a row, characters thrice, and rows of one-word clauses: a code, no sentence."""
     words = [
         word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))
     ]
