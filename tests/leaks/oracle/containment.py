@@ -14,7 +14,7 @@ LEAST_SHARE = 0.65
 LEAST_WORDS, LEAST_PAIRS = 6, 12
 """A sentence with fewer rare words, or Chinese pairs of characters, is a plain one."""
 
-_COMMON_SHARE = 0.05
+_GENERAL_SHARE = 0.05
 _ENDS = re.compile(r"(?<=[.!?。！？;；])\s*|\n+")
 _SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ies", "ied", "ers", "ed", "er", "es", "ly", "s", "e", "y")
 _SHORTEST_STEM = 4
@@ -36,7 +36,7 @@ class Containment:
         counts = Counter(
             unit for each in found.values() for unit in frozenset[str]().union(*(units for _, units in each))
         )
-        most = max(2.0, _COMMON_SHARE * len(found))
+        most = max(2.0, _GENERAL_SHARE * len(found))
         weights = {unit: math.log(1 + len(found) / count) for unit, count in counts.items() if count <= most}
         rare = {
             key: [(text, kept) for text, units in each if _is_telling(kept := frozenset(units & weights.keys()))]
