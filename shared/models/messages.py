@@ -36,6 +36,13 @@ Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 Content = str | tuple[Part, ...]
 
 
+def texts_in(content: Content) -> tuple[str, ...]:
+    """Return the texts of a content, in order."""
+    return (
+        (content,) if isinstance(content, str) else tuple(part.text for part in content if isinstance(part, TextPart))
+    )
+
+
 class ToolCall(Value):
     """A call of a tool by a model; `arguments` is the JSON text exactly as the model wrote it."""
 

@@ -1,4 +1,4 @@
-"""All fixed texts about knowledge bases that a model reads, and the one that a user reads where an answer is cut.
+"""All fixed texts about knowledge bases that a model reads, and those that a user reads in the place of what is cut.
 
 Every text is a constant and independent of the request, so that the beginning of a prompt never changes.
 """
@@ -142,3 +142,6 @@ ANSWER_CUT = (
     "The answer ends here: what followed would have repeated restricted knowledge, which can be used and not shown."
 )
 """Ends an answer that was cut because it would have repeated a restricted knowledge base."""
+
+FIGURE_WITHHELD, CHINESE_FIGURE_WITHHELD = "[figure withheld]", "〔数字略〕"
+"""Stand in the answers of restricted turns in place of figures that the user did not write."""

@@ -3,6 +3,7 @@
 chat_shell sends this order; the backend measures, shows and compares it.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -10,6 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from shared.errors import InvalidRequest
 from shared.models.execution import DynamicBlock, ExecutionRequest
 from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage
+
+_TIME_SUFFIX = re.compile(r"\n\n<time>[^<>\n]*</time>\Z")
 
 BLOCK_SEPARATOR = "\n\n"
 
@@ -76,6 +79,11 @@ def with_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> Con
     if isinstance(content, str):
         return content + suffix
     return (*content, TextPart(text=suffix))
+
+
+def without_time_suffix(text: str) -> str:
+    """Return the text of a user message, or of its last part, as the user wrote it."""
+    return _TIME_SUFFIX.sub("", text)
 
 
 def _current(request: ExecutionRequest) -> UserMessage | None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import islice, permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from tests.fakes.store_knowledge import FakeKnowledge
 ENGLISH = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
 CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字；确认以后，方可离开。"
 EVERYDAY = "It is as it is and it was as it was, and so it is to be in all that is to be of it."
-LISTED = "张三、李四、王五、赵六、钱七、孙八、周九、吴十"
+LISTED = "张伟、李娜、王芳、赵磊、钱静、孙强、周敏、吴洋"
 MIXED = "先用 alpha 连接 beta 之后 gamma 再到 delta 然后 epsilon 以及 zeta 最后 eta 还有 theta 与 iota 结束"
 ACCENTED = "Über die Größe der Räume müssen nämlich später Fachkräfte für Gebäude entscheiden, bevor jemand einzieht."
 LINKED = (
@@ -81,12 +82,12 @@ async def _holds(protected: Protected, text: str, lengths: RunLengths = MODEL_TE
         EVERYDAY,
         "and it was as it was and so it is to",
         LISTED,
-        "张三李四王五赵六钱七孙八周九",
+        "张伟李娜王芳赵磊钱静孙强周敏",
         "beta gamma delta epsilon zeta eta theta iota and so on: alpha beta gamma delta epsilon zeta eta theta iota",
         ACCENTED,
         "Uber die Grosse der Räume müssen nämlich spater Fachkräfte für Gebäude entscheiden, bevor jemand",
         "takes the red key signs for it and tells the porter twice",
-        " ".join(f"own{number}" for number in range(3 * RUNS_AT_ONCE)) + " " + ENGLISH,
+        " ".join(map("".join, islice(permutations("owner", 4), RUNS_AT_ONCE))) + " " + ENGLISH,
     ],
 )
 async def test_what_it_holds(protected: Protected, text: str) -> None:
@@ -107,6 +108,28 @@ async def test_what_it_holds(protected: Protected, text: str) -> None:
 )
 async def test_what_it_does_not_hold(protected: Protected, text: str) -> None:
     assert not await _holds(protected, text)
+
+
+MEASURED = "The keeper of the sluice waits {} before the gate is lowered and {} after it has been locked again."
+CHINESE_MEASURED = "船闸的看守人在放下闸门之前等待{}，在重新锁好之后再等待{}，然后通知船长。"
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        (MEASURED, [("47 minutes", "3.5 hours"), ("thirteen hundred seconds", "two days"), ("ten", "1,250 %")]),
+        (CHINESE_MEASURED, [("四十七分钟", "三小时"), ("十二分钟", "一千二百小时"), ("5分钟", "2,750小时")]),
+    ],
+)
+async def test_whether_it_holds_a_run_does_not_depend_on_figures(
+    protected: Protected, text: str, amounts: list[tuple[str, str]]
+) -> None:
+    for told in amounts:
+        for base_id in ("kb_a", "kb_b"):
+            await put(protected.store, "c.md", [text.format(*told)], base_id=base_id)
+        for guessed in amounts:
+            assert await _holds(protected, text.format(*guessed))
+            assert not await _holds(protected, text.format(*guessed)[::-1])
 
 
 async def test_descriptions_are_asked_for_shorter_runs(protected: Protected) -> None:

@@ -229,38 +229,6 @@ async def test_an_answer_that_was_cut_counts_towards_the_pause(stores: Restricte
     assert not await paused(stores, 14, user_id="bob")
 
 
-async def test_texts_that_were_sent_for_a_user_are_remembered_in_every_conversation(stores: Restricted) -> None:
-    await stores.ledger.charge(make_search("s1"), candidates("doc_kb_a_a", [5, 3]), WIDE)
-    await stores.ledger.charge(make_search("s2"), candidates("doc_kb_a_a", [3, 4]), WIDE)
-    await stores.ledger.charge(make_search("s3", conversation_id="conv_b"), candidates("doc_kb_a_a", [9]), WIDE)
-    await stores.ledger.charge(make_search("s4", user_id="bob"), candidates("doc_kb_a_a", [7]), WIDE)
-    assert await stores.ledger.served_texts("ann", ["kb_a"], T0) == tuple(
-        f"a\nGuide\n河\ntext {n}" for n in (3, 4, 5, 9)
-    )
-    assert await stores.ledger.served_texts("ann", ["kb_b"], T0) == ()
-    assert await stores.ledger.served_texts("nobody", ["kb_a"], T0) == ()
-    await put(stores.knowledge, "a", ["changed"], document_id="doc_newer")
-    assert await stores.ledger.served_texts("ann", ["kb_a"], T0) == ()
-
-
-async def test_what_was_served_until_an_instant_can_be_told_from_what_came_later(stores: Restricted) -> None:
-    assert await stores.ledger.newest_served("ann", ["kb_a"]) is None
-    await stores.ledger.charge(make_search("s1"), candidates("doc_kb_a_a", [5]), WIDE)
-    await stores.ledger.charge(make_search("s2", days=1), candidates("doc_kb_a_a", [6]), WIDE)
-    await stores.ledger.charge(make_search("s3", days=2, user_id="bob"), candidates("doc_kb_a_a", [7]), WIDE)
-    assert await stores.ledger.newest_served("ann", ["kb_b"]) is None
-    assert await stores.ledger.newest_served("ann", ["kb_b", "kb_a"]) == T0 + timedelta(days=1)
-    just_before = T0 + timedelta(days=1, microseconds=-1)
-    assert await stores.ledger.served_texts("ann", ["kb_a"], just_before) == ("a\nGuide\n河\ntext 5",)
-    assert len(await stores.ledger.served_texts("ann", ["kb_a"], T0 + timedelta(days=1))) == 2
-    await put(stores.knowledge, "b", ["text"], base_id="kb_b")
-    in_b = candidates("doc_kb_b_b", [0], "kb_b")
-    await stores.ledger.charge(make_search("s4", "kb_b", at=T0 + timedelta(hours=1)), in_b, WIDE)
-    assert await stores.ledger.newest_served("ann", ["kb_b"]) == T0 + timedelta(hours=1)
-    for base_ids in (["kb_a", "kb_b"], ["kb_b", "kb_a"]):
-        assert await stores.ledger.newest_served("ann", base_ids) == T0 + timedelta(days=1)
-
-
 async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Restricted) -> None:
     for name, days in (("s1", 1), ("s2", 0), ("s3", 2), ("s4", 0)):
         await stores.ledger.charge(make_search(name, days=days), [], LIMITS)
@@ -284,7 +252,6 @@ async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: R
     assert await stores.ledger.find_search("s1") is None
     assert await stores.ledger.find_search("s2") is not None
     assert [await stores.ledger.find_released(f"key-{name}") for name in ("s1", "s2")] == [None, RELEASED]
-    assert await stores.ledger.served_texts("ann", ["kb_a"], T0 + timedelta(days=1)) == ("a\nGuide\n河\ntext 1",)
     assert len(await page(stores)) == 2
 
 

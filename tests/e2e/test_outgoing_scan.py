@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from shared.prompts.knowledge_base import ANSWER_CUT
+from shared.prompts.knowledge_base import ANSWER_CUT, CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.e2e.client.shelf import Base, new_base, searches
 from tests.e2e.pair import Pair, PairOptions, start_pair
-from tests.e2e.turns import Body, bare_client, events_of, items_of, text_of, turn
+from tests.e2e.turns import Body, bare_client, events_of, items_of, streamed_turn, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.ports import free_port
 from tests.servers.services import Launch
@@ -18,6 +18,7 @@ CHINESE = "值班工程师先通知青岚金库的保管员，再由保管员在
 FIGURE = "The reserve holds 48,200 litres."
 BENIGN = "Escalation looks slow to me, so name one person who decides at night and tell everybody who that is. "
 TELL_TALES = ("duty engineer", "Quillmark", "northern vault", "青岚", "保管员", "48,200", "48200")
+DELTA = "response.output_text.delta"
 SECONDARY = "second-model"
 REFUSAL = {"decision": "refuse", "reason": "out_of_scope", "summary": "", "confidence": "low"} | {
     name: list[str]() for name in ("observations", "risks", "recommended_actions")
@@ -95,17 +96,55 @@ async def test_a_passage_is_neither_sent_nor_stored(
     assert "Answer cut" in pair.backend.log()
 
 
-async def test_a_served_figure_is_neither_sent_nor_stored(served: tuple[Pair, str]) -> None:
+LARGEST = 5_000
+TELLING = (
+    "The Quillmark reserve behind the northern vault holds {} litres at any time, refilled every {} days. "
+    "{} of its valves stand open. 青岚库的保管员每隔{}天清点一次库存，然后把{}升运往别处。"
+)
+FIGURES_OF_ONE = ("4,711", "three", "eleven", "九", "三百五十")
+FIGURES_OF_OTHER = ("3,820", "12", "seven", "四十", "两千")
+
+
+def guesses(figures: tuple[str, ...]) -> str:
+    """Say what somebody says who looks for figures by trying: count, compare, list, and ask for each of them."""
+    counted = ", ".join(map(str, range(1, LARGEST + 1)))
+    compared = " ".join(
+        f"It is more than {number:,} litres and less than {number + 3} days." for number in range(1, 400)
+    )
+    listed = "\n".join(f"{number}. {number} %, {number}升" for number in range(1, 400))
+    asked = " ".join(f"Is it {figure} litres, {figure}升, or {figure}?" for figure in figures)
+    return f"{asked}\n{counted}\n{compared}\n{listed}\n{asked}"
+
+
+async def test_no_figure_can_be_found_by_trying(served: tuple[Pair, str]) -> None:
     pair, url = served
-    base = ladder(pair, "ana")
-    async with pair.control() as main, FakeModelControl(url) as second:
-        await main.script(searches("what the reserve holds"), Reply(text=split("About 48,200 litres, I guess.", 1)))
-        await second.script(Reply(text=(orjson.dumps(REFUSAL).decode(),)))
-        async with bare_client(pair, "ana") as client:
-            response = await turn(client, "Is our reserve in good shape?", tools=[base.tool])
-        assert len(await second.requests()) == 1
-    check_cut(response)
-    assert tell_tales(response, *await everything_kept(pair, "ana", response["id"]), pair.backend.log()) == []
+    streamed = list[list[str]]()
+    said = guesses((*FIGURES_OF_ONE, *FIGURES_OF_OTHER))
+    known = TELLING.format(*FIGURES_OF_ONE)
+    for number, figures in enumerate((FIGURES_OF_ONE, FIGURES_OF_OTHER)):
+        analyst = f"guesser-{number}"
+        base = new_base(pair, "reserve", {"r.md": TELLING.format(*figures)}, **{analyst: "restricted_analyst"})
+        async with pair.control() as main, FakeModelControl(url) as second, bare_client(pair, analyst) as client:
+            if number:
+                await second.script(Reply(text=(orjson.dumps(REFUSAL).decode(),)))
+                await main.script(searches("what the reserve holds"), Reply(text=("Nothing.",)))
+                await turn(client, "Is our reserve in good shape?", tools=[base.tool])
+                assert any(figures[0] in request.body.decode() for request in await second.requests())
+            sizes = (1_000 - 223 * number, 7 + number)
+            await main.script(Reply(text=split(said, sizes[0])), Reply(text=split(f"{BENIGN}{known}", sizes[1])))
+            texts = list[str]()
+            for _ in range(2):
+                events = await streamed_turn(client, "How do we do?", tools=[base.tool])
+                texts.append("".join(event["delta"] for event in events if event["type"] == DELTA))
+                assert texts[-1] == text_of(events[-1]["response"])
+            streamed.append(texts)
+    assert streamed[0] == streamed[1]
+    counted, cut = streamed[0]
+    assert counted.endswith(said[-1]) and ANSWER_CUT not in counted
+    assert not [word for word in ("4,711", "4711", "3820", "5000", "350", "九天") if word in counted]
+    assert counted.startswith(f"Is it {FIGURE_WITHHELD}, {CHINESE_FIGURE_WITHHELD}, or {FIGURE_WITHHELD}?")
+    assert cut == f"{BENIGN}\n\n{ANSWER_CUT}"
+    assert pair.backend.log().count("Answer cut") == 2
 
 
 async def test_who_may_read_gets_the_passage(pair: Pair, model: FakeModelControl) -> None:

@@ -34,7 +34,6 @@ from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
-from shared.errors import Unavailable
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.clock import FakeClock
@@ -96,30 +95,14 @@ class RecordingObserver:
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-class FakeServedTexts:
-    """What restricted searches have brought, a text a second."""
+class FakeAnswerCuts:
+    """Remembers the answers that were cut."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.cuts: list[tuple[str, tuple[str, ...]]] = []
-        self.paused: set[str] = set()
-        self.asked = asyncio.Event()
-        self.is_away = False
-
-    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
-        self.asked.set()
-        if self.is_away:
-            raise Unavailable("The database is away.")
-        return EPOCH + timedelta(seconds=len(self.texts)) if self.texts else None
-
-    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
-        return tuple(self.texts[: int((until - EPOCH).total_seconds())])
+        self.counted: list[tuple[str, tuple[str, ...]]] = []
 
     async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
-        self.cuts.append((user_id, tuple(base_ids)))
-
-    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
-        return user_id in self.paused
+        self.counted.append((user_id, tuple(base_ids)))
 
 
 @dataclass
@@ -132,7 +115,7 @@ class TurnHouse:
     events: MemoryEventLog = field(default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer()))
     signals: MemoryStopSignals = field(default_factory=MemoryStopSignals)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
-    served: FakeServedTexts = field(default_factory=FakeServedTexts)
+    cuts: FakeAnswerCuts = field(default_factory=FakeAnswerCuts)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     admission: Admission = field(default_factory=Admission)
     blocks: Sequence[DynamicBlockSource] = ()
@@ -155,7 +138,7 @@ class TurnHouse:
             signals=self.signals,
             clock=self.clock,
             observer=self.observer,
-            outgoing=OutgoingCheck(self.knowledge, self.served, self.clock, SECRET),
+            outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds

@@ -112,18 +112,6 @@ class FakeRestrictedLedger:
             key = (base_id, user_id)
             self._refusals[key] = refused_again(self._refusals.get(key, RefusalHistory()), now)
 
-    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
-        return max((at for at, _ in self._served_for(user_id, base_ids)), default=None)
-
-    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
-        ids = {chunk_id for at, chunk_id in self._served_for(user_id, base_ids) if at <= until}
-        everything = await self._knowledge.everything(self._knowledge.base_ids, 2**63) or ()
-        return tuple(
-            "\n".join((hit.document_name, *hit.chunk.heading_path, hit.chunk.text))
-            for hit in everything
-            if hit.chunk.id in ids
-        )
-
     async def remove_old(self, before: datetime) -> None:
         settled = [one for one in self._searches.values() if one.ruling is not None]
         for search_id in [one.search.id for one in settled if one.search.searched_at <= before]:
@@ -162,14 +150,6 @@ class FakeRestrictedLedger:
                 chunk.chunk_id for one in today for chunk in self._served[one.id] if chunk.knowledge_base_id == base_id
             ),
         )
-
-    def _served_for(self, user_id: str, base_ids: Sequence[str]) -> list[tuple[datetime, str]]:
-        return [
-            (self._searches[search_id].search.searched_at, one.chunk_id)
-            for search_id, served in self._served.items()
-            for one in served
-            if self._searches[search_id].search.user_id == user_id and one.knowledge_base_id in base_ids
-        ]
 
     def _is_there(self, base_id: str) -> bool:
         return base_id in self._knowledge.base_ids

@@ -1,6 +1,8 @@
 """Runs of words that a text shares with a base, and the search of chunks for them.
 
-Words of spaced scripts and CJK characters form separate sequences, so that neither breaks a run of the other.
+Words of spaced scripts and CJK characters form separate sequences, so that neither breaks a run of the other. All
+figures count as one and the same word, and neighbouring ones as a single one: whether a text shares a run with a base
+does not depend on the figures in either, so that nobody can find out a figure by trying.
 """
 
 import re
@@ -8,12 +10,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from backend.knowledge.domain.number_words import is_of_a_figure
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, words
 from shared.plain_text.reading import as_read
 from shared.plain_text.runs import RunIndex, runs_of
 
 _BLANK = " "
+_ANY_FIGURE, _ANY_CJK_FIGURE = "0", "\u3007"
+"""The words that stand for every figure, in each of the two kinds of sequences."""
+
 _UNSPACED = re.compile(r"\S+")
 
 
@@ -47,11 +53,16 @@ class Segment(NamedTuple):
 class Word(NamedTuple):
     """A word in normal form, which is compared, and the tokens under which an index may hold it.
 
-    A CJK character has one token, itself; an index holds pairs of adjacent characters.
+    A CJK character has one token, itself; an index holds pairs of adjacent characters. A figure has no tokens.
     """
 
     normal: str
     tokens: tuple[str, ...]
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it stands for a figure."""
+        return self.normal in (_ANY_FIGURE, _ANY_CJK_FIGURE)
 
 
 class WordSequence(NamedTuple):
@@ -89,15 +100,23 @@ def words_of(segment: Segment) -> list[Word]:
     """
     normals, tokens = words(segment.text), tokenize(segment.text)
     if len(normals) == len(tokens):
-        return [Word(normal, (token,)) for normal, token in zip(normals, tokens, strict=True)]
-    return [Word(normal, tuple(tokens) if len(normals) == 1 else ()) for normal in normals]
+        return [_word(normal, (token,)) for normal, token in zip(normals, tokens, strict=True)]
+    return [_word(normal, tuple(tokens) if len(normals) == 1 else ()) for normal in normals]
+
+
+def blind_words(text: str) -> tuple[list[str], list[str]]:
+    """Return the words of spaced scripts and the CJK characters of a text as runs are compared."""
+    spaced, cjk = spaced_and_cjk(words(text))
+    return _blind(spaced), _blind(cjk)
 
 
 def parted(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
     """Separate words into those of spaced scripts and CJK characters, each in order."""
     both: tuple[list[Word], list[Word]] = ([], [])
     for word in found:
-        both[is_cjk(word.normal)].append(word)
+        kind = both[is_cjk(word.normal)]
+        if not (word.is_figure and kind and kind[-1].is_figure):
+            kind.append(word)
     return both
 
 
@@ -107,12 +126,17 @@ def sequences_of(text: str, lengths: RunLengths) -> tuple[WordSequence, ...]:
     return tuple(WordSequence(tuple(found), run) for found, run in both if len(found) >= run)
 
 
+def foreign_starts(found: Sequence[Word], run: int, own: RunIndex) -> list[int]:
+    """Return where the runs begin that are not in the writer's own text; `own` has runs of the same length."""
+    normals = [word.normal for word in found]
+    return [start for start, words_of_run in enumerate(runs_of(normals, run)) if not own.holds(words_of_run)]
+
+
 def foreign_sequences(found: Sequence[Word], run: int, own: RunIndex) -> list[WordSequence]:
     """Return the longest sequences without a run of the writer's own text; `own` has runs of the same length."""
-    normals = [word.normal for word in found]
-    foreign = [start for start, words_of_run in enumerate(runs_of(normals, run)) if not own.holds(words_of_run)]
-    # In consecutive runs, the index in `foreign` and the start grow together.
-    groups = [list(group) for _, group in groupby(enumerate(foreign), lambda place: place[1] - place[0])]
+    # In consecutive runs, the index among the foreign ones and the start grow together.
+    starts = foreign_starts(found, run, own)
+    groups = [list(group) for _, group in groupby(enumerate(starts), lambda place: place[1] - place[0])]
     return [WordSequence(tuple(found[group[0][1] : group[-1][1] + run]), run) for group in groups]
 
 
@@ -127,7 +151,7 @@ def joined_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
 
 def holds_any(text: str, runs: Collection[str]) -> bool:
     """Return whether a chunk's text holds one of these joined runs, as it is written or as a reader sees it."""
-    forms = [_joined(part) for form in {text, as_read(text)} for part in spaced_and_cjk(words(form))]
+    forms = [_joined(part) for form in {text, as_read(text)} for part in blind_words(form)]
     return any(run in form for run in runs for form in forms)
 
 
@@ -154,26 +178,44 @@ _TELLING_WORDS, _TELLING_PAIRS = 3, 2
 def needed_of(sequence: WordSequence, chunk_counts: Mapping[str, int]) -> set[Needed]:
     """Return the tokens that a chunk must have to hold each run; `chunk_counts` is the number of chunks by token.
 
-    Only the rarest tokens are looked up, because they exclude most chunks.
+    Only the rarest tokens are looked up, because they exclude most chunks. Figures are never looked up.
     """
-    tokens = tokens_of(sequence)
     in_cjk = is_cjk(sequence.words[0].normal)
+    tokens, blind = tokens_of(sequence), _blind_places(sequence, width=1 + in_cjk)
     width, may_lack, telling = (
         (sequence.run - 1, MAX_MARKS, MAX_MARKS + _TELLING_PAIRS)
         if in_cjk
         else (sequence.run, MAX_UNKNOWN_WORDS, _TELLING_WORDS)
     )
     needed: set[Needed] = set()
-    for run in (tokens[start : start + width] for start in range(len(tokens) - width + 1)):
+    for start in range(len(tokens) - width + 1):
+        run = tokens[start : start + width]
         known = [found for found in run if found and all(chunk_counts.get(token) for token in found)]
-        if len(run) - len(known) > may_lack:
+        unknown = width - len(known) - sum(blind[start : start + width])
+        if not known or unknown > may_lack:
             continue
         rarest = sorted({token for found in known for token in found}, key=lambda token: (chunk_counts[token], token))
         chosen = rarest[:telling]
-        lacking = MAX_MARKS - (len(run) - len(known)) if in_cjk else 0
+        lacking = MAX_MARKS - unknown if in_cjk else 0
         needed.add(Needed(frozenset(chosen), max(1, len(chosen) - lacking)))
     return needed
 
 
 def _joined(found: Sequence[str]) -> str:
     return f"{_BLANK}{_BLANK.join(found)}{_BLANK}"
+
+
+def _word(normal: str, tokens: tuple[str, ...]) -> Word:
+    if not is_of_a_figure(normal):
+        return Word(normal, tokens)
+    return Word(_ANY_CJK_FIGURE if is_cjk(normal) else _ANY_FIGURE, ())
+
+
+def _blind(found: Sequence[str]) -> list[str]:
+    return [word.normal for kind in parted(_word(normal, ()) for normal in found) for word in kind]
+
+
+def _blind_places(sequence: WordSequence, width: int) -> list[bool]:
+    """Return for each word, or each pair of characters, whether a figure is in it."""
+    figures = [word.is_figure for word in sequence.words]
+    return [any(figures[place : place + width]) for place in range(len(figures) - width + 1)]

@@ -19,10 +19,14 @@ SIGNATURE_LETTERS = 12
 """A letter carries four bits, so a random candidate passes as a canary with probability 2^-48."""
 
 _LETTERS = FINGERPRINT_LETTERS + SIGNATURE_LETTERS
+_TELLING_LETTERS = 6
+"""So many of these letters in a row are rare in any text."""
+
 _RUN = re.compile(f"[{_ALPHABET}]{{{_LETTERS},}}")
 _NOT_A_LETTER = re.compile("[^a-z]+")
 _OF_DOCUMENTS = b"ballast document canary 1\0"
 _SIGNATURES = b"ballast canary signature 1\0"
+_CACHED_CHARACTERS = 4_096
 _CACHED_DOCUMENTS = 4_096
 """The size of the cache of canaries, some 200 bytes a document: every chunk of a search carries a canary."""
 
@@ -44,6 +48,25 @@ def canaries_in(secret: str, text: str) -> tuple[str, ...]:
     found = [candidate for candidate in _candidates(folded) if _is_canary(secret, candidate)]
     backwards = [candidate for candidate in _candidates(folded[::-1]) if _is_canary(secret, candidate)]
     return tuple(dict.fromkeys([*found, *reversed(backwards)]))
+
+
+def possible_beginning(text: str) -> int:
+    """Return the offset from which the end of a text may be the beginning of a canary; the text's length if none."""
+    count, beginning = 0, len(text)
+    for at in range(len(text) - 1, -1, -1):
+        letters = _folded(text[at])
+        if not all(letter in _ALPHABET for letter in letters):
+            break
+        if letters:
+            count, beginning = count + len(letters), at
+        if count >= _LETTERS:
+            break
+    return beginning if count >= _TELLING_LETTERS else len(text)
+
+
+@lru_cache(maxsize=_CACHED_CHARACTERS)
+def _folded(character: str) -> str:
+    return _NOT_A_LETTER.sub("", unicodedata.normalize("NFKC", character).casefold())
 
 
 def _candidates(letters: str) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """The texts in the events of a restricted turn, and the order of events while text among them is held back."""
 
+import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import cast
 
 import orjson
 
 from shared.models.events import (
+    CitationAdded,
     ExecutionEvent,
     FunctionCallRequested,
     MessagesAdded,
@@ -16,7 +18,9 @@ from shared.models.events import (
     SearchStarted,
     TextDelta,
 )
-from shared.models.messages import AssistantMessage
+from shared.models.messages import AddedMessage, AssistantMessage
+
+_JSON_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
 
 Delta = TextDelta | RefusalDelta | ReasoningDelta
 
@@ -26,34 +30,98 @@ class CutCause(StrEnum):
 
     CANARY = "canary"
     PASSAGE = "passage"
-    FIGURE = "figure"
 
 
 class WaitingEvents:
-    """A queue of events that wait while text is held back; they leave it in order, a delta also in two parts."""
+    """A queue of events that wait while text is held back; they leave it in order, a delta also in two parts.
+
+    The index of a citation moves with the text before it, where marks have another length than what they replace.
+    """
 
     def __init__(self) -> None:
         self._events: deque[ExecutionEvent] = deque()
+        self._lengths: list[int] = []
+
+    def begin_call(self) -> None:
+        """Begin the text of another model call, in which the indexes of citations begin with 0 again."""
+        self._lengths.clear()
 
     def add(self, event: ExecutionEvent) -> None:
         """Append an event."""
         self._events.append(event)
 
-    def take(self, count: int) -> list[ExecutionEvent]:
-        """Remove and return `count` characters of text, with all events that precede the text which stays."""
+    def take(self, shown: Sequence[str]) -> list[ExecutionEvent]:
+        """Remove and return text, with all events that precede the text which stays.
+
+        `shown` holds for each character of the text that leaves what is shown in its place. A delta of which nothing
+        is shown is left out.
+        """
         taken: list[ExecutionEvent] = []
+        at = 0
         while self._events:
             event = self._events[0]
             if isinstance(event, TextDelta | RefusalDelta | ReasoningDelta):
-                if len(event.text) > count:
+                count = min(len(event.text), len(shown) - at)
+                taken.extend(self._replaced(event, shown[at : at + count]))
+                at += count
+                if count < len(event.text):
+                    self._events[0] = event.model_copy(update={"text": event.text[count:]})
                     break
-                count -= len(event.text)
-            taken.append(self._events.popleft())
-        if count and self._events:
-            partial = cast("Delta", self._events[0])
-            taken.append(partial.model_copy(update={"text": partial.text[:count]}))
-            self._events[0] = partial.model_copy(update={"text": partial.text[count:]})
+            elif isinstance(event, CitationAdded):
+                taken.append(event.model_copy(update={"index": sum(self._lengths[: event.index])}))
+            else:
+                taken.append(event)
+            self._events.popleft()
         return taken
+
+    def _replaced(self, event: Delta, shown: Sequence[str]) -> list[ExecutionEvent]:
+        if isinstance(event, TextDelta):
+            self._lengths.extend(map(len, shown))
+        text = "".join(shown)
+        return [event.model_copy(update={"text": text})] if text else []
+
+
+def with_texts(event: ExecutionEvent, replaced: Callable[[str], str]) -> ExecutionEvent:
+    """Return an event that is no delta with each text that it sends to client or log replaced; names stay."""
+    match event:
+        case SearchStarted():
+            return event.model_copy(update={"queries": tuple(map(replaced, event.queries))})
+        case FunctionCallRequested():
+            return event.model_copy(update={"arguments": _with_strings(event.arguments, replaced)})
+        case MessagesAdded():
+            return event.model_copy(
+                update={"messages": tuple(_message_with(message, replaced) for message in event.messages)}
+            )
+        case _:
+            return event
+
+
+def _message_with(message: AddedMessage, replaced: Callable[[str], str]) -> AddedMessage:
+    if not isinstance(message, AssistantMessage):
+        return message
+    calls = tuple(
+        call.model_copy(update={"arguments": _with_strings(call.arguments, replaced)}) for call in message.tool_calls
+    )
+    return AssistantMessage(text=replaced(message.text), tool_calls=calls)
+
+
+def _with_strings(arguments: str, replaced: Callable[[str], str]) -> str:
+    """Return arguments with their strings and numbers replaced, where they are JSON; else replaced as one text.
+
+    A number that is replaced becomes a string. Everything else stays as it is written.
+    """
+    try:
+        orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return replaced(arguments)
+
+    def replaced_scalar(match: re.Match[str]) -> str:
+        written = match[0]
+        text = orjson.loads(written) if written.startswith('"') else written
+        shown = replaced(text)
+        return written if shown == text else orjson.dumps(shown).decode()
+
+    return _JSON_SCALAR.sub(replaced_scalar, arguments)
 
 
 def texts_of(event: ExecutionEvent) -> Iterator[str]:

@@ -19,27 +19,8 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from shared.models.safe_summary import ReleasedSummary
 
 
-class ServedTexts(Protocol):
-    """The chunks that restricted searches have sent to secondary models, and how often a user was refused.
-
-    Every method raises Unavailable while the database is away. Retryable.
-    """
-
-    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
-        """Return the instant of the newest search of a user by which chunks of these bases were sent, or None.
-
-        All chunks that were sent before this call belong to searches of that instant or earlier, even if the replicas'
-        clocks differ.
-        """
-        ...
-
-    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
-        """Return the chunks of these bases that a user's searches sent, from 30 days ago to `until`, each chunk once.
-
-        The searches of all conversations count. Each text begins with the document's name and the headings, all as
-        stored today; chunks that were replaced or deleted since are missing. They are ordered by base, name and place.
-        """
-        ...
+class AnswerCuts(Protocol):
+    """How often the outgoing scan has cut an answer of a user. Every method raises Unavailable."""
 
     async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
         """Count an answer that the outgoing scan has cut as a refusal in each base that still exists.
@@ -48,12 +29,8 @@ class ServedTexts(Protocol):
         """
         ...
 
-    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
-        """Return whether too many refusals have paused the user in one of the bases."""
-        ...
 
-
-class RestrictedLedger(ServedTexts, Protocol):
+class RestrictedLedger(AnswerCuts, Protocol):
     """The usage of restricted members, and the results released to them. Every method raises Unavailable."""
 
     async def charge(
@@ -70,6 +47,10 @@ class RestrictedLedger(ServedTexts, Protocol):
 
     async def find_search(self, search_id: str) -> ChargedSearch | None:
         """Return a search that was charged within the last 30 days, or None."""
+        ...
+
+    async def is_paused(self, user_id: str, base_ids: Sequence[str], now: datetime) -> bool:
+        """Return whether too many refusals have paused the user in one of the bases."""
         ...
 
     async def find_released(self, cache_key: str) -> ReleasedSummary | None:

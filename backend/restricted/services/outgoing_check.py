@@ -1,48 +1,43 @@
-"""The look-ups that decide whether outgoing text holds canaries, passages or figures of restricted bases."""
+"""The look-ups that decide whether outgoing text holds canaries or passages of restricted bases."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.restricted.domain.canaries import canaries_in
 from backend.restricted.domain.outgoing_events import CutCause
-from backend.restricted.domain.outgoing_text import PendingCheck
-from backend.restricted.ports.restricted import ServedTexts
-from backend.restricted.services.served_figures import ServedFigures
+from backend.restricted.domain.outgoing_text import PendingCheck, Span
+from backend.restricted.ports.restricted import AnswerCuts
 from shared.clock import Clock
+
+
+class CutPlace(NamedTuple):
+    """Why an answer is cut, and where in the held text what may not be released begins and ends."""
+
+    cause: CutCause
+    span: Span
 
 
 class OutgoingCheck:
     """Carries out pending checks; `secret` is the key of the canaries."""
 
-    def __init__(self, protected: ProtectedKnowledge, served: ServedTexts, clock: Clock, secret: str) -> None:
+    def __init__(self, protected: ProtectedKnowledge, cuts: AnswerCuts, clock: Clock, secret: str) -> None:
         self._protected = protected
-        self._served = served
+        self._cuts = cuts
         self._clock = clock
         self._secret = secret
 
-    async def passage_or_canary(self, pending: PendingCheck, base_ids: Sequence[str]) -> CutCause | None:
-        """Return why the text must be cut, figures left aside; None if it may be released.
+    async def cut_of(self, pending: PendingCheck, base_ids: Sequence[str]) -> CutPlace | None:
+        """Return the cut at the canary or passage that is complete first, or None if the text may be released.
 
         Raises:
             Unavailable: the database is away; text that is not checked must not be released.
         """
-        if canaries_in(self._secret, pending.text):
-            return CutCause.CANARY
-        if pending.sequences and await self._protected.holds_run(base_ids, pending.sequences):
-            return CutCause.PASSAGE
-        return None
-
-    def served_figures(self, user_id: str, base_ids: Sequence[str]) -> ServedFigures:
-        """Return the figures that a user's restricted searches have served, as they stand before each model call."""
-        return ServedFigures(self._served, user_id, base_ids)
-
-    async def is_paused(self, user_id: str, base_ids: Sequence[str]) -> bool:
-        """Return whether the user is paused: every telling figure is then cut, so that a cut reveals nothing.
-
-        Raises:
-            Unavailable: the database is away.
-        """
-        return await self._served.is_paused(user_id, base_ids, self._clock.now())
+        canary = self._canary(pending)
+        run = await self._run(pending, base_ids)
+        if canary is not None and (run is None or canary.end <= run.end):
+            return CutPlace(CutCause.CANARY, canary)
+        return CutPlace(CutCause.PASSAGE, run) if run is not None else None
 
     async def count_cut(self, user_id: str, base_ids: Sequence[str]) -> None:
         """Count a cut as a refusal of a restricted search.
@@ -50,9 +45,44 @@ class OutgoingCheck:
         Raises:
             Unavailable: the database is away.
         """
-        await self._served.count_cut(user_id, base_ids, self._clock.now())
+        await self._cuts.count_cut(user_id, base_ids, self._clock.now())
 
     async def is_in(self, document_id: str, base_ids: Sequence[str]) -> bool:
         """Return whether a document is in one of these bases, and in no other."""
         bases = await self._protected.bases_of([document_id])
         return bool(bases) and bases.issubset(base_ids)
+
+    def _canary(self, pending: PendingCheck) -> Span | None:
+        text = pending.text
+
+        def is_in(start: int, end: int) -> bool:
+            return bool(canaries_in(self._secret, text[start:end]))
+
+        if not is_in(0, len(text)):
+            return None
+        end = _least(len(text), lambda count: is_in(0, count))
+        start = end - _least(end, lambda count: is_in(end - count, end))
+        return Span(start - pending.offset, end - 1 - pending.offset)
+
+    async def _run(self, pending: PendingCheck, base_ids: Sequence[str]) -> Span | None:
+        """Return the place of the run that a base holds and that ends first; most texts take a single look-up."""
+        if not pending.sequences or not await self._protected.holds_run(base_ids, pending.sequences):
+            return None
+        low, high = 0, len(pending.runs) - 1
+        while low < high:
+            middle = (low + high) // 2
+            some = [one.sequence for one in pending.runs[low : middle + 1]]
+            low, high = (low, middle) if await self._protected.holds_run(base_ids, some) else (middle + 1, high)
+        return pending.runs[low].span
+
+
+def _least(most: int, is_enough: Callable[[int], bool]) -> int:
+    """Return the least count that is enough; `most` is enough, and so is every count above one that is."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high) // 2
+        if is_enough(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -7,8 +7,7 @@ import orjson
 from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.statements import Row, Statement
-from backend.knowledge.sql.tables import chunk, document
+from backend.foundation.sql.statements import Statement
 from backend.restricted.domain.restricted import (
     Candidate,
     ChargedSearch,
@@ -27,13 +26,12 @@ REMOVED_PER_STEP = 100
 """Searches, and results, that one transaction deletes, each with the rows that refer to it."""
 
 _search = tables.restricted_search
-_served_chunk = tables.served_chunk
 _audit = tables.safe_summary_audit
 
 _IS_SEARCH = _search.c.id == bindparam("where_id")
 _ADD_SEARCH = Statement(insert(_search))
 _ADD_CHARGE = Statement(insert(tables.restricted_charge))
-_ADD_SERVED = Statement(insert(_served_chunk))
+_ADD_SERVED = Statement(insert(tables.served_chunk))
 _ADD_RECORD = Statement(insert(_audit))
 _FIND_SEARCH = Statement(select(_search).where(_IS_SEARCH))
 _FIND_UNREPORTED = Statement(
@@ -54,34 +52,6 @@ _COUNT_UNASSIGNED = Statement(
 )
 _CANARY_REPLIES = Statement(
     select(_audit.c.versions).where(tables.HAS_CANARIES, _audit.c.recorded_at > bindparam("since"))
-)
-_SERVED = Statement(
-    select(
-        chunk.c.id.label("chunk_id"),
-        chunk.c.knowledge_base_id,
-        document.c.name,
-        chunk.c.ordinal,
-        chunk.c.heading_path,
-        chunk.c.text,
-    )
-    .join_from(_served_chunk, document, _served_chunk.c.document_id == document.c.id)
-    .join(
-        chunk,
-        (chunk.c.edition_id == document.c.edition_id)
-        & (chunk.c.ordinal == _served_chunk.c.ordinal)
-        & (chunk.c.id == _served_chunk.c.chunk_id),
-    )
-    .where(
-        _served_chunk.c.knowledge_base_id == bindparam("base_id"),
-        _served_chunk.c.user_id == bindparam("user_id"),
-        _served_chunk.c.served_at <= bindparam("until"),
-    )
-)
-_NEWEST_SERVED = Statement(
-    select(func.max(_served_chunk.c.served_at).label("served_at")).where(
-        _served_chunk.c.knowledge_base_id == bindparam("base_id"),
-        _served_chunk.c.user_id == bindparam("user_id"),
-    )
 )
 
 
@@ -167,29 +137,6 @@ class SqlRestrictedLedger:
                 count_refusal(connection, base_id, user_id, now)
 
         await self._database.write(work)
-
-    async def newest_served(self, user_id: str, base_ids: Sequence[str]) -> datetime | None:
-        """Return the instant of the newest search by which chunks were sent for a user."""
-
-        def work(connection: Connection) -> datetime | None:
-            asked = [{"user_id": user_id, "base_id": base_id} for base_id in base_ids]
-            found: list[datetime | None] = [
-                row["served_at"] for parameters in asked for row in _NEWEST_SERVED.rows(connection, parameters)
-            ]
-            return max((instant for instant in found if instant is not None), default=None)
-
-        return await self._database.read(work)
-
-    async def served_texts(self, user_id: str, base_ids: Sequence[str], until: datetime) -> tuple[str, ...]:
-        """Return the chunks that were sent to secondary models for a user, with names and headings."""
-
-        def work(connection: Connection) -> list[Row]:
-            asked = [{"user_id": user_id, "base_id": base_id, "until": until} for base_id in base_ids]
-            return [row for parameters in asked for row in _SERVED.rows(connection, parameters)]
-
-        found = {row["chunk_id"]: row for row in await self._database.read(work)}
-        ordered = sorted(found.values(), key=lambda row: (row["knowledge_base_id"], row["name"], row["ordinal"]))
-        return tuple("\n".join((row["name"], *orjson.loads(row["heading_path"]), row["text"])) for row in ordered)
 
     async def remove_old(self, before: datetime) -> None:
         """Delete settled searches with their charges and sent chunks, and stored results, in short transactions."""

@@ -13,6 +13,7 @@ from backend.conversations.domain.conversation_log import (
     messages_of,
     sent_entries,
     stated_context,
+    user_texts,
 )
 from backend.conversations.domain.epochs import Epoch, compact
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
@@ -141,6 +142,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         received_at=draft.now,
         epoch_reason=draft.epoch.reset.reason,
         starts_epoch=draft.epoch.starts,
+        user_texts=user_texts((*draft.origin.log, *entries)),
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
     )

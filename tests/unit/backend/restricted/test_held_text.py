@@ -1,6 +1,6 @@
 """Text held back: what is asked about it, and what of it may go when."""
 
-from itertools import pairwise
+from itertools import islice, pairwise, permutations
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.knowledge.domain.shared_runs import holds_any, joined_runs
 from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, HeldText, OwnWords, PendingCheck
-from shared.plain_text.figures import Figure
+from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.examples import examples
 
 NOBODY = OwnWords([])
@@ -16,22 +16,22 @@ PASSAGE = "The escalation ladder begins with the duty engineer and ends with the
 CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字确认。"
 
 
+FIGURES = ("47 minutes", "eleven hundred days", "3.5 %", "2")
+
+
 def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[PendingCheck], list[str]]:
-    """Say a text in pieces of a size; return what was asked, and the parts that went."""
-    held, checks, gone, waiting = HeldText(own), list[PendingCheck](), list[str](), ""
+    """Say a text in pieces of a size; return what was asked, and what was shown, piece by piece."""
+    held, checks, gone = HeldText(own), list[PendingCheck](), list[str]()
     for start in range(0, len(text), size):
         held.add(text[start : start + size])
-        waiting += text[start : start + size]
         check = held.pending_check(at_end=False)
         if check is not None:
             checks.append(check)
-            count = held.take(at_end=False)
-            gone.append(waiting[:count])
-            waiting = waiting[count:]
+            gone.append("".join(held.take(at_end=False)))
     check = held.pending_check(at_end=True)
     if check is not None:
         checks.append(check)
-        gone.append(waiting[: held.take(at_end=True)])
+        gone.append("".join(held.take(at_end=True)))
     assert not held
     return checks, gone
 
@@ -86,13 +86,13 @@ def test_nothing_goes_before_so_much_is_held() -> None:
     assert held.pending_check(at_end=False) is None
     held.add("word ")
     assert held.pending_check(at_end=False) is not None
-    assert held.take(at_end=False) == len("word ") * 8
+    assert "".join(held.take(at_end=False)) == "word " * 8
     held = HeldText(NOBODY)
     held.add("字" * (HELD_CJK - 1))
     assert held.pending_check(at_end=False) is None
     held.add("字")
     assert held.pending_check(at_end=False) is not None
-    assert held.take(at_end=False) == HELD_CJK - 13
+    assert len(held.take(at_end=False)) == HELD_CJK - 13
 
 
 def test_other_script_before_does_not_hold_text_for_ever() -> None:
@@ -107,29 +107,30 @@ def test_what_is_no_word_is_not_held_for_ever() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 10_000])
 @pytest.mark.parametrize(
-    ("text", "figure"),
-    [
-        ("the fee is 1,250 kg today", Figure("1250", "kg")),
-        ("一共花费三百五十元，", Figure("350", "cny")),
-        ("a rise of twenty five per cent", Figure("25", "%")),
-        ("exactly 8.75 seconds", Figure("8.75", "second")),
-    ],
+    "figure",
+    ["1,250 kg", "三百五十元", "twenty five per cent", "8.75 seconds", "one thousand eight hundred and seventy"],
 )
-def test_a_figure_is_asked_about_whole(size: int, text: str, figure: Figure) -> None:
+def test_a_figure_is_never_shown_in_part(size: int, figure: str) -> None:
     for lead in ("", "one thing is sure before all other things are to be said here now: ", "先说明一下情况，" * 4):
-        checks, _ = said(f"{lead}{text} and then some more words stand behind it, as many as are held back", size)
-        asked = frozenset[Figure]().union(*(check.figures for check in checks))
-        assert asked == {figure}
+        text = f"{lead}{figure}; and then some more words stand behind it, as many as are held back"
+        _, gone = said(text, size)
+        mark = next(mark for mark in (FIGURE_WITHHELD, CHINESE_FIGURE_WITHHELD) if mark in "".join(gone))
+        assert "".join(gone) == text.replace(figure, mark)
+        assert sum(mark in piece for piece in gone) == 1
 
 
-def test_a_figure_that_may_go_on_is_not_asked_about_yet() -> None:
-    checks, _ = said("so it costs nothing at all if it is ordered before noon, and afterwards 125,000 kg", 1)
-    assert [check.figures for check in checks if check.figures] == [{Figure("125000", "kg")}]
+def test_figures_do_not_change_what_is_asked() -> None:
+    asked = [said(f"The ladder begins with {figure} and ends with the vault keeper.", 1)[0] for figure in FIGURES]
+    assert len({tuple(check.sequences for check in checks) for checks in asked}) == 1
 
 
-def test_the_users_own_figures_are_not_asked_about() -> None:
-    checks, _ = said("It is 1250 kg, or 1250, and 99 %.", 1, OwnWords(["Is 1,250 kg right?"]))
-    assert frozenset[Figure]().union(*(check.figures for check in checks)) == {Figure("99", "%")}
+def test_figures_alone_need_not_wait_for_words() -> None:
+    counted = ", ".join(map(str, range(1, 500)))
+    _, gone = said(f"So: {counted}", 1)
+    assert max(map(len, gone)) < 400
+    assert "".join(gone) == "So: " + ", ".join(
+        str(number) if number <= 12 else FIGURE_WITHHELD for number in range(1, 500)
+    )
 
 
 def test_a_word_that_is_interrupted_is_read_whole() -> None:
@@ -156,7 +157,7 @@ def test_a_run_goes_on_behind_an_end() -> None:
 
 
 def test_each_run_is_asked_about_once() -> None:
-    words = [f"word{number}" for number in range(100)]
+    words = ["".join(letters) for letters in islice(permutations("owner", 4), 100)]
     checks, _ = said(" ".join(words), 1)
     sequences = [sequence.words for check in checks for sequence in check.sequences]
     runs = [found[start : start + 9] for found in sequences for start in range(len(found) - 8)]
@@ -169,17 +170,19 @@ TEXT = st.text(st.sampled_from(list("ab 1，字句%\n")) | st.characters(codec="
 @examples(200)
 @given(pieces=st.lists(TEXT, max_size=12), ends=st.integers(0, 2**12))
 def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends: int) -> None:
-    held, gone, waiting = HeldText(NOBODY), "", ""
+    held, gone, count = HeldText(NOBODY), "", 0
     for place, piece in enumerate(pieces):
         held.add(piece)
-        waiting += piece
         at_end = bool(ends >> place & 1)
         if held.pending_check(at_end=at_end) is not None:
-            count = held.take(at_end=at_end, is_word_over=False)
-            gone, waiting = gone + waiting[:count], waiting[count:]
+            shown = held.take(at_end=at_end, is_word_over=False)
+            gone, count = gone + "".join(shown), count + len(shown)
     if held.pending_check(at_end=True) is not None:
-        gone += waiting[: held.take(at_end=True)]
-    assert gone == "".join(pieces)
+        shown = held.take(at_end=True)
+        gone, count = gone + "".join(shown), count + len(shown)
+    everything = "".join(pieces)
+    assert count == len(everything)
+    assert gone == everything or FIGURE_WITHHELD in gone or CHINESE_FIGURE_WITHHELD in gone
 
 
 @examples(200)
@@ -209,5 +212,5 @@ def test_a_row_of_numerals_is_let_go_as_it_comes(numeral: str) -> None:
     for at in range(0, len(text), 4):
         held.add(text[at : at + 4])
         if held.pending_check(at_end=False) is not None:
-            gone += held.take(at_end=False, is_word_over=False)
+            gone += len(held.take(at_end=False, is_word_over=False))
     assert gone > 200

@@ -31,7 +31,7 @@ from shared.models.events import (
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.models.values import objects_in
-from shared.prompts.knowledge_base import ANSWER_CUT
+from shared.prompts.knowledge_base import ANSWER_CUT, FIGURE_WITHHELD
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chat_shell_scripted import USAGE, Step, answer
 from tests.fakes.json_paths import at
@@ -128,85 +128,94 @@ async def test_who_may_read_the_base_gets_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cause"),
+    "canary",
     [
-        ("It takes 47 minutes.", CutCause.FIGURE),
-        ("大约需要四十七分钟。", CutCause.FIGURE),
-        ("Of 1,873 cases few are late.", CutCause.FIGURE),
-        ("One thousand eight hundred and seventy-three tons.", CutCause.FIGURE),
-        ("The price is 418.5k.", CutCause.FIGURE),
-        ("约四十一万八千五百", CutCause.FIGURE),
-        ("It takes 47 steps.", None),
-        ("You named 2,750.", None),
-        ("It takes 48 minutes, as in 2021.", None),
-        ("It takes 30 days.", None),
-        (f"See {document_canary(SECRET, 'doc_9').upper()}.", CutCause.CANARY),
-        ("See " + " ".join(document_canary(SECRET, "doc_9")), CutCause.CANARY),
+        document_canary(SECRET, "doc_9").upper(),
+        " ".join(document_canary(SECRET, "doc_9")),
+        "4".join(document_canary(SECRET, "doc_9")),
     ],
 )
-async def test_figures_that_were_served_and_canaries_end_the_answer(text: str, cause: CutCause | None) -> None:
-    async with restricted_house(answer(*split(text, 1))) as house:
-        house.served.texts = ["In 2021 it took 47 minutes in 1,873 cases, and 30 days at worst. 418,500 EUR, 2,750 kg."]
-        response = await house.ask(tools=TOOLS, input="Is it more than 30 days? Or 2,750 kg?")
-        assert [found for _, found in house.observer.cuts] == ([cause] if cause else [])
-        assert (response.status == "incomplete") is bool(cause)
+@pytest.mark.parametrize("size", [1, 10_000])
+async def test_a_canary_ends_the_answer(canary: str, size: int) -> None:
+    async with restricted_house(answer(*split(f"See {canary}.", size))) as house:
+        response = await house.ask(tools=TOOLS)
+        assert response.status == "incomplete"
+        assert house.observer.cuts == [(response.id, CutCause.CANARY)]
+
+
+GUESSES = "It takes 47 minutes in 1,873 cases, not 48 minutes in 1,874 cases."
+
+
+@pytest.mark.parametrize("size", [1, 4, 10_000])
+async def test_figures_are_withheld_whatever_the_base_holds(size: int) -> None:
+    streamed = set[str]()
+    for told in ("It took 47 minutes in 1,873 cases, and nobody knew of it.", "Nobody counts, and nobody knew of it."):
+        async with restricted_house(answer(*split(GUESSES, size))) as house:
+            await put(house.knowledge, "figures.md", [told])
+            response = await house.ask(tools=TOOLS)
+            mark = FIGURE_WITHHELD
+            assert (response.status, said(response)) == (
+                "completed",
+                f"It takes {mark} in {mark} cases, not {mark} in {mark} cases.",
+            )
+            everything = await sinks(house, response)
+            assert not [figure for figure in ("47 minutes", "1,873", "48 minutes", "1,874") if figure in everything]
+            assert (house.observer.cuts, house.cuts.counted) == ([], [])
+            events = await house.all_events(response)
+            streamed.add("".join(event["delta"] for event in events if event["type"].endswith("text.delta")))
+    assert len(streamed) == 1
+
+
+@pytest.mark.parametrize("guess", ["47 minutes", "five days", "1,000 seconds"])
+async def test_the_words_around_a_figure_do_not_tell_it(guess: str) -> None:
+    around = "the keeper of the sluice waits {} before he lowers the gate"
+    async with restricted_house(answer(f"I guess {around.format(guess)}.")) as house:
+        await put(house.knowledge, "figures.md", [around.format("47 minutes")])
+        response = await house.ask(tools=TOOLS)
+        assert said(response) == f"I guess\n\n{ANSWER_CUT}".replace("guess\n", "guess \n")
+
+
+async def test_what_the_user_wrote_in_this_conversation_stays() -> None:
+    script = answer("Not 2750 kilograms but 2,750 kg; not thirty-one days but 30 days, on 2026-11-22.")
+    async with restricted_house(answer("Sure."), script) as house:
+        first = await house.ask(tools=TOOLS, input="Is it 2,750 kg?")
+        response = await house.ask(input="Or within 30 days?", previous_response_id=first.id)
+        mark = FIGURE_WITHHELD
+        assert said(response) == f"Not 2750 kilograms but 2,750 kg; not {mark} but 30 days, on {mark}."
+
+
+async def test_what_the_application_adds_is_no_word_of_the_user() -> None:
+    async with restricted_house(answer("Sure."), answer("It is 4,711.")) as house:
+        base = make_base("kb_b", tenant="default").model_copy(update={"name": "Shelf 4,711"})
+        await house.knowledge.create_base(base, "bob")
+        await house.knowledge.set_member("kb_b", "ada", MemberRole.RESTRICTED_ANALYST)
+        first = await house.ask(tools=[{"type": "file_search", "vector_store_ids": ["kb_b"]}])
+        response = await house.ask(previous_response_id=first.id)
+        assert "4,711" in house.sent[-1].model_dump_json()
+        assert said(response) == f"It is {FIGURE_WITHHELD}."
 
 
 async def test_a_cut_is_counted_as_a_refusal() -> None:
-    async with restricted_house(answer("It takes 47 minutes.")) as house:
-        house.served.texts = ["It took 47 minutes."]
+    async with restricted_house(answer(PASSAGE)) as house:
         await house.ask(tools=TOOLS)
-        assert house.served.cuts == [(ADA.user_id, ("kb_a",))]
+        assert house.cuts.counted == [(ADA.user_id, ("kb_a",))]
 
 
-@pytest.mark.parametrize("text", ["It takes 48 minutes.", "It takes 47 minutes."])
-async def test_while_a_user_is_paused_a_cut_tells_nothing_of_what_was_served(text: str) -> None:
-    async with restricted_house(answer(text), answer("It was so in 2021.")) as house:
-        house.served.texts = ["It took 47 minutes."]
-        house.served.paused = {ADA.user_id}
-        assert (await house.ask(tools=TOOLS)).status == "incomplete"
-        assert (await house.ask(tools=TOOLS)).status == "completed"
-
-
-async def test_a_figure_is_judged_by_what_was_served_until_then() -> None:
-    search = ToolCall(call_id="k1", name="knowledge_base_search", arguments='{"query":"delays"}')
-    arrived = asyncio.Event()
+async def test_all_that_a_turn_says_is_without_figures() -> None:
+    arguments = '{"query":"over 47 minutes","limit":250,"least":3,"more":["4\\u0037 h",{"48 %":null}]}'
+    shown = (
+        f'{{"query":"over {FIGURE_WITHHELD}","limit":"{FIGURE_WITHHELD}","least":3,'
+        f'"more":["{FIGURE_WITHHELD}",{{"{FIGURE_WITHHELD}":null}}]}}'
+    )
+    guess = "I guess 47 minutes."
+    search = ToolCall(call_id="k1", name="knowledge_base_search", arguments=arguments)
     script: list[Step] = [
         ModelCallStarted(call=1),
-        TextDelta(text="It was 47 minutes, I guess."),
-        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
-        SearchStarted(call_id="k1", queries=("delays",)),
-        arrived,
-        SearchFinished(call_id="k1", failed=False, results=()),
-        MessagesAdded(
-            messages=(
-                AssistantMessage(text="It was 47 minutes, I guess.", tool_calls=(search,)),
-                ToolMessage(call_id="k1", content="{}"),
-            )
-        ),
-        ModelCallStarted(call=2),
-        TextDelta(text="Indeed 47 minutes."),
-    ]
-    async with restricted_house(script) as house:
-        running = await house.start(tools=TOOLS)
-        await house.served.asked.wait()
-        house.served.texts = ["47 minutes"]
-        arrived.set()
-        response = await running.ended()
-        assert said(response) == f"It was 47 minutes, I guess.{ANSWER_CUT}"
-        assert house.log_of(response.conversation_id)[-1].message == AssistantMessage(text=ANSWER_CUT)
-
-
-async def test_a_later_call_knows_what_was_served_since_the_one_before() -> None:
-    search = ToolCall(call_id="k1", name="knowledge_base_search", arguments='{"query":"delays"}')
-    arrived = asyncio.Event()
-    guess = "It was 33 minutes, I guess."
-    script: list[Step] = [
-        ModelCallStarted(call=1),
+        ReasoningDelta(text="Perhaps 47 minutes?"),
         TextDelta(text=guess),
         ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
-        SearchStarted(call_id="k1", queries=("delays",)),
-        arrived,
+        SearchStarted(call_id="k1", queries=("over 47 minutes",)),
+        SearchFinished(call_id="k1", failed=False, results=()),
         MessagesAdded(
             messages=(AssistantMessage(text=guess, tool_calls=(search,)), ToolMessage(call_id="k1", content="{}"))
         ),
@@ -214,55 +223,13 @@ async def test_a_later_call_knows_what_was_served_since_the_one_before() -> None
         *answer("Indeed 47 minutes.")[1:],
     ]
     async with restricted_house(script) as house:
-        house.served.texts = ["12 hours"]
-        running = await house.start(tools=TOOLS)
-        await house.served.asked.wait()
-        house.served.texts = ["12 hours", "47 minutes"]
-        arrived.set()
-        assert said(await running.ended()) == f"{guess}{ANSWER_CUT}"
-
-
-@pytest.mark.parametrize(("text", "status"), [("All is calm.", "completed"), ("It takes 47 minutes.", "failed")])
-async def test_a_database_that_is_away_matters_where_a_figure_is_said(text: str, status: str) -> None:
-    async with restricted_house(answer(text)) as house:
-        house.served.is_away = True
-        assert (await house.ask(tools=TOOLS)).status == status
-
-
-async def test_what_could_not_be_noted_is_noted_when_it_matters() -> None:
-    arrived = asyncio.Event()
-    script: list[Step] = [ModelCallStarted(call=1), arrived, *answer("It takes 47 minutes.")[1:]]
-    async with restricted_house(script) as house:
-        house.served.texts, house.served.is_away = ["47 minutes"], True
-        running = await house.start(tools=TOOLS)
-        await house.served.asked.wait()
-        house.served.is_away = False
-        arrived.set()
-        assert said(await running.ended()) == ANSWER_CUT
-
-
-async def test_the_words_of_a_search_are_not_judged_by_what_it_brings() -> None:
-    search = ToolCall(call_id="k1", name="knowledge_base_search", arguments='{"query":"over 47 minutes"}')
-    arrived = asyncio.Event()
-    script: list[Step] = [
-        ModelCallStarted(call=1),
-        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
-        arrived,
-        SearchStarted(call_id="k1", queries=("over 47 minutes",)),
-        SearchFinished(call_id="k1", failed=False, results=()),
-        MessagesAdded(
-            messages=(AssistantMessage(text="", tool_calls=(search,)), ToolMessage(call_id="k1", content="{}"))
-        ),
-        ModelCallStarted(call=2),
-        *answer("Well.")[1:],
-    ]
-    async with restricted_house(script, answer("So 47 minutes.")) as house:
-        running = await house.start(tools=TOOLS)
-        await house.served.asked.wait()
-        house.served.texts = ["47 minutes"]
-        arrived.set()
-        assert said(await running.ended()) == "Well."
-        assert said(await house.ask(tools=TOOLS)) == ANSWER_CUT
+        response = await house.ask(tools=TOOLS)
+        assert said(response) == f"I guess {FIGURE_WITHHELD}.Indeed {FIGURE_WITHHELD}."
+        logged = [entry.message for entry in house.log_of(response.conversation_id)]
+        shown_call = search.model_copy(update={"arguments": shown})
+        assert AssistantMessage(text=f"I guess {FIGURE_WITHHELD}.", tool_calls=(shown_call,)) in logged
+        everything = await sinks(house, response)
+        assert not [figure for figure in ("47 min", "7 h", "48 %", "250,") if figure in everything]
 
 
 def calls_function(arguments: str) -> list[ExecutionEvent]:
@@ -315,28 +282,29 @@ async def test_the_next_turn_begins_with_what_went() -> None:
 
 
 async def test_citations_keep_their_place_and_none_is_of_a_restricted_base() -> None:
-    text = "One two three [1] four five six [2] and so on, as far as the held back words go and then further still."
+    text = "Within 47 minutes [1] or 1,250 hours [2] [13] and so on, as far as the held back words go and then further."
 
     def cited(number: int, document_id: str) -> CitationAdded:
         return CitationAdded(number=number, file_id=document_id, filename="a.md", index=text.index(f"[{number}]"))
 
+    citations = iter((cited(1, "doc_kb_b_open.md"), cited(2, "doc_kb_a_ladder.md"), cited(13, "doc_kb_b_open.md")))
     script: list[Any] = [ModelCallStarted(call=1)]
     for character in text:
-        script.append(TextDelta(text=character))
-        if character == "]":
-            script.append(cited(1, "doc_kb_b_open.md") if len(script) < 25 else cited(2, "doc_kb_a_ladder.md"))
+        script += [TextDelta(text=character), *([next(citations)] if character == "]" else [])]
     async with restricted_house([*script, *answer(text)[2:]]) as house:
         await house.knowledge.create_base(make_base("kb_b", tenant="default"), "ada")
         await put(house.knowledge, "open.md", ["Open to all."], base_id="kb_b")
         both = [{"type": "file_search", "vector_store_ids": ["kb_a", "kb_b"]}]
         response = await house.ask(tools=both)
         (part,) = at(response.body, "output", 0, "content")
-        assert part["text"] == text
-        assert [(one["file_id"], one["index"]) for one in part["annotations"]] == [("doc_kb_b_open.md", 14)]
+        shown = text.replace("47 minutes", FIGURE_WITHHELD).replace("1,250 hours", FIGURE_WITHHELD)
+        assert part["text"] == shown
+        places = [("doc_kb_b_open.md", shown.index(marker)) for marker in ("[1]", "[13]")]
+        assert [(one["file_id"], one["index"]) for one in part["annotations"]] == places
         events = await house.all_events(response)
         place = next(at for at, event in enumerate(events) if event["type"].endswith("annotation.added"))
         before = "".join(event.get("delta", "") for event in events[:place])
-        assert before == text[: text.index("]") + 1]
+        assert before == shown[: shown.index("[1]") + 3]
 
 
 async def test_results_never_show() -> None:
