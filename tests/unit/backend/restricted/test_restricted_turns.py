@@ -191,7 +191,6 @@ async def test_what_the_application_adds_is_no_word_of_the_user() -> None:
         await house.knowledge.set_member("kb_b", "ada", MemberRole.RESTRICTED_ANALYST)
         first = await house.ask(tools=[{"type": "file_search", "vector_store_ids": ["kb_b"]}])
         response = await house.ask(previous_response_id=first.id)
-        assert "4,711" in house.sent[-1].model_dump_json()
         assert said(response) == f"It is {FIGURE_WITHHELD}."
 
 
