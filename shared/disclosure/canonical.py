@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+from itertools import groupby
 
 from shared.disclosure.english import one_spelling
 from shared.disclosure.word_lists import simplified
@@ -49,7 +50,7 @@ class Piece:
 
 def pieces(text: str) -> tuple[Piece, ...]:
     """Return the words of a text with its stops and pauses, in lower case and simplified Chinese."""
-    return tuple(_without_idle_marks(_pieces(plain(text))))
+    return tuple(_with_whole_stretches(_without_idle_marks(_pieces(plain(text)))))
 
 
 @lru_cache(maxsize=256)
@@ -99,6 +100,15 @@ def _pieces(text: str) -> Iterator[Piece]:
             yield Piece(Kind.STOP, ".")
         elif found not in _QUOTES and (found != "-" or not _joins(text, match.start())):
             yield Piece(Kind.PAUSE, ",")
+
+
+def _with_whole_stretches(of: Iterable[Piece]) -> Iterator[Piece]:
+    """Join Chinese characters between which nothing is left, so that they are judged as they are released."""
+    for is_han, row in groupby(of, key=lambda piece: piece.kind is Kind.HAN):
+        if is_han:
+            yield Piece(Kind.HAN, "".join(piece.text for piece in row))
+        else:
+            yield from row
 
 
 def _joins(text: str, place: int) -> bool:

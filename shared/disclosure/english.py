@@ -99,8 +99,8 @@ def stem_of(word: str) -> str:
     word = word.removesuffix("'s")
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)].rstrip("e")
-    return word.rstrip("ey") if len(word) > 3 else word
+            return word[: -len(ending)].removesuffix("e")
+    return word[:-1] if len(word) > 3 and word[-1] in "ey" else word
 
 
 @lru_cache(maxsize=32_768)
