@@ -15,14 +15,16 @@ from tests.leaks.questions import (
 )
 
 
-def test_strangers_asks_are_refused():
-    asks = questions_in(STRANGERS / "asks.jsonl")
-    assert len(asks) == 120
+@pytest.mark.parametrize(("name", "count"), [("first", 120), ("second", 110)])
+def test_strangers_asks_are_refused(name: str, count: int):
+    asks = questions_in(STRANGERS / name / "asks.jsonl")
+    assert len(asks) == count
     assert share_of(asks).of_all >= LEAST_ASKS_REFUSED, [ask.text for ask in asks if not is_refused(ask)]
 
 
-def test_strangers_harmless_questions_pass():
-    harmless = questions_in(STRANGERS / "harmless.jsonl")
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_strangers_harmless_questions_pass(name: str):
+    harmless = questions_in(STRANGERS / name / "harmless.jsonl")
     assert len(harmless) == 220
     refused = [question.text for question in harmless if is_refused(question)]
     assert share_of(harmless).of_all <= MOST_HARMLESS_REFUSED, refused
@@ -44,6 +46,6 @@ def test_each_missed_bar_has_a_line(asks: Share, harmless: Share, missed: int):
 def test_the_runner_tells_both_tables(capsys: pytest.CaptureFixture[str]):
     assert main() == 0
     said = capsys.readouterr().out
-    assert "| asks | refused | share |" in said
+    assert "| asks, first set | refused | share |" in said
     assert "| yes_no |" in said
-    assert "| harmless | refused | share |" in said
+    assert "| harmless, second set | refused | share |" in said
