@@ -24,15 +24,17 @@ from shared.disclosure.english import FORMS
 
 _LISTS = Path(__file__).resolve().parents[1] / "shared" / "disclosure" / "lists"
 
-ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 20_000, 55_000
+ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 26_000, 55_000
 """The cuts of the everyday words, chosen from the curve in docs/how-the-gate-decides.md."""
 
-_SCOWL_LEVELS = (10, 20, 35, 40, 50, 55)
+_SCOWL_LEVELS, _RARER_LEVELS = (10, 20, 35, 40, 50, 55), (60, 70)
 _FREQUENT_LEVELS = (10, 20, 35)
 """A given name that is also among SCOWL's commonest words ("mark", "hope") stays a word."""
 
-_FREQUENT, _ATTESTED = 12_000, 90_000
+_FREQUENT, _ATTESTED = 12_000, 150_000
 """Ranks to which words are parts of other words, and to which a word in use counts as one that is attested."""
+
+_IN_USE, _WRITTEN = 110_000, 2_000
 
 _SHORTEST_PART = 3
 _ENDINGS = ("al", "able", "er", "ers", "ing", "ings", "ed", "ly", "ness", "ability", "ist", "ization", "ise", "ize")
@@ -60,7 +62,10 @@ _NAMES = ("nr", "ns", "nt", "nz", "x", "eng")
 _QUANTITIES = ("t", "m")
 """Kinds of jieba's entries: times and numerals."""
 
-_NUMERAL = re.compile("[〇零二两三四五六七八九十百千万亿半双俩仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|第一")
+_NUMERAL = re.compile("[〇零二三四五六七八九十百千万亿半仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]")
+_PAIR = re.compile("[两双俩]|第一")
+"""Of words that count two, or say that something is the first: they leave where the source does not have them."""
+
 _SPAN = re.compile(
     "[每当次隔今明昨去前后上下本末初周年月日旬][年月日天周季旬夜晨晚]|年|季度|星期|小时|分钟|秒|点钟|[上中下]旬|周[末日]|月[初末底中]"
 )
@@ -81,10 +86,10 @@ fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourte
 eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
 thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold
 fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade century
-millennium daily nightly weekly fortnightly biweekly monthly bimonthly quarterly yearly annual annually biannual
-biennial hourly semester trimester midnight noon midday afternoon yesterday tomorrow overnight o'clock monday tuesday
+millennium fortnightly biweekly bimonthly biannual biennial semester trimester midnight noon midday afternoon yesterday
+tomorrow o'clock monday tuesday
 wednesday thursday friday saturday sunday january february march april june july august september october november
-december spring summer autumn winter christmas easter halloween thanksgiving ramadan diwali hanukkah passover
+december christmas easter halloween thanksgiving ramadan diwali hanukkah passover
 pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary millimetre
 millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme kilogram
 kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
@@ -98,7 +103,9 @@ The number one and the first two ordinals are missing: they are a pronoun and an
 quantity where no unit stands beside them.
 """
 
-_ENGLISH_SPANS = "minute hour day night morning evening week weekend month quarter year"
+_ENGLISH_FREQUENCIES = """hourly daily nightly overnight weekend weekly monthly quarterly yearly annual annually spring summer autumn winter"""
+
+_ENGLISH_SPANS = "minute hour day night morning evening week month quarter year"
 """Spans of time, which state a quantity only where a number or its like stands before them: "a month", "each year"."""
 
 
@@ -112,6 +119,7 @@ def main(scowl: Path) -> None:
 def _english(scowl: Path) -> None:
     ranking = wordfreq.top_n_list("en", _RANKED, wordlist="large")
     known = set(_scowl(scowl, _SCOWL_LEVELS))
+    known.update(set(ranking[:_IN_USE]).intersection(_scowl(scowl, _RARER_LEVELS)))
     known.update(_attested(ranking, known, scowl))
     ordinary = set(_scowl(scowl, _FREQUENT_LEVELS))
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
@@ -119,7 +127,7 @@ def _english(scowl: Path) -> None:
     withheld = quantities | ((given & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
-    everyday = allowed[:ENGLISH_EVERYDAY]
+    everyday = list(_bases(allowed[:ENGLISH_EVERYDAY]))
     _write("english_everyday.txt", everyday)
     rest = {word for word in known - withheld - set(everyday) if not _is_inflected(word, quantities)}
     _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
@@ -150,10 +158,12 @@ def _chinese() -> None:
     general = [
         word for word in ranked if word in idioms or _is_general(word, kinds.get(word, ""), entries.get(word, []))
     ]
-    everyday = general[:CHINESE_EVERYDAY]
-    _write("chinese_everyday.txt", everyday)
-    rarer = (word for word in general[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
-    _write("chinese_dictionary.txt", rarer)
+    pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
+    single = [word for word in general if word not in pairs]
+    everyday = set(single[:CHINESE_EVERYDAY])
+    _write("chinese_everyday.txt", (word for word in single[:CHINESE_EVERYDAY] if not _is_pair(word, everyday)))
+    rarer = pairs.union(word for word in single[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
+    _write("chinese_dictionary.txt", (word for word in general if word in rarer))
     allowed = set(general)
     names = {word for word, kind in kinds.items() if kind.startswith(("nr", "ns", "nt"))}
     withheld = (word for word in ranked[:_CHINESE_WITHHELD] if not _is_made_of(word, allowed, names))
@@ -172,7 +182,7 @@ def _chinese() -> None:
 def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
     """Whether a Chinese word names nothing and states neither a quantity nor a time."""
     plain = [text for pinyin, text in entries if pinyin[:1].islower() and not text.startswith("surname")]
-    if _LONE_UNIT.fullmatch(word) or (kind.startswith(_QUANTITIES) and len(word) > 1 and not plain):
+    if _LONE_UNIT.fullmatch(word) or (kind.startswith(_QUANTITIES) and len(word) > 1 and not plain and not _PAIR.search(word)):
         return False
     if any(pattern.search(word) for pattern in (_NUMERAL, _SPAN)):
         return False
@@ -190,6 +200,11 @@ def _is_made_of(word: str, words: set[str], names: set[str]) -> bool:
         for cut in range(1, len(word))
         if len(word) > 2 or word not in names
     )
+
+
+def _is_pair(word: str, words: set[str]) -> bool:
+    """Whether a word of four characters is two words of two, which are read as such without it."""
+    return len(word) == 4 and word[:2] in words and word[2:] in words
 
 
 def _is_surname(word: str, entries: list[tuple[str, str]]) -> bool:
@@ -212,6 +227,17 @@ def _attested(ranking: list[str], known: set[str], scowl: Path) -> Iterator[str]
             part in frequent or part + "e" in frequent for part in (*ended, *([base] if len(base) > 4 else []))
         ):
             yield word
+
+
+def _bases(ranked: list[str]) -> Iterator[str]:
+    """Yield ranked words but the regular forms of more frequent ones, which the dictionary states."""
+    seen: set[str] = set()
+    for rank, word in enumerate(ranked):
+        if rank < _WRITTEN or not any(
+            word.endswith(ending) and word.removesuffix(ending) + cut in seen for cut, ending in FORMS.values()
+        ):
+            yield word
+        seen.add(word)
 
 
 def _with_forms(words: set[str], bases: set[str]) -> Iterator[str]:
@@ -240,6 +266,8 @@ def _scowl(directory: Path, levels: Iterable[int]) -> Iterator[str]:
             source = directory / f"{spelling}-words.{level}"
             lines = source.read_text(encoding="iso-8859-1").splitlines() if source.exists() else []
             yield from filter(_PLAIN.fullmatch, lines)
+    hacker = (directory / "special-hacker.50").read_text(encoding="iso-8859-1").splitlines()
+    yield from filter(_PLAIN.fullmatch, hacker)
 
 
 def _names(file: str) -> list[str]:

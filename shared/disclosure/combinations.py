@@ -23,9 +23,6 @@ WHOLE_TERM, TERM_SHARE = 3, 0.75
 CONTAINED = ((0.6, 5), (0.8, 4))
 """An answer contains a sentence if it has such a share of its weight, and so many of its words of content."""
 
-REPEATED = 2
-"""Two words of content that stand side by side so often in a source are a term of it."""
-
 CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 """An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
 
@@ -47,7 +44,7 @@ class Combinations:
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
         """Put together what chunks say, and what they and `siblings` introduce, without the user's own words."""
         both = (*readings, *siblings)
-        terms = (*(term for reading in both for term in (*reading.labels, *reading.introduced)), *_repeated(both))
+        terms = (term for reading in both for term in (*reading.labels, *reading.introduced))
         kept = {term.content: term for term in terms if len(term.content) > 1 and not _is_own(term, own)}
         sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
         return cls(
@@ -84,14 +81,6 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
         shared = sorted(chunk & weights.keys())
         if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
             yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
-
-
-def _repeated(readings: Sequence[SourceReading]) -> Iterator[Term]:
-    """Yield pairs of words that stand side by side again and again, but pairs of very frequent words."""
-    counts = Counter(pair for reading in readings for pair in reading.pairs)
-    for pair, count in counts.items():
-        if count >= REPEATED and max(map(rareness, pair)) > PLAIN_SHARE:
-            yield Term(pair, "" if pair[0].isascii() else "".join(pair))
 
 
 def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:

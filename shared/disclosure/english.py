@@ -126,7 +126,7 @@ def _is_listed(word: str) -> bool:
 def _is_prefixed(word: str) -> bool:
     """Whether a word is an everyday one behind a prefix that can stand before any: "unwatched", "overpaid"."""
     return any(
-        word.startswith(prefix) and word[len(prefix) :] in ranks("english_everyday")
+        word.startswith(prefix) and _is_listed(word[len(prefix) :])
         for prefix in _PREFIXES
         if len(word) - len(prefix) >= _SHORTEST_PREFIXED
     )
@@ -136,7 +136,7 @@ def _is_suffixed(word: str) -> bool:
     """Whether a word is the plural of an everyday word, or who or what does it: "hirings", "approvers"."""
     singular = word.removesuffix("s")
     bases = (singular, *((singular[:-2], singular[:-1]) if singular.endswith("er") else ()))
-    return any(len(base) >= _SHORTEST_SUFFIXED and base in ranks("english_everyday") for base in bases)
+    return any(len(base) >= _SHORTEST_SUFFIXED and _is_listed(base) for base in bases)
 
 
 def _is_derived(word: str, layers: int) -> bool:

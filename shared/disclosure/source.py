@@ -46,8 +46,7 @@ class SourceReading:
 
     `words`, their `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are terms that
     stand above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or
-    sets off. `sentences` are the words of content of each of its sentences, `pairs` those of its words of content
-    that stand side by side, and `rare` its rows of Chinese characters that are no words.
+    sets off. `sentences` are the words of content of each of its sentences, and `rare` its rows of Chinese characters that are no words.
     """
 
     words: frozenset[str]
@@ -59,7 +58,6 @@ class SourceReading:
     labels: tuple[Term, ...]
     introduced: tuple[Term, ...]
     sentences: tuple[frozenset[str], ...]
-    pairs: tuple[tuple[str, str], ...]
     rare: frozenset[str]
 
 
@@ -85,7 +83,6 @@ def read_source(source: SourceText) -> SourceReading:
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
-        pairs=tuple(pair for part in parts for pair in pairwise(part) if pair[0] != pair[1]),
         rare=frozenset(row for stretch in han for row in _lone_rows(chinese.segment(stretch))),
     )
 

@@ -1,5 +1,6 @@
 """The words that may leave: the user's own, everyday words, and general words that are not from here."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
@@ -19,8 +20,9 @@ definition, a capital, or a label of the source introduces it alone."""
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
-LONE_CHARACTERS, LONE_RANK = 3, 1_000
-"""So many lone characters in a row, each rarer than this rank as a word, are no words of the language."""
+LONE_RANK, LONE_CHARACTERS, LONE_MEAN = 1_000, 3, 3_000
+"""Lone characters that are each rarer than this rank as a word are no words of the language: where more of them stand in
+a row, and where so many have this rank in the geometric mean."""
 
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
@@ -145,7 +147,8 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
         if word.isalnum() and sum(1 for _ in row) > 1 + (len(word) == 1):
             yield Finding(GateCode.DECODERS, word)
     for row in lone_rows(words):
-        if len(row) >= LONE_CHARACTERS:
+        product = math.prod(map(chinese.han_rank, row))
+        if len(row) > LONE_CHARACTERS or (len(row) == LONE_CHARACTERS and product > LONE_MEAN**LONE_CHARACTERS):
             yield Finding(GateCode.DECODERS, row)
     lengths = [len(tuple(clause)) for is_mark, clause in groupby(words, key=",.".__contains__) if not is_mark]
     longest = max((sum(1 for _ in row) for is_lone, row in groupby(lengths, key=(1).__eq__) if is_lone), default=0)

@@ -9,6 +9,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,16 @@ _REMOVED = {
 _FOLDER = Path(__file__).parent
 
 
-def judged(name: str) -> Iterator[tuple[dict[str, Any], Verdict]]:
-    """Yield each case of a set with the gate's verdict."""
-    documents = {document["id"]: _chunks(document) for document in _lines(f"{name}_documents")}
-    for case in _lines(f"{name}_cases"):
+def judged(of: str, name: str) -> Iterator[tuple[dict[str, Any], Verdict]]:
+    """Yield each case of a kind in a set with the gate's verdict."""
+    documents = {document["id"]: _chunks(document) for document in _lines(of, f"{name}_documents")}
+    for case in _lines(of, f"{name}_cases"):
         prepared = prepare(documents[case["document"]], "\n".join(case["user_messages"]), ())
         yield case, judge(case["reply"].encode(), prepared)
 
 
-def _lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (_FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+def _lines(of: str, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (_FOLDER / of / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def _chunks(document: dict[str, Any]) -> list[ProtectedChunk]:
@@ -58,14 +59,15 @@ def _chunks(document: dict[str, Any]) -> list[ProtectedChunk]:
 
 
 def main(*, is_verbose: bool) -> None:
-    """Print the table of both languages."""
-    for language in ("en", "zh"):
-        sys.stdout.writelines(f"{line}\n" for line in (*_hostile(language, is_verbose), *_honest(language, is_verbose)))
+    """Print the tables of both sets in both languages."""
+    for of, language in product(("first", "second"), ("en", "zh")):
+        lines = (f"{of} set", *_hostile(of, language, is_verbose), *_honest(of, language, is_verbose))
+        sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-def _hostile(language: str, is_verbose: bool) -> Iterator[str]:
+def _hostile(of: str, language: str, is_verbose: bool) -> Iterator[str]:
     released, counted = Counter[str](), Counter[str]()
-    for case, verdict in judged(f"hostile_{language}"):
+    for case, verdict in judged(of, f"hostile_{language}"):
         kind = case["kind"] if case["preventable"] else _DOUBTFUL
         counted[kind] += 1
         if isinstance(verdict, Released) and kind not in _REMOVED:
@@ -78,9 +80,9 @@ def _hostile(language: str, is_verbose: bool) -> Iterator[str]:
     yield "  " + ", ".join(f"{kind} {count}/{counted[kind]}" for kind, count in released.most_common())
 
 
-def _honest(language: str, is_verbose: bool) -> Iterator[str]:
+def _honest(of: str, language: str, is_verbose: bool) -> Iterator[str]:
     codes, passed, total = Counter[str](), 0, 0
-    for case, verdict in judged(f"honest_{language}"):
+    for case, verdict in judged(of, f"honest_{language}"):
         total += 1
         if isinstance(verdict, Blocked):
             codes.update(verdict.codes)
