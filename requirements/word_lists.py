@@ -43,7 +43,7 @@ _RANKED = 500_000
 _CODES = range(0x4E00, 0x9FA6)
 """The Chinese characters of everyday use in Unicode."""
 
-_CHINESE_WITHHELD = 60_000
+_CHINESE_WITHHELD = 50_000
 """The rank to which words that never leave are written down: they are needed to cut a text into words."""
 
 _SURNAMES = 2_500
@@ -95,7 +95,7 @@ millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard 
 kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
 calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
 kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
-teenage teenager
+teenage teenager weekday tonight dawn dusk sunrise sunset furlong fathom bushel
 """
 """Numerals, dates, feasts, units and currencies: closed classes of the language, after the specification.
 
@@ -123,14 +123,16 @@ def _english(scowl: Path) -> None:
     known.update(_attested(ranking, known, scowl))
     ordinary = set(_scowl(scowl, _FREQUENT_LEVELS))
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
+    british = set(_regional(scowl, "british")) - set(_regional(scowl, "american"))
     quantities = set(_ENGLISH_NUMERALS.split())
-    withheld = quantities | ((given & known) - ordinary)
+    withheld = quantities | ((given.union(_capitalised(scowl)) & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
     everyday = list(_bases(allowed[:ENGLISH_EVERYDAY]))
     _write("english_everyday.txt", everyday)
     rest = {word for word in known - withheld - set(everyday) if not _is_inflected(word, quantities)}
     _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
+    _write("english_british.txt", _with_forms(british & known, british))
     _write("english_quantities.txt", sorted(quantities))
     _write("english_spans.txt", _ENGLISH_SPANS.split())
     _write("english_given_names.txt", sorted(given))
@@ -138,7 +140,7 @@ def _english(scowl: Path) -> None:
 
 
 def _chinese() -> None:
-    kinds: dict[str, str] = {}
+    kinds: defaultdict[str, str] = defaultdict(str)
     counts: dict[str, int] = {}
     for line in (files("jieba") / "dict.txt").read_text(encoding="utf-8").splitlines():
         word, count, kind = line.split(" ")
@@ -156,7 +158,7 @@ def _chinese() -> None:
     ]
     idioms = {line.split("\t")[0] for line in (_LISTS / "idioms.txt").read_text(encoding="utf-8").splitlines()}
     general = [
-        word for word in ranked if word in idioms or _is_general(word, kinds.get(word, ""), entries.get(word, []))
+        word for word in ranked if word in idioms or _is_general(word, kinds[word], entries[word])
     ]
     pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
     single = [word for word in general if word not in pairs]
@@ -165,8 +167,14 @@ def _chinese() -> None:
     rarer = pairs.union(word for word in single[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
     _write("chinese_dictionary.txt", (word for word in general if word in rarer))
     allowed = set(general)
-    names = {word for word, kind in kinds.items() if kind.startswith(("nr", "ns", "nt"))}
-    withheld = (word for word in ranked[:_CHINESE_WITHHELD] if not _is_made_of(word, allowed, names))
+    whole = {
+        word
+        for word in ranked
+        if word not in allowed
+        and (entries[word] or kinds[word].startswith(_NAMES[:3]) or _states(word, kinds[word], []))
+    }
+    frequent = {*ranked[:_CHINESE_WITHHELD], *(word for word in ranked if _is_dated(entries[word]))}
+    withheld = (word for word in ranked if word in frequent and not _is_made_of(word, allowed, whole))
     _write("chinese_withheld.txt", withheld)
     _write("chinese_surnames.txt", sorted(word for word, found in entries.items() if _is_surname(word, found)))
     syllables: defaultdict[str, list[str]] = defaultdict(list)
@@ -175,30 +183,44 @@ def _chinese() -> None:
         if reading.isascii() and simplified(character) == character:
             syllables[reading].append(character)
     _write("pinyin.txt", (f"{reading} {''.join(characters)}" for reading, characters in sorted(syllables.items())))
-    pairs = ((character, simplified(character)) for character in map(chr, _CODES))
+    pairs = ((character, simplified(simplified(character))) for character in map(chr, _CODES))
     _write("simplified.txt", (old + new for old, new in pairs if old != new and len(new) == 1))
 
 
 def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
     """Whether a Chinese word names nothing and states neither a quantity nor a time."""
     plain = [text for pinyin, text in entries if pinyin[:1].islower() and not text.startswith("surname")]
-    if _LONE_UNIT.fullmatch(word) or (kind.startswith(_QUANTITIES) and len(word) > 1 and not plain and not _PAIR.search(word)):
+    if kind.startswith(_QUANTITIES) and len(word) > 1 and not plain and not _PAIR.search(word):
         return False
-    if any(pattern.search(word) for pattern in (_NUMERAL, _SPAN)):
-        return False
-    if kind.startswith("q") and _UNITS.search(word):
-        return False
-    if any(_DATED.search(text.split(";")[0]) for _, text in entries):
-        return False
-    return bool(plain) or not (entries or kind.startswith(_NAMES))
+    return not _states(word, kind, entries) and (bool(plain) or not (entries or kind.startswith(_NAMES)))
 
 
-def _is_made_of(word: str, words: set[str], names: set[str]) -> bool:
-    """Whether a word is one of these or a row of them: then its parts decide. A name of two characters is no row."""
+def _states(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
+    """Whether a Chinese word states a quantity or a time."""
+    return (
+        bool(_LONE_UNIT.fullmatch(word) or _NUMERAL.search(word) or _SPAN.search(word))
+        or (kind.startswith("q") and bool(_UNITS.search(word)))
+        or _is_dated(entries)
+    )
+
+
+def _is_dated(entries: list[tuple[str, str]]) -> bool:
+    """Whether an explanation begins with a point of time, or says nothing but quantities."""
+    senses = [[sense for sense in text.split("; ") if not sense.startswith("CL:")] for _, text in entries]
+    return any(some and (_DATED.search(some[0]) or all(map(_is_quantity, some))) for some in senses)
+
+
+def _is_quantity(sense: str) -> bool:
+    """Whether an explanation of CC-CEDICT is an English quantity: "century", "to double"."""
+    return sense.lower().rpartition(" ")[2] in _ENGLISH_NUMERALS.split()
+
+
+def _is_made_of(word: str, words: set[str], whole: set[str]) -> bool:
+    """Whether a word is one of these or a row of them: then its parts decide. What names or states is no row of two."""
     return word in words or any(
-        word[:cut] in words and _is_made_of(word[cut:], words, names)
+        word[:cut] in words and _is_made_of(word[cut:], words, whole)
         for cut in range(1, len(word))
-        if len(word) > 2 or word not in names
+        if len(word) > 2 or word not in whole
     )
 
 
@@ -214,8 +236,7 @@ def _is_surname(word: str, entries: list[tuple[str, str]]) -> bool:
 def _attested(ranking: list[str], known: set[str], scowl: Path) -> Iterator[str]:
     """Yield words that the dictionary lacks: made of two frequent words, or of one and an ending, and no names."""
     names = {line.split()[0].lower() for file in ("first.male", "first.female", "last.all") for line in _names(file)}
-    upper = (file for kind in ("upper", "proper-names") for file in scowl.glob(f"*-{kind}.*"))
-    names.update(word.lower() for file in upper for word in file.read_text(encoding="iso-8859-1").split())
+    names.update(_capitalised(scowl, "[1-9]"))
     frequent = {word for word in ranking[:_FREQUENT] if word in known and len(word) >= _SHORTEST_PART}
     for word in ranking[:_ATTESTED]:
         if word in known or word in names or not _PLAIN.fullmatch(word):
@@ -256,8 +277,21 @@ def _with_forms(words: set[str], bases: set[str]) -> Iterator[str]:
 
 
 def _is_inflected(word: str, of: Iterable[str]) -> bool:
-    """Whether a word is the plural of one of these, or its adverb."""
-    return word.removesuffix("s") in of or word.removesuffix("ly") in of
+    """Whether a word is a regular form of one of these."""
+    return any(word.endswith(end) and word.removesuffix(end) + cut in of for cut, end in FORMS.values())
+
+
+def _capitalised(scowl: Path, levels: str = "[1-7]") -> Iterator[str]:
+    """Yield, in lower case, the words that SCOWL writes with a capital: persons, places, peoples, makes."""
+    for kind in ("upper", "proper-names"):
+        for file in scowl.glob(f"*-{kind}.{levels}*"):
+            yield from file.read_text(encoding="iso-8859-1").lower().split()
+
+
+def _regional(scowl: Path, spelling: str) -> Iterator[str]:
+    for level in _SCOWL_LEVELS + _RARER_LEVELS:
+        source = scowl / f"{spelling}-words.{level}"
+        yield from source.read_text(encoding="iso-8859-1").splitlines() if source.exists() else ()
 
 
 def _scowl(directory: Path, levels: Iterable[int]) -> Iterator[str]:

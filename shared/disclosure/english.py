@@ -69,8 +69,15 @@ def is_everyday(word: str) -> bool:
 
 def is_quantity(word: str) -> bool:
     """Whether a word is a numeral but one, a date, a feast, a unit or a currency, or a form of one."""
-    quantities = members("english_quantities")
-    return word in quantities or any(base in quantities for base in (word.removesuffix("s"), word.removesuffix("ly")))
+    return not members("english_quantities").isdisjoint(regular_bases(word))
+
+
+def regular_bases(word: str) -> Iterator[str]:
+    """Yield a word, and each of which it is a regular form by its ending, whether there is such a word or not."""
+    yield word
+    for cut, ending in FORMS.values():
+        if word.endswith(ending):
+            yield word.removesuffix(ending) + cut
 
 
 def is_span(word: str) -> bool:
@@ -109,7 +116,7 @@ def one_spelling(word: str) -> str:
     for british, american in _SPELLINGS:
         if british in word and len(word) > _SHORTEST_SPELLED:
             other = american.join(word.rsplit(british, 1))
-            if _is_listed(word) and _is_listed(other):
+            if _is_listed(other) and word in _dictionary("english_british"):
                 return other
     return word
 
@@ -120,7 +127,7 @@ def is_contraction(word: str) -> bool:
 
 
 def _is_listed(word: str) -> bool:
-    return word in ranks("english_everyday") or word in _dictionary() or word in members("english_spans")
+    return word in ranks("english_everyday") or word in _dictionary("english_dictionary") or word in members("english_spans")
 
 
 def _is_prefixed(word: str) -> bool:
@@ -178,12 +185,12 @@ def _stem_ranks() -> dict[str, int]:
 
 
 @cache
-def _dictionary() -> frozenset[str]:
-    return frozenset(_known())
+def _dictionary(name: str) -> frozenset[str]:
+    return frozenset(_with_forms(name))
 
 
-def _known() -> Iterator[str]:
-    for line in lines("english_dictionary"):
+def _with_forms(name: str) -> Iterator[str]:
+    for line in lines(name):
         base, _, flags = line.partition("/")
         yield base
         for flag in flags:

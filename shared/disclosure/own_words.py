@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, pieces, plain
-from shared.disclosure.english import stem_of
+from shared.disclosure.english import regular_bases, stem_of
 
 MAX_USER_CHARACTERS = 20_000
 """The newest of the user's words; what he wrote before counts no more."""
@@ -13,10 +13,11 @@ MAX_USER_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """The user's words: as written in lower case, their stems, his Chinese without blanks, and special spellings."""
+    """The user's words: as written in lower case, their stems and regular bases, his Chinese without blanks, and special spellings."""
 
     words: frozenset[str]
     stems: frozenset[str]
+    bases: frozenset[str]
     han: str
     han_words: frozenset[str]
     spellings: Mapping[str, str]
@@ -31,6 +32,7 @@ class OwnWords:
         return cls(
             words=words,
             stems=frozenset(map(stem_of, words)),
+            bases=frozenset(base for word in words if word.isalpha() for base in regular_bases(word)),
             han="\n".join(stretches),
             han_words=frozenset(word for stretch in stretches for word in chinese.segment(stretch)),
             spellings=_spellings(plain(newest).split()),
@@ -38,7 +40,7 @@ class OwnWords:
 
     def holds(self, word: str) -> bool:
         """Whether an English word or a form of it is the user's."""
-        return word in self.words or (word.isalpha() and stem_of(word) in self.stems)
+        return word in self.words or (word.isalpha() and not self.bases.isdisjoint(regular_bases(word)))
 
     def holds_han(self, word: str) -> bool:
         """Whether a Chinese word is the user's; a single character only where it was a word by itself."""
