@@ -34,7 +34,7 @@ _FREQUENT_LEVELS = (10, 20, 35)
 _FREQUENT, _ATTESTED = 12_000, 150_000
 """Ranks to which words are parts of other words, and to which a word in use counts as one that is attested."""
 
-_IN_USE, _WRITTEN = 110_000, 2_000
+_IN_USE, _WRITTEN = 108_000, 2_000
 
 _SHORTEST_PART = 3
 _ENDINGS = ("al", "able", "er", "ers", "ing", "ings", "ed", "ly", "ness", "ability", "ist", "ization", "ise", "ize")
@@ -62,7 +62,9 @@ _NAMES = ("nr", "ns", "nt", "nz", "x", "eng")
 _QUANTITIES = ("t", "m")
 """Kinds of jieba's entries: times and numerals."""
 
-_NUMERAL = re.compile("[〇零二三四五六七八九十百千万亿半仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]")
+_NUMERAL = re.compile(
+    "[〇零二三四五六七八九十百千万亿半仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]"
+)
 _PAIR = re.compile("[两双俩]|第一")
 """Of words that count two, or say that something is the first: they leave where the source does not have them."""
 
@@ -157,9 +159,7 @@ def _chinese() -> None:
         if _HAN.fullmatch(word) and (word in kinds or word in entries) and simplified(word) == word
     ]
     idioms = {line.split("\t")[0] for line in (_LISTS / "idioms.txt").read_text(encoding="utf-8").splitlines()}
-    general = [
-        word for word in ranked if word in idioms or _is_general(word, kinds[word], entries[word])
-    ]
+    general = [word for word in ranked if word in idioms or _is_general(word, kinds[word], entries[word])]
     pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
     single = [word for word in general if word not in pairs]
     everyday = set(single[:CHINESE_EVERYDAY])
@@ -281,7 +281,7 @@ def _is_inflected(word: str, of: Iterable[str]) -> bool:
     return any(word.endswith(end) and word.removesuffix(end) + cut in of for cut, end in FORMS.values())
 
 
-def _capitalised(scowl: Path, levels: str = "[1-7]") -> Iterator[str]:
+def _capitalised(scowl: Path, levels: str = "[1-5]") -> Iterator[str]:
     """Yield, in lower case, the words that SCOWL writes with a capital: persons, places, peoples, makes."""
     for kind in ("upper", "proper-names"):
         for file in scowl.glob(f"*-{kind}.{levels}*"):

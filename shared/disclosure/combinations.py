@@ -20,6 +20,9 @@ TERM_SLACK = 1
 WHOLE_TERM, TERM_SHARE = 3, 0.75
 """Terms of up to three words count where all of them stand together, longer ones where three quarters of them do."""
 
+SCATTERED_SHARE = 0.05
+"""A term of three and more words, none among so large a share of the everyday ones, counts wherever its words stand."""
+
 CONTAINED = ((0.6, 5), (0.8, 4))
 """An answer contains a sentence if it has such a share of its weight, and so many of its words of content."""
 
@@ -63,8 +66,13 @@ def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
     for term in known.terms:
         needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
         found = sorted((place, word) for word in term.content for place in places.get(word, ()))
+        is_scattered = (
+            len(term.content) > 2
+            and len({word for _, word in found}) == len(term.content)
+            and all(rareness(word) > SCATTERED_SHARE for word in term.content)
+        )
         window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else 0)
-        if _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
+        if is_scattered or _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
             yield Finding(GateCode.IDENTIFIERS, " ".join(dict.fromkeys(written[place][1] for place, _ in found)))
 
 

@@ -127,7 +127,11 @@ def is_contraction(word: str) -> bool:
 
 
 def _is_listed(word: str) -> bool:
-    return word in ranks("english_everyday") or word in _dictionary("english_dictionary") or word in members("english_spans")
+    return (
+        word in ranks("english_everyday")
+        or word in _dictionary("english_dictionary")
+        or word in members("english_spans")
+    )
 
 
 def _is_prefixed(word: str) -> bool:

@@ -11,7 +11,7 @@ from shared.disclosure import chinese, english
 from shared.disclosure.word_lists import members
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
-_PART = re.compile(r"[^.!?:;\n|•\"“”()]+")
+_PART = re.compile(r"(?:[^.!?:;\n|•\"“”()]|(?<=\b(?:Mr|Ms|Dr))\.|(?<=\b(?:Mrs))\.|(?<=\b(?:Prof))\.)+")
 _PERSONAL = frozenset(["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam", "lady", "lord", "captain"])
 _TITLE_SHARE = 0.6
 """A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
@@ -35,6 +35,10 @@ _ROLES = (
     "负责|审批|批准|主持|牵头|签字|签署|签发|复核|担任|保管|监督|兼任|接任|审核|主管|兼管|代管|把关|提出|表示|认为|要求|确认|说|指出|决定|汇报|撰写|"
     "编写|执笔|起草|持有|掌握|知晓|离职|入职|接手|交接|值班|到场|陪同|协助"
 )
+_TITLE = re.compile(_TITLES)
+RARE_NAME = 20_000
+"""A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
+
 _GIVEN = f"{_HAN}{{1,2}}?"
 _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
 _PERSONAL_TITLES = "先生|女士|老师|同志|师傅|医生|护士|教授|博士|某"
@@ -45,12 +49,15 @@ _CERTAIN = (
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
 
+_TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 _LIKELY = (
-    re.compile(f"{_NAME}(?:{_TITLES})"),
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
     re.compile(f"(?:^|[|:：、,，\\s(（]){_NAME}(?=$|[|、,，\\s)）])", re.MULTILINE),
 )
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
+
+
+_ROLES_OF_NAMES = ((_CERTAIN, 0), (_TITLED, RARE_NAME), (_LIKELY, 2 * chinese.UNRANKED_HAN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +97,20 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
 
 def persons_in(text: str) -> Iterator[str]:
     """Yield the Chinese names of persons of a text: the whole, and the given part where it has two characters."""
-    for patterns, may_be_word in ((_CERTAIN, True), (_LIKELY, False)):
-        for match in (match for pattern in patterns for match in pattern.finditer(text)):
-            if not any(map(chinese.is_function_han, (match[1], *match[1][1:]))) and (
-                may_be_word or not chinese.is_known_han(match[1])
-            ):
-                yield match[1]
+    for patterns, ranks_of_names in _ROLES_OF_NAMES:
+        found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
+        for name, count in found.items():
+            is_word = chinese.is_known_han(name) and chinese.han_rank(name) < ranks_of_names
+            is_thing = chinese.is_known_han(name) and ranks_of_names and text.count(name) > count
+            if not (is_word or is_thing or any(map(chinese.is_function_han, (name, *name[1:])))):
+                yield name
+
+
+def titled(first: str, second: str) -> bool:
+    """Whether two Chinese words are a family name and a title."""
+    return (
+        first in members("chinese_surnames") and not chinese.is_function_han(first) and bool(_TITLE.fullmatch(second))
+    )
 
 
 @cache

@@ -64,14 +64,14 @@ class SourceReading:
 @lru_cache(maxsize=KEPT_CHUNKS)
 def read_source(source: SourceText) -> SourceReading:
     """Read one chunk."""
-    text = shown_lines(source.text)
+    text = plain(shown_lines(source.text))
     title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
     above = (title, *source.headings)
     whole = "\n".join((*above, text))
     found = pieces(whole)
     words = frozenset(piece.text for piece in found if piece.kind is Kind.WORD)
     han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
-    names = english_names(plain(text), above)
+    names = english_names(text, above)
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     return SourceReading(
         words=words,

@@ -7,7 +7,7 @@ from itertools import accumulate, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import Kind, Piece
-from shared.disclosure.names import familiar
+from shared.disclosure.names import familiar, titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import idioms, ranks
@@ -131,6 +131,9 @@ def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
 def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     words = chinese.segment(stretch)
     yield from _persons(stretch, words, own, protected)
+    for first, second in pairwise(words):
+        if titled(first, second) and not own.holds_han(first + second):
+            yield Finding(GateCode.IDENTIFIERS, first + second)
     for word in words:
         code = None if own.holds_han(word) else _chinese_code(word, protected)
         if code is not None:
