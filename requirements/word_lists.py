@@ -36,6 +36,10 @@ _FREQUENT, _ATTESTED = 12_000, 150_000
 
 _IN_USE, _WRITTEN = 108_000, 2_000
 
+_COMMON = 2_500
+"""An element that is so frequent as a word, like "lead" or "gold", stays one."""
+
+_ELEMENT = re.compile(r"([a-z]+) \(chemistry\)")
 _SHORTEST_PART = 3
 _ENDINGS = ("al", "able", "er", "ers", "ing", "ings", "ed", "ly", "ness", "ability", "ist", "ization", "ise", "ize")
 _SPELLINGS = ("english", "american", "british")
@@ -62,11 +66,14 @@ _NAMES = ("nr", "ns", "nt", "nz", "x", "eng")
 _QUANTITIES = ("t", "m")
 """Kinds of jieba's entries: times and numerals."""
 
-_NUMERAL = re.compile(
-    "[〇零二三四五六七八九十百千万亿半仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]"
-)
-_PAIR = re.compile("[两双俩]|第一")
-"""Of words that count two, or say that something is the first: they leave where the source does not have them."""
+_NUMERAL = re.compile("[〇二三四五六七八九十百千万亿仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]")
+_PAIR = re.compile("[两双俩]|第一|^(?:[每当同]|同一)[天日周月年晚]$|^[早晚]上$|^周末$")
+"""Of words that count two, say that something is the first, or name a time that comes again: they leave where the source
+does not have them."""
+
+_PART = re.compile("[零半]")
+_PARTS_OF_WHOLES = ("half", "zero", "semi-annual", "one", "odd")
+"""A word with the sign of a nought or a half states a quantity where its explanation says one of these, or a numeral."""
 
 _SPAN = re.compile(
     "[每当次隔今明昨去前后上下本末初周年月日旬][年月日天周季旬夜晨晚]|年|季度|星期|小时|分钟|秒|点钟|[上中下]旬|周[末日]|月[初末底中]"
@@ -77,7 +84,7 @@ _UNITS = re.compile(
 )
 _DATED = re.compile(
     "solar term|festival|holiday|lunar month|lunar calendar|New Year|o'clock|zodiac|morning|noon|evening|midnight|dawn"
-    "|dusk"
+    "|dusk|two-hour|Day \\(|Day$"
 )
 """In the explanations of CC-CEDICT: what is a point of time."""
 
@@ -127,6 +134,7 @@ def _english(scowl: Path) -> None:
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
     british = set(_regional(scowl, "british")) - set(_regional(scowl, "american"))
     quantities = set(_ENGLISH_NUMERALS.split())
+    quantities.update(filter(str.isascii, set(_elements()).difference(ranking[:_COMMON])))
     withheld = quantities | ((given.union(_capitalised(scowl)) & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
@@ -149,6 +157,7 @@ def _chinese() -> None:
         if _HAN.fullmatch(word):
             kinds[word], counts[word] = kind, int(count)
     entries: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    elements = set(_elements()).difference(wordfreq.top_n_list("zh", _COMMON, wordlist="large"))
     for entry in CcCedict().get_entries():
         entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
     simplified = OpenCC("t2s").convert
@@ -159,7 +168,11 @@ def _chinese() -> None:
         if _HAN.fullmatch(word) and (word in kinds or word in entries) and simplified(word) == word
     ]
     idioms = {line.split("\t")[0] for line in (_LISTS / "idioms.txt").read_text(encoding="utf-8").splitlines()}
-    general = [word for word in ranked if word in idioms or _is_general(word, kinds[word], entries[word])]
+    general = [
+        word
+        for word in ranked
+        if word in idioms or (word not in elements and _is_general(word, kinds[word], entries[word]))
+    ]
     pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
     single = [word for word in general if word not in pairs]
     everyday = set(single[:CHINESE_EVERYDAY])
@@ -198,10 +211,17 @@ def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
 def _states(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
     """Whether a Chinese word states a quantity or a time."""
     return (
-        bool(_LONE_UNIT.fullmatch(word) or _NUMERAL.search(word) or _SPAN.search(word))
+        bool(_LONE_UNIT.fullmatch(word) or _NUMERAL.search(word) or (_SPAN.search(word) and not _PAIR.search(word)))
+        or (bool(_PART.search(word)) and not _is_whole(entries))
         or (kind.startswith("q") and bool(_UNITS.search(word)))
-        or _is_dated(entries)
+        or (_is_dated(entries) and not _PAIR.search(word))
     )
+
+
+def _is_whole(entries: list[tuple[str, str]]) -> bool:
+    """Whether a word is explained, and no explanation has a numeral: "parts", "semi-finished goods"."""
+    words = {word for _, text in entries for word in re.findall("[a-z0-9]+", text.lower())}
+    return bool(words) and words.isdisjoint((*_PARTS_OF_WHOLES, *_ENGLISH_NUMERALS.split()))
 
 
 def _is_dated(entries: list[tuple[str, str]]) -> bool:
@@ -279,6 +299,15 @@ def _with_forms(words: set[str], bases: set[str]) -> Iterator[str]:
 def _is_inflected(word: str, of: Iterable[str]) -> bool:
     """Whether a word is a regular form of one of these."""
     return any(word.endswith(end) and word.removesuffix(end) + cut in of for cut, end in FORMS.values())
+
+
+def _elements() -> Iterator[str]:
+    """Yield the chemical elements, whose numbers everybody can look up, in English and in Chinese."""
+    for entry in CcCedict().get_entries():
+        found = _ELEMENT.match("; ".join(entry["definitions"]))
+        if found and len(entry["simplified"]) == 1:
+            yield found[1]
+            yield entry["simplified"]
 
 
 def _capitalised(scowl: Path, levels: str = "[1-5]") -> Iterator[str]:

@@ -32,9 +32,10 @@ _SHORTEST_PREFIXED, _SHORTEST_SUFFIXED = 4, 5
 _AUXILIARIES = frozenset(
     ("do", "does", "did", "is", "are", "was", "were", "have", "has", "had", "could", "should", "would", "must", "need")
 )
-_CONTRACTIONS = frozenset(
-    ("can't", "won't", "i'm", "it's", "that's", "what's", "let's", "there's", "here's", "you're", "we're", "they're")
+_PRONOUNS = frozenset(
+    ("i", "you", "he", "she", "it", "we", "they", "that", "this", "there", "here", "who", "what", "where", "how", "let")
 )
+_SHORTENED = frozenset(("m", "s", "d", "ll", "ve", "re"))
 _SPELLINGS = (
     ("isation", "ization"), ("ise", "ize"), ("ising", "izing"), ("yse", "yze"), ("our", "or"), ("tre", "ter"),
     ("bre", "ber"), ("ogue", "og"), ("ence", "ense"), ("gement", "gment"), ("amme", "am"),
@@ -123,7 +124,10 @@ def one_spelling(word: str) -> str:
 
 def is_contraction(word: str) -> bool:
     """Whether a word with an apostrophe is a regular contraction."""
-    return word in _CONTRACTIONS or (word.endswith("n't") and word[:-3] in _AUXILIARIES)
+    pronoun, _, verb = word.partition("'")
+    return (pronoun in _PRONOUNS and verb in _SHORTENED) or (
+        word.endswith("n't") and word[:-3] in _AUXILIARIES.union(("ca", "wo"))
+    )
 
 
 def _is_listed(word: str) -> bool:

@@ -43,12 +43,13 @@ class HiddenTerms:
     @classmethod
     def of(cls, readings: Sequence[SourceReading], own: OwnWords) -> "HiddenTerms":
         """Collect what several chunks name and introduce, and their words, but what the user wrote."""
-        terms = [term for each in readings for term in (*each.labels, *each.introduced) if not _is_plain(term)]
+        named = [term for each in readings for term in (*each.labels, *each.introduced)]
+        terms = [term for term in named if not _is_plain(term)]
         joined = {"".join(term.content) for term in terms if not term.han}
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in readings))
         words = frozenset(word for each in readings for word in each.words)
         rare = {row for each in readings for row in each.rare if len(row) >= SOUNDS}
-        han = rare.union(*(each.persons for each in readings), (term.han for term in terms if len(term.han) <= LONGEST))
+        han = rare.union(*(each.persons for each in readings), (term.han for term in named if len(term.han) <= LONGEST))
         names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         return cls(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import Kind, Piece
@@ -13,7 +13,7 @@ from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import idioms, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.1, 0.4, 1.0
+PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.05, 0.3, 0.7
 """A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation or a
 definition, a capital, or a label of the source introduces it alone."""
 
@@ -167,11 +167,15 @@ def lone_rows(words: Sequence[str]) -> Iterator[str]:
             yield "".join(word for _, word in row)
 
 
-def rejoined_words(of: Sequence[Piece], protected: ProtectedWords) -> Iterator[Finding]:
-    """Yield neighbouring words that together are a rare word of the source."""
-    for first, second in pairwise(piece.text for piece in of if piece.kind is Kind.WORD):
+def rejoined_words(fields: Sequence[Sequence[Piece]], protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield neighbouring words, and words that begin neighbouring fields, that together are a name or a rare word."""
+    words = [[piece.text for piece in field if piece.kind is Kind.WORD] for field in fields]
+    beginnings = [field[0] for field in words if field]
+    for first, second in pairwise((*chain.from_iterable(words), *beginnings)):
         joined = first + second
-        if english.stem_of(joined) in protected.stems and not english.is_everyday(joined):
+        stem = english.stem_of(joined)
+        is_rare = stem in protected.stems and not english.is_everyday(joined)
+        if is_rare or stem in protected.singles or joined in protected.names:
             yield Finding(GateCode.IDENTIFIERS, f"{first} {second}")
 
 
@@ -204,8 +208,10 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
     for name in protected.persons:
         if own.holds_han(name):
             continue
-        given = name[1:] if len(name) > _LONGEST_SURNAME and not chinese.is_everyday_han(name[1:]) else name
-        for part in filter(stretch.__contains__, (name, given)):
+        parts = {name, *((name[1:], name[:2]) if len(name) > _LONGEST_SURNAME else ())}
+        for part in filter(
+            stretch.__contains__, parts - {part for part in parts if chinese.is_everyday_han(part)} | {name}
+        ):
             places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
             if any(place in ends and place + len(part) in ends for place in places):
                 yield Finding(GateCode.IDENTIFIERS, part)

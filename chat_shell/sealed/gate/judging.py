@@ -53,7 +53,7 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     for field in fields:
         yield from withheld_words(field, case.own, case.words)
         yield from repeated_words(field)
-        yield from rejoined_words(field, case.words)
+    yield from rejoined_words(fields, case.words)
     yield from alike_findings(fields[1:])
     yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations))
     yield from containment_findings(together, case.combinations, case.own)
