@@ -36,7 +36,7 @@ _ROLES = (
     "编写|执笔|起草|持有|掌握|知晓|离职|入职|接手|交接|值班|到场|陪同|协助"
 )
 _TITLE = re.compile(_TITLES)
-RARE_NAME = 20_000
+RARE_NAME = 8_000
 """A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
 
 _GIVEN = f"{_HAN}{{1,2}}?"
@@ -49,7 +49,12 @@ _CERTAIN = (
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
 
-_TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
+_TITLED = (
+    re.compile(f"{_NAME}(?:{_TITLES})"),
+    re.compile(f"{_HAN}[家员师长医手者生]{_NAME}(?={_ROLES}|[,，、。;；()（）\\s]|$)", re.MULTILINE),
+)
+"""Before a title, or behind the word for somebody's trade: a rare word of the dictionary is a name there."""
+
 _LIKELY = (
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
     re.compile(f"(?:^|[|:：、,，\\s(（]){_NAME}(?=$|[|、,，\\s)）])", re.MULTILINE),

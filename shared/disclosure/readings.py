@@ -94,8 +94,8 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     clauses = [piece.text for part in parts for piece in part if piece.kind is Kind.HAN]
     sentences = [row for part in parts if (row := "".join(piece.text for piece in part if piece.kind is Kind.HAN))]
     rows = [row for field in fields if (row := han_only(plain(field)))]
-    few = [*_ends(clauses), *_ends(sentences), *_ends(rows)]
-    many = ["".join(rows), *_slopes(rows), *_strides("".join(rows))]
+    few = [*_ends(clauses), *_ends(sentences), *_ends(rows), *_slopes(rows)]
+    many = ["".join(rows), *_strides("".join(rows))]
     return (
         any(not hidden.han.isdisjoint(_parts(text, 2)) for text in few)
         or any(not hidden.han.isdisjoint(_parts(text, SOUNDS)) for text in many)

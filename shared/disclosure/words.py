@@ -7,13 +7,13 @@ from itertools import accumulate, chain, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import Kind, Piece
-from shared.disclosure.names import familiar, titled
+from shared.disclosure.names import RARE_NAME, familiar, titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import idioms, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.05, 0.3, 0.7
+PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.07, 0.3, 0.7
 """A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation or a
 definition, a capital, or a label of the source introduces it alone."""
 
@@ -208,10 +208,9 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
     for name in protected.persons:
         if own.holds_han(name):
             continue
-        parts = {name, *((name[1:], name[:2]) if len(name) > _LONGEST_SURNAME else ())}
-        for part in filter(
-            stretch.__contains__, parts - {part for part in parts if chinese.is_everyday_han(part)} | {name}
-        ):
+        parts = (name[1:], name[:2]) if len(name) > _LONGEST_SURNAME else ()
+        rare = (part for part in parts if chinese.han_rank(part) > RARE_NAME)
+        for part in filter(stretch.__contains__, (name, *rare)):
             places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
             if any(place in ends and place + len(part) in ends for place in places):
                 yield Finding(GateCode.IDENTIFIERS, part)
