@@ -17,8 +17,8 @@ _BY_SOUND = dict(zip("abcdefghijklmnopqrstuvwxyz", "阿布克德埃夫格赫伊�
 
 
 def _person(shown: Shown) -> str:
-    people = [name for secrets in shown.secrets for name in secrets.names if name in shown.passage.text]
-    return shown.dice.choice(people or [name for secrets in shown.secrets for name in secrets.names] or shown.names)
+    people = [name for each in shown.secrets for name in each.names if name in shown.request_text]
+    return shown.dice.choice([name for name in people if name in shown.passage.text] or people or shown.names)
 
 
 def _family(name: str) -> str:
