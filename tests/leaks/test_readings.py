@@ -2,12 +2,16 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 
-from tests.leaks.corpus.reading import secrets
+from tests.leaks.bases import Base
+from tests.leaks.corpus.reading import attacks, document_names, document_text, secrets
 from tests.leaks.corpus.sounds import readings, syllables
+from tests.leaks.hostile.shown import Passage, Shelf
+from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import STUBS
 from tests.leaks.oracle.containment import Containment
 from tests.leaks.oracle.hidden import Spelling, names_hidden, odd_characters
@@ -101,10 +105,27 @@ def test_models_come_in_turns() -> None:
     assert set(dealt.values()) == {2 * SEARCHES_A_TURN}
 
 
+def test_what_a_trial_draws_follows_from_its_case_and_model_alone() -> None:
+    planted = tuple(each.model_copy(update={"file": each.file.rpartition("/")[2]}) for each in secrets())
+    passages = tuple(Passage(name, name.rpartition("/")[2], (), document_text(name)) for name in document_names())
+    base = Base("kb_1", Shelf(passages, {each.file: each for each in planted}), planted, {}, ())
+    case, other = attacks()[:2]
+
+    def drawn(stubs: Sequence[Stub]) -> list[tuple[str, str]]:
+        registry = Registry()
+        registry.new_trial(stubs[0], other, base, None)
+        trials = [registry.new_trial(stub, case, base, None) for stub in stubs]
+        return [(trial.seed, trial.query) for trial in trials if trial.stub is STUBS[0]]
+
+    first, second = drawn([STUBS[0], STUBS[0]])
+    assert first != second
+    assert drawn([*STUBS[1:4], STUBS[0], *STUBS[4:], STUBS[0]]) == [first, second]
+
+
 def test_what_no_trial_has_met_is_said() -> None:
     registry = Registry(Way("http", "postgresql://"))
     assert registry.unknown_requests == []
-    trial = Trial("code", STUBS[0], "crawl", "a-en-001", cast(Any, None), "query", 1, 1, Way("http", "url"))
+    trial = Trial("code", STUBS[0], "crawl", "a-en-001", cast(Any, None), "query", "seed", 1, Way("http", "url"))
     trial.language, trial.result = "en", "released"
     lines = not_tried([trial])
     assert f"    {STUBS[0].name}: nowhere" not in lines
@@ -121,7 +142,9 @@ def test_a_run_of_several_ways_is_added_up() -> None:
     ways = (DEFAULT_WAY, Way("http", "url"))
     whole = Results()
     for way in ways:
-        trial = Trial("code", STUBS[0], "crawl", "a-en-001", cast(Any, None), "query", 1, 1, way, result="released")
+        trial = Trial(
+            "code", STUBS[0], "crawl", "a-en-001", cast(Any, None), "query", "seed", 1, way, result="released"
+        )
         whole.add(Results(trials=[trial], seconds=2))
     assert [row[:2] for row in whole.by_way()] == [["grpc sqlite", "1"], ["http postgres", "1"]]
     assert whole.seconds == 4
