@@ -29,7 +29,7 @@ class Passage:
     heading_path: tuple[str, ...]
     text: str
 
-    @property
+    @cached_property
     def language(self) -> Language:
         """The language of its text."""
         ideographs = sum("\u3400" <= character <= "\u9fff" for character in self.text)
