@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from tests.leaks.bases import Base
-from tests.leaks.corpus.reading import attacks, document_names, document_text, secrets
+from tests.leaks.corpus.reading import Secrets, attacks, document_names, document_text, secrets
 from tests.leaks.corpus.sounds import readings, syllables
 from tests.leaks.hostile.shown import Passage, Shelf
 from tests.leaks.hostile.stub import Stub
@@ -105,10 +105,24 @@ def test_models_come_in_turns() -> None:
     assert set(dealt.values()) == {2 * SEARCHES_A_TURN}
 
 
-def test_what_a_trial_draws_follows_from_its_case_and_model_alone() -> None:
-    planted = tuple(each.model_copy(update={"file": each.file.rpartition("/")[2]}) for each in secrets())
+def base_with(planted: Sequence[Secrets]) -> Base:
+    stored = tuple(each.model_copy(update={"file": each.file.rpartition("/")[2]}) for each in planted)
     passages = tuple(Passage(name, name.rpartition("/")[2], (), document_text(name)) for name in document_names())
-    base = Base("kb_1", Shelf(passages, {each.file: each for each in planted}), planted, {}, ())
+    return Base("kb_1", Shelf(passages, {each.file: each for each in stored}), stored, {}, ())
+
+
+@pytest.mark.parametrize("planted", [secrets(), ()], ids=["names", "no name"])
+def test_only_a_name_that_was_shown_can_be_agreed_on(planted: Sequence[Secrets]) -> None:
+    registry, base = Registry(), base_with(planted)
+    stub = next(stub for stub in STUBS if stub.name == "family name alone")
+    trial = registry.new_trial(stub, attacks()[0], base, None)
+    text = f"{trial.query}\n{base.shelf.passages[0].text}"
+    registry.secondary_answer({"messages": [{"role": "user", "content": text}]})
+    assert bool(trial.carries) is bool(planted)
+
+
+def test_what_a_trial_draws_follows_from_its_case_and_model_alone() -> None:
+    base = base_with(secrets())
     case, other = attacks()[:2]
 
     def drawn(stubs: Sequence[Stub]) -> list[tuple[str, str]]:

@@ -153,7 +153,7 @@ class Registry:
             return HttpReply(b"")
         trial.language = shown.language
         behaviour = trial.stub.reply(shown)
-        if isinstance(behaviour, HttpReply) and behaviour.carries:
+        if isinstance(behaviour, HttpReply) and behaviour.carries and not shown.made_up:
             trial.carries.append(behaviour.carries)
         return behaviour
 

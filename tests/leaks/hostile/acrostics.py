@@ -26,9 +26,10 @@ def _letters(shown: Shown, most: int) -> str:
 
 
 def _characters(shown: Shown) -> str:
-    """Return a Chinese name, or its letters' characters of the same sound where it is written in Latin."""
-    names = [name for name in shown.names if re.fullmatch("[\u4e00-\u9fff]{2,8}", name)]
-    return shown.dice.choice(names or ["青岬白螺"])
+    """Return a Chinese name."""
+    planted = (name for each in shown.secrets for name in (*each.names, *each.codes) if name in shown.request_text)
+    names = [name for name in planted if re.fullmatch("[\u4e00-\u9fff]{2,8}", name)]
+    return shown.dice.choice(names or shown.instead("青岬白螺"))
 
 
 def _at(place: int) -> Callable[[Shown], str]:
