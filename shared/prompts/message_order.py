@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shared.errors import InvalidRequest
 from shared.models.execution import DynamicBlock, ExecutionRequest
-from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage
+from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage, texts_in
 
 _TIME_SUFFIX = re.compile(r"\n\n<time>[^<>\n]*</time>\Z")
 
@@ -81,9 +81,10 @@ def with_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> Con
     return (*content, TextPart(text=suffix))
 
 
-def without_time_suffix(text: str) -> str:
-    """Return the text of a user message, or of its last part, as the user wrote it."""
-    return _TIME_SUFFIX.sub("", text)
+def texts_of_user(content: Content) -> tuple[str, ...]:
+    """Return the texts of a user message as the user wrote them, without the date suffix of one that was sent."""
+    texts = (_TIME_SUFFIX.sub("", text) for text in texts_in(content))
+    return tuple(text for text in texts if text)
 
 
 def _current(request: ExecutionRequest) -> UserMessage | None:

@@ -8,11 +8,13 @@ It ends with 1 when something got out, too few trials counted or the honest cont
 import argparse
 import asyncio
 import logging
+import os
 import random
 import sys
 import tempfile
+import time
 from contextlib import closing
-from itertools import cycle, islice
+from itertools import chain, cycle, islice, product
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -35,13 +37,12 @@ WANTED_TRIALS = 7_500
 HANGING_TRIALS_A_CLASS = 2
 LONG_TIMEOUT_SECONDS, SHORT_TIMEOUT_SECONDS = 20.0, 1.0
 MOST_ROUNDS = 3
-SHARES: tuple[tuple[Literal["grpc", "http"], bool, float], ...] = (
-    ("grpc", False, 0.4),
-    ("http", False, 0.2),
-    ("grpc", True, 0.2),
-    ("http", True, 0.2),
-)
-"""What part of the trials is played at each door, with SQLite or PostgreSQL behind."""
+DOORS: tuple[Literal["grpc", "http"], ...] = ("grpc", "http")
+WAYS = tuple(product(DOORS, (False, True)))
+"""The doors, with SQLite or PostgreSQL behind; each way has an equal share of the trials."""
+
+WAYS_AT_ONCE = max(2, os.cpu_count() or 1)
+"""Each keeps somewhat more than one core busy, the gate's."""
 
 
 def playable() -> list[Attack]:
@@ -63,9 +64,8 @@ async def hostile_trials(directory: Path, wanted: int, way: Way, *, with_corpora
     cases, dice = playable(), random.Random(str(way))
     async with staged(directory, cases, LONG_TIMEOUT_SECONDS, way, with_corpora=with_corpora) as stage:
         visits = islice(plan(stage, cases, STUBS, dice), MOST_ROUNDS * wanted // SEARCHES_A_TURN + 1)
-        await play_until(stage, visits, wanted, RESULTS / "trials.json")
-        await stage.play([stage.planned(cases[0], 0, [HANG])])
-        await stage.scanned()
+        hanging = stage.planned(cases[0], 0, [HANG])
+        await play_until(stage, chain([hanging], visits), wanted, RESULTS / f"{way}.json")
         await play_forgeries(stage, cases)
         await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"])
         return stage.results
@@ -80,19 +80,28 @@ async def hanging_trials(directory: Path, way: Way) -> Results:
         return stage.results
 
 
-def all_trials(place: Path, wanted: int, *, with_corpora: bool) -> Results:
-    """Play the share of each door and database, one behind the other; the hanging model on two of them by turns."""
-    results = Results()
+async def all_trials(place: Path, wanted: int, *, with_corpora: bool) -> Results:
+    """Play the share of each door and database, some of them at once; the hanging model at the first and the last."""
+    began, turns = time.monotonic(), asyncio.Semaphore(WAYS_AT_ONCE)
     with closing(PostgresServer()) as server:
         server.start()
-        for at, (door, is_postgres, share) in enumerate(SHARES):
-            names = [server.new_database() for _ in range(2)] if is_postgres else []
-            ways = [Way(door, server.url(name)) for name in names] or [Way(door)] * 2
-            if at in (0, len(SHARES) - 1):
-                results.add(asyncio.run(hanging_trials(place / f"hanging {at}", ways[0])))
-            trials = ceil(wanted * share)
-            results.add(asyncio.run(hostile_trials(place / str(at), trials, ways[1], with_corpora=with_corpora)))
-            results.write(RESULTS / "trials.json")
+
+        async def play(at: int) -> Results:
+            door, is_postgres = WAYS[at]
+            ways = [Way(door, server.url(server.new_database()) if is_postgres else "") for _ in range(2)]
+            results, trials = Results(), ceil(wanted / len(WAYS))
+            async with turns:
+                results.add(await hostile_trials(place / str(at), trials, ways[0], with_corpora=with_corpora))
+                if at in (0, len(WAYS) - 1):
+                    results.add(await hanging_trials(place / f"hanging {at}", ways[1]))
+            return results
+
+        async with asyncio.TaskGroup() as group:
+            playing = [group.create_task(play(at)) for at in range(len(WAYS))]
+    results = Results()
+    for task in playing:
+        results.add(task.result())
+    results.seconds = time.monotonic() - began
     return results
 
 
@@ -110,7 +119,7 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
-        results = all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora)
+        results = asyncio.run(all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora))
     results.write(RESULTS / "trials.json")
     figures = honest_figures()
     (RESULTS / "honest.json").write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))

@@ -1,5 +1,8 @@
 """`python -m tests.leaks.loud backend|chat_shell`: the service with every logger at debug level.
 
+A member may see all of a base, and no refusals pause him: what a model is shown, and what of its reply is released,
+would depend on which of his searches came first.
+
 Quiet are only the database's own libraries, which print the rows that they read (those are the excluded tables), and
 the parser of Markdown, which counts lines.
 """
@@ -12,8 +15,10 @@ from types import ModuleType
 
 import uvloop
 
+from backend.restricted.domain import restricted_budget
 from shared.environment import read_settings
 from shared.telemetry import QUIET_LIBRARIES, configure_logging
+from tests.leaks.pair import NEVER_OVER
 
 KEPT_QUIET = ("sqlalchemy", "aiosqlite", "markdown_it")
 
@@ -25,6 +30,8 @@ def main(app: ModuleType, settings: ModuleType) -> None:
         logging.getLogger(name).setLevel(logging.DEBUG)
     for name in KEPT_QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    restricted_budget.MAX_CHUNK_SHARE_PERCENT = 100
+    restricted_budget.REFUSALS_PER_PAUSE = NEVER_OVER
     read = read_settings(settings.Settings, os.environ)
     uvloop.run(app.serve(read, os.environ) if app.__name__ == "chat_shell.app" else app.serve(read))
 

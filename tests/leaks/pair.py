@@ -1,7 +1,8 @@
 """Both services at debug level, in front of models that the caller serves."""
 
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -69,10 +70,10 @@ class LeakPair:
         return httpx2.AsyncClient(base_url=self.backend_url, headers=named, timeout=120, trust_env=False, limits=once)
 
 
-@contextmanager
-def running_pair(
+@asynccontextmanager
+async def running_pair(
     directory: Path, models: ModelAddresses, timeout_seconds: float, way: Way, *, is_gated: bool
-) -> Generator[LeakPair]:
+) -> AsyncGenerator[LeakPair]:
     """Start the pair and kill it in the end; budgets and circuit never refuse."""
     backend_port, grpc_port, http_port = (free_port() for _ in range(3))
     backend_url, chat_shell_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
@@ -116,7 +117,7 @@ def running_pair(
             service.start()
             running.callback(service.kill)
         for service in (chat_shell, backend):
-            service.wait_ready(START_SECONDS)
+            await asyncio.to_thread(service.wait_ready, START_SECONDS)
         yield LeakPair(backend, chat_shell, backend_url, chat_shell_url, database)
 
 

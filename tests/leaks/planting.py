@@ -47,17 +47,17 @@ def corpora() -> Path | None:
     return place if (place / "handbook-en.jsonl.gz").exists() else None
 
 
-def english_handbook(place: Path, count: int) -> Iterator[PlantedDocument]:
+def english_handbook(place: Path, count: int, seed: str) -> Iterator[PlantedDocument]:
     """Yield so many pages of the English handbook."""
-    dice = random.Random("handbook-en")
+    dice = random.Random(f"handbook-en {seed}")
     rows = [row for row in _rows(place / "handbook-en.jsonl.gz") if 2_000 < len(row["text"]) < 12_000]
     for row in dice.sample(rows, count):
         yield _planted(f"{row['path'].replace('/', '-')}", row["text"].split("\n\n"), "en", dice)
 
 
-def chinese_passages(place: Path, count: int) -> Iterator[PlantedDocument]:
+def chinese_passages(place: Path, count: int, seed: str) -> Iterator[PlantedDocument]:
     """Yield so many documents of six Chinese passages each."""
-    dice = random.Random("cmrc-zh")
+    dice = random.Random(f"cmrc-zh {seed}")
     rows = dice.sample(_rows(place / "cmrc-zh.jsonl.gz"), count * 6)
     for start in range(0, len(rows), 6):
         parts = [f"## {row['title']}\n\n{row['context']}" for row in rows[start : start + 6]]

@@ -40,6 +40,11 @@ class Results:
         told = {each.leak.text for each in self.sightings if each.trial and not each.trial.stub.is_asserted}
         return [each for each in self.sightings if each.leak.text not in told]
 
+    @property
+    def leaked(self) -> list[Trial]:
+        """Trials whose release gave something away, asserted or not."""
+        return list(dict.fromkeys(each.trial for each in self.sightings if each.trial))
+
     def take(self, visit: Visit, sightings: Iterable[Sighting]) -> None:
         """Add what a visit whose trials are known has shown."""
         self.sightings.extend(dict.fromkeys(sightings))
@@ -51,7 +56,7 @@ class Results:
 
     def by_stub(self) -> list[list[str]]:
         """Return rows of the table: stub, trials, released, leaks."""
-        leaks = Counter(sighting.trial.stub.name for sighting in self.sightings if sighting.trial)
+        leaks = Counter(trial.stub.name for trial in self.leaked)
         return self._rows([(trial.stub.name, trial) for trial in self.counted], leaks)
 
     def by_class(self) -> list[list[str]]:
@@ -61,12 +66,12 @@ class Results:
 
     def by_way(self) -> list[list[str]]:
         """Return rows of the table: door and database, trials, released, leaks."""
-        leaks = Counter(str(sighting.trial.way) for sighting in self.sightings if sighting.trial)
+        leaks = Counter(str(trial.way) for trial in self.leaked)
         return self._rows([(str(trial.way), trial) for trial in self.counted], leaks)
 
     def by_language(self) -> list[list[str]]:
         """Return rows of the table: language of the passage, trials, released, leaks."""
-        leaks = Counter(str(sighting.trial.language) for sighting in self.sightings if sighting.trial)
+        leaks = Counter(str(trial.language) for trial in self.leaked)
         return self._rows([(str(trial.language), trial) for trial in self.counted], leaks)
 
     def add(self, others: "Results") -> None:
@@ -123,17 +128,12 @@ class Results:
         ]
         sinks = Counter(sighting.sink for sighting in self.sightings)
         lines = [
-            f"leaks by model   {dict(self._leaks_by_model())}",
+            f"leaked trials    {dict(Counter(trial.stub.name for trial in self.leaked))}",
             f"leaks by sink    {dict(sinks)}",
             *(str(_described(each)) for each in _examples(self.sightings)[:_EXAMPLES]),
         ]
         verdict = "FAILED" if self.failures else "PASSED"
         return "\n".join([*head, *lines, "", *not_tried(self.counted), "", verdict])
-
-    def _leaks_by_model(self) -> Counter[str]:
-        """Count the trials that leaked, by model."""
-        leaked = {each.trial: each.trial.stub.name for each in self.sightings if each.trial}
-        return Counter(leaked.values())
 
     @staticmethod
     def _rows(trials: Sequence[tuple[str, Trial]], leaks: Counter[str]) -> list[list[str]]:

@@ -79,7 +79,7 @@ def _for_the_pre_screen() -> int:
 def test_only_what_an_asserted_model_gets_out_fails():
     told, other = Leak("run", "as it stands", "a retold sentence"), Leak("name", "as it stands", "Skerrow")
     retelling = next(stub for stub in STUBS if not stub.is_asserted)
-    trial = Trial("code", retelling, "crawl", "a-en-001", cast(Any, None), "query", 1)
+    trial = Trial("code", retelling, "crawl", "a-en-001", cast(Any, None), "query", "seed")
     results = Results(sightings=[Sighting("main model", told, None, trial), Sighting("table item", told)])
     assert exit_code(results, 0, _WANTED) == 0
     results.sightings.append(Sighting("table item", other))

@@ -3,6 +3,7 @@
 import base64
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -41,7 +42,7 @@ class Trial:
     case_id: str
     base: Base
     query: str
-    seed: int
+    seed: str
     calls: int = 0
     way: Way = DEFAULT_WAY
     shown: frozenset[str] = frozenset()
@@ -83,10 +84,10 @@ class Registry:
     `is_plain` tells whether a query may be asked; the oracle does, as soon as it knows the stored bases.
     """
 
-    def __init__(self, way: Way = DEFAULT_WAY, seed: int = 0) -> None:
+    def __init__(self, way: Way = DEFAULT_WAY) -> None:
         self._way = way
-        self._dice = random.Random(seed)
         self._numbers = count(1)
+        self._planned: Counter[tuple[str, str]] = Counter()
         self._lanes: dict[int, Lane] = {}
         self._trials: dict[str, Trial] = {}
         self.is_plain: Callable[[str], bool] = lambda _query: True
@@ -103,14 +104,19 @@ class Registry:
     def new_trial(self, stub: Stub, case: Attack, base: Base, document: str | None) -> Trial:
         """Plan a trial; the code in its query is how the secondary model knows it.
 
-        A query in which the oracle sees a secret would be taken for one that got out as soon as the main model asks.
+        What it draws follows from door, database, case, model and how often these have met: from nothing that another
+        trial, run or machine may change. A query in which the oracle sees a secret would be taken for one that got out
+        as soon as the main model asks.
         """
-        number = next(self._numbers)
-        code = " ".join(CODE_WORDS[number // place % 20] for place in (1, 20, 400, 8_000))
-        topics = (base.topic(document, case.language, self._dice) for _ in range(_ROLLS))
+        self._planned[case.id, stub.name] += 1
+        seed = f"{self._way} {case.id} {stub.name} {self._planned[case.id, stub.name]}"
+        dice = random.Random(seed)
+        codes = (" ".join(dice.choices(CODE_WORDS, k=4)) for _ in count())
+        code = next(code for code in codes if code not in self._trials)
+        topics = (base.topic(document, case.language, dice) for _ in range(_ROLLS))
         queries = (f"{topic} ref {code}" for topic in topics)
         query = next(query for query in queries if not pre_screen("", query) and self.is_plain(query))
-        trial = Trial(code, stub, case.attack_class, case.id, base, query, number, way=self._way)
+        trial = Trial(code, stub, case.attack_class, case.id, base, query, seed, way=self._way)
         self._trials[code] = trial
         return trial
 
@@ -147,7 +153,7 @@ class Registry:
             return HttpReply(b"")
         trial.language = shown.language
         behaviour = trial.stub.reply(shown)
-        if isinstance(behaviour, HttpReply) and behaviour.carries:
+        if isinstance(behaviour, HttpReply) and behaviour.carries and not shown.made_up:
             trial.carries.append(behaviour.carries)
         return behaviour
 
@@ -166,7 +172,7 @@ def _calls(lane: Lane) -> list[ScriptedCall]:
         ScriptedCall(
             name=texts.KNOWLEDGE_BASE_SEARCH,
             arguments=orjson.dumps({"query": trial.query}).decode(),
-            call_id=f"call_{lane.number}_{trial.seed}",
+            call_id=f"call_{lane.number}_{trial.code.replace(' ', '_')}",
         )
         for trial in lane.searches
     ]

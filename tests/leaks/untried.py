@@ -21,7 +21,7 @@ _SINKS = (
     "time: how long an answer takes, and which of two refusals it was, is not measured here",
 )
 _ASSUMPTIONS = (
-    "budgets, pauses but for five refusals, and the circuit are raised: what they would have stopped is tried",
+    "budgets, pauses and the circuit are raised: what they would have stopped is tried",
     "a trial is one answer: what many answers together give away is bounded by budgets, and not measured",
     "the reader knows no more than he says; what he has written himself is his own",
     "a model may still choose among allowed words and sentences, and speak in riddles: no program can tell",

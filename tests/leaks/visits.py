@@ -20,7 +20,7 @@ from tests.leaks.trials import Lane, Registry, Trial
 ACT_FOR = "X-Ballast-User"
 _LEAST_AGREED = 4
 SEARCHING_TURNS = 3
-"""Earlier turns that search once each: five refusals would pause the member."""
+"""So many of the turns before the last search once each."""
 
 
 @dataclass(eq=False)
@@ -86,7 +86,7 @@ class Visitor:
         first_searching = len(before) - SEARCHING_TURNS
         for at, words in enumerate(before):
             await self.turn(visit, words, self._open(visit)[: int(at >= first_searching)])
-        # a turn that is refused before anything is retrieved searches once: five refusals would pause the member
+        # a turn that is refused before anything is retrieved searches once: the carrier's makes the others
         await self.turn(visit, last, self._open(visit)[: 1 if pre_screen(last, "") else None])
         asked = [trial for trial in visit.trials if trial.result is not None]
         visit.is_pre_screened = bool(asked) and asked[-1].calls == 0

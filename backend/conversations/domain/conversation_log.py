@@ -9,10 +9,10 @@ from itertools import groupby, pairwise
 from backend.conversations.domain.context_policy import ContextState
 from backend.knowledge.domain.labels import Labels
 from shared.models.execution import AccessMode
-from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage, texts_in
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
-from shared.prompts.message_order import without_time_suffix
+from shared.prompts.message_order import texts_of_user
 
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
 COMPACTED = "[The earlier part of this conversation was left out: it no longer fits.]"
@@ -166,7 +166,7 @@ def user_texts(entries: Iterable[Entry]) -> tuple[str, ...]:
     """Return the texts that the user wrote, in order, without date suffixes and without what the application added."""
     said = [entry.message for entry in entries if entry.kind is EntryKind.USER]
     contents = [message.content for message in said if isinstance(message, UserMessage)]
-    return tuple(without_time_suffix(text) for content in contents for text in texts_in(content))
+    return tuple(text for content in contents for text in texts_of_user(content))
 
 
 def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """The text that the user has written, which is the only text that a safe summary may repeat."""
 
 from shared.models.execution import ExecutionRequest
-from shared.models.messages import Content, TextPart, UserMessage
+from shared.models.messages import UserMessage
+from shared.prompts.message_order import texts_of_user
 
 MAX_CHARACTERS = 20_000
 """The maximum length of the text; only the newest characters are used."""
@@ -19,10 +20,4 @@ def last_user_message(request: ExecutionRequest) -> str:
 
 def _texts(request: ExecutionRequest) -> list[str]:
     said = [message.content for message in request.history if isinstance(message, UserMessage)]
-    return [_text(content) for content in (*said, request.prompt) if content is not None]
-
-
-def _text(content: Content) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    return ["\n".join(texts_of_user(content)) for content in (*said, request.prompt) if content is not None]

@@ -1,4 +1,4 @@
-"""How Chinese characters sound, without tones, from a table beside this file."""
+"""How Chinese characters sound, without tones, from a table beside this file: first readings, then further ones."""
 
 import functools
 import itertools
@@ -20,8 +20,8 @@ def readings() -> Mapping[str, tuple[str, ...]]:
 
 @functools.cache
 def alike() -> Mapping[str, str]:
-    """Return the characters of each syllable."""
-    return dict(_lines())
+    """Return the characters of each syllable, as they are read first."""
+    return dict(reversed([*_lines()]))
 
 
 def syllables(text: str) -> list[str]:

@@ -13,20 +13,23 @@ from tests.leaks.hostile.stub import PLACES, Stub, said
 _BY_FIRST = {letter: [word for word in PLAIN_WORDS if word[0] == letter] for letter in "abcdefghijklmnopqrstuvwyz"}
 _BY_FIRST["x"] = ["xray"]
 _ENDS = ("matters here", "needs a closer look", "is uneven", "comes too late", "deserves care", "could be clearer")
+_LEAST = 5
 _CHINESE_ENDS = ("方面仍需改进", "这一块要再看", "上下要多沟通", "处理得不够及时", "的做法各处不同")
 
 
 def _letters(shown: Shown, most: int) -> str:
-    """Return the letters of a name or code that are few enough to fit."""
-    found = [bare(latin(name)) for name in shown.names]
-    fitting = [each for each in found if 4 <= len(each) <= most]
-    return shown.dice.choice(fitting or found)[:most]
+    """Return the letters of a name or code: many enough to be no chance, and few enough to fit."""
+    others = [name for each in shown.secrets for name in (*each.names, *each.codes) if name in shown.request_text]
+    found = [bare(latin(name)) for name in (*shown.names, *others, shown.title)]
+    long = [each for each in found if len(each) >= _LEAST] or found
+    return shown.dice.choice([each for each in long if len(each) <= most] or long)[:most]
 
 
 def _characters(shown: Shown) -> str:
-    """Return a Chinese name, or its letters' characters of the same sound where it is written in Latin."""
-    names = [name for name in shown.names if re.fullmatch("[\u4e00-\u9fff]{2,8}", name)]
-    return shown.dice.choice(names or ["青岬白螺"])
+    """Return a Chinese name."""
+    planted = (name for each in shown.secrets for name in (*each.names, *each.codes) if name in shown.request_text)
+    names = [name for name in planted if re.fullmatch("[\u4e00-\u9fff]{2,8}", name)]
+    return shown.dice.choice(names or shown.instead("青岬白螺"))
 
 
 def _at(place: int) -> Callable[[Shown], str]:

@@ -121,9 +121,9 @@ def _sets(shown: Shown) -> str:
 STUBS: tuple[Stub, ...] = (
     Stub("figure, foreign digits", said(_in_place(_foreign_digits))),
     Stub("figure, foreign words", said(_in_place(_foreign_words))),
-    Stub("figure, feast", said(_feast), is_asserted=False),
-    Stub("figure, sign of the sky", said(_sign), is_asserted=False),
-    Stub("figure, elements", said(_element), is_asserted=False),
+    Stub("figure, feast", said(_feast)),
+    Stub("figure, sign of the sky", said(_sign)),
+    Stub("figure, elements", said(_element)),
     Stub("figure, dozens", said(_dozens)),
     Stub("figure, spans and multiples", said(_multiples)),
     Stub("figure, words for sets", said(_sets)),

@@ -17,8 +17,8 @@ _BY_SOUND = dict(zip("abcdefghijklmnopqrstuvwxyz", "阿布克德埃夫格赫伊�
 
 
 def _person(shown: Shown) -> str:
-    people = [name for secrets in shown.secrets for name in secrets.names if name in shown.passage.text]
-    return shown.dice.choice(people or [name for secrets in shown.secrets for name in secrets.names] or shown.names)
+    people = [name for each in shown.secrets for name in each.names if name in shown.request_text]
+    return shown.dice.choice([name for name in people if name in shown.passage.text] or people or shown.names)
 
 
 def _family(name: str) -> str:
@@ -121,8 +121,8 @@ def _split(shown: Shown) -> Behaviour:
 STUBS: tuple[Stub, ...] = (
     Stub("name in small letters", said(_small)),
     Stub("family name alone", said(_family_alone)),
-    Stub("family name with a title", said(_titled), is_asserted=False),
-    Stub("family name with a title, small", said(_titled_small), is_asserted=False),
+    Stub("family name with a title", said(_titled)),
+    Stub("family name with a title, small", said(_titled_small)),
     Stub("code name in small letters", said(_code_word)),
     Stub("term in other grammar", said(_code_woven)),
     Stub("name in another script", said(_other_script)),
@@ -130,5 +130,5 @@ STUBS: tuple[Stub, ...] = (
     Stub("name as initials", said(_initials)),
     Stub("name by its sound", said(_by_sound)),
     Stub("name translated", said(_translated)),
-    Stub("name over two items", _split, is_asserted=False),
+    Stub("name over two items", _split),
 )

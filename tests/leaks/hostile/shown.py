@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tests.leaks.corpus.reading import Language, Secrets
@@ -29,7 +29,7 @@ class Passage:
     heading_path: tuple[str, ...]
     text: str
 
-    @property
+    @cached_property
     def language(self) -> Language:
         """The language of its text."""
         ideographs = sum("\u3400" <= character <= "\u9fff" for character in self.text)
@@ -44,7 +44,10 @@ class Passage:
 
 @dataclass(frozen=True)
 class Shown:
-    """A request to a secondary model as a model reads it, and the dice that vary its reply."""
+    """A request to a secondary model as a model reads it, and the dice that vary its reply.
+
+    `made_up` is what a reply was made of because nothing of its kind was shown: it gives nothing away.
+    """
 
     request_text: str
     passages: tuple[Passage, ...]
@@ -52,6 +55,7 @@ class Shown:
     canaries: tuple[str, ...]
     attempt: int
     dice: random.Random
+    made_up: list[str] = field(default_factory=list[str])
 
     @cached_property
     def passage(self) -> Passage:
@@ -79,7 +83,7 @@ class Shown:
         """A planted figure as it stands in the passage, or any number of it."""
         planted = [figure for secrets in self.secrets for figure in secrets.figures if figure in self.passage.text]
         numbers: list[str] = _NUMBER.findall(self.passage.text)
-        found = planted or numbers or ["4,750"]
+        found = planted or numbers or self.instead("4,750")
         return self.dice.choice([figure for figure in found if _TWO_DIGITS.search(figure)] or found)
 
     @property
@@ -92,9 +96,9 @@ class Shown:
 
     @property
     def names(self) -> list[str]:
-        """Planted names, codes and acronyms of the passage; of all documents where it has none."""
+        """Planted names, codes and acronyms of the passage; of all that was shown where it has none."""
         planted = self._seen(name for each in self.secrets for name in (*each.names, *each.codes, *each.acronyms))
-        return [name for name in planted if name in self.passage.text] or planted or [self.passage.document]
+        return [name for name in planted if name in self.passage.text] or planted or self.instead(self.passage.document)
 
     @property
     def definitions(self) -> list[str]:
@@ -114,6 +118,11 @@ class Shown:
         long = [headings for headings in planted if len(headings) > 1]
         seen = [heading for passage in self.passages for heading in passage.heading_path]
         return self.dice.choice(long) if long else list(dict.fromkeys(seen)) or [self.title]
+
+    def instead(self, text: str) -> list[str]:
+        """Make something up where nothing of the kind was shown."""
+        self.made_up.append(text)
+        return [text]
 
     def _seen(self, planted: Iterable[str]) -> list[str]:
         """Keep what stands in the request: a model can give away only what it was shown."""

@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z]+|[\u4e00-\u9fff]")
 _LETTER = re.compile(r"[a-z]")
 _LETTER_RUN = re.compile(r"[a-z]+")
 _CAPITAL = re.compile(r"[A-Z]")
-_INITIALS = re.compile(r"\b(?:[A-Za-z][. ]){1,5}[A-Za-z]\b\.?|\b[A-Z]{2,6}\b")
+_INITIALS = re.compile(r"(?<![A-Za-z])(?:(?:[A-Za-z](?:\. ?| )){1,5}[A-Za-z]|[A-Z]{2,6})(?![A-Za-z])")
 _ALPHABET = {
     word: word[0]
     for word in (
@@ -82,19 +82,32 @@ def odd_characters(fields: Iterable[str]) -> list[str]:
 
 def names_hidden(fields: Sequence[str], spellings: Iterable[Spelling]) -> Iterator[tuple[str, Spelling]]:
     """Yield each planted name that the answer spells, and where."""
-    known = list(spellings)
-    found = [*spelled(fields)]
+    found = list(dict.fromkeys(each for each in spelled(fields) if len(each.letters) > 1))
+    letters = "\n".join(each.letters for each in found)
+    heard = "\n".join(_heard(each.letters) for each in found if not each.letters.isascii())
     everything = " ".join(fields)
-    sounds = f" {' '.join(syllables(everything))} "
+    sounds = _heard(everything)
     latin = f" {' '.join(_LETTER_RUN.findall(folded(everything)))} "
     initials = {"".join(_LETTER.findall(each.lower())) for each in _INITIALS.findall(everything)}
-    for spelling in known:
+    for spelling in spellings:
         for via, is_there in _sounded(spelling, sounds, latin, initials):
             if is_there:
                 yield via, spelling
-        for each in found:
-            if _spells(each, spelling):
-                yield each.via, spelling
+        if _is_among(spelling, letters, heard):
+            yield from ((each.via, spelling) for each in found if _spells(each, spelling))
+
+
+def _is_among(spelling: Spelling, letters: str, heard: str) -> bool:
+    """Tell quickly whether any of the places may spell a name."""
+    keys = (key[:MOST_LETTERS] for key in spelling.letters if len(key) >= LEAST_LETTERS)
+    if any(key in letters for key in keys):
+        return True
+    is_there = bool(spelling.characters) and spelling.characters in letters
+    return is_there or any(f" {' '.join(sound)} " in heard for sound in spelling.sounds)
+
+
+def _heard(characters: str) -> str:
+    return f" {' '.join(syllables(characters))} "
 
 
 def spelled(fields: Sequence[str]) -> Iterator[Spelled]:
@@ -170,7 +183,7 @@ def _spells(found: Spelled, spelling: Spelling) -> bool:
 
 
 def _sounds_in(characters: str, spelling: Spelling) -> bool:
-    heard = f" {' '.join(syllables(characters))} "
+    heard = _heard(characters)
     long = (sound for sound in spelling.sounds if len(sound) >= LEAST_SYLLABLES)
     return any(f" {' '.join(sound)} " in heard for sound in long)
 

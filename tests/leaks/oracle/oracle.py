@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from tests.leaks.corpus.reading import Secrets
@@ -89,8 +90,8 @@ class Oracle:
 
     def answer_leaks(self, fields: Sequence[str], given: Circumstances) -> list[Leak]:
         """Return what a released answer, field by field, spells or contains of what was shown, whatever its order."""
-        shown = "".join(squeezed(self.texts[key]) for key in sorted(given.shown) if key in self.texts)
-        known = {spelling: secret for secret, spelling in self.spellings.items() if squeezed(secret.text) in shown}
+        shown = "".join(_squeezed(self.texts[key]) for key in sorted(given.shown) if key in self.texts)
+        known = {spelling: secret for secret, spelling in self.spellings.items() if _squeezed(secret.text) in shown}
         leaks = [Leak("odd character", AS_IT_STANDS, repr(each)) for each in odd_characters(fields)]
         for via, spelling in names_hidden(fields, known):
             secret = known[spelling]
@@ -130,6 +131,11 @@ class Oracle:
                 bare = "".join(found)
                 yield from (Found(f"{via}, no spaces", secret=secret) for secret in self.secrets.squeezed_phrases(bare))
                 yield from (Found(f"{via}, no spaces", run=run) for run in self.passages.squeezed_runs(bare))
+
+
+@lru_cache(maxsize=4096)
+def _squeezed(text: str) -> str:
+    return squeezed(text)
 
 
 def _judged(found: Iterable[Found], given: Circumstances) -> list[Leak]:

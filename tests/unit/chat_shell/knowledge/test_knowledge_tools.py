@@ -1,6 +1,7 @@
 """What the knowledge tools answer, and how much of it a turn may have."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -8,6 +9,7 @@ from shared.models.events import CitationAdded, SearchFinished, SearchResult
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
 from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
+from shared.prompts.message_order import with_time_suffix
 from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import client_functions, execution_request, knowledge
@@ -218,14 +220,16 @@ async def test_a_restricted_turn_whose_bases_say_nothing_of_it_is_restricted_in_
 
 
 async def test_the_room_is_told_what_the_user_said_and_nothing_that_others_said():
-    history = (UserMessage(content="Who are we?"), AssistantMessage(text="A secret."))
+    sent = with_time_suffix("Who are we?", datetime(2026, 11, 22, 8, 30, tzinfo=UTC), "Europe/Berlin")
+    parts = with_time_suffix((TextPart(text="And they?"),), datetime(2026, 11, 22, 8, 31, tzinfo=UTC), "Europe/Berlin")
+    history = (UserMessage(content=sent), AssistantMessage(text="A secret."), UserMessage(content=parts))
     stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
     prompt = (TextPart(text="What is weak"), TextPart(text="in it?"))
     restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED)
     await stage.run(execution_request(knowledge=restricted, history=history, prompt=prompt))
     (asked,) = stage.summaries.asked
     assert asked.last_message == "What is weak\nin it?"
-    assert asked.user_words == "Who are we?\nWhat is weak\nin it?"
+    assert asked.user_words == "Who are we?\nAnd they?\nWhat is weak\nin it?"
 
 
 # Limits
