@@ -11,23 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chat_shell.sealed.misspellings import respelled
+from shared.disclosure.canonical import plain
 from shared.models.safe_summary import PolicyRefusal
-from shared.plain_text.normal_form import normal_form
 
 MAX_CHARACTERS = 20_000
 """Only the end of a longer text is read, because the question is usually at its end."""
 
-_SIMPLIFIED = str.maketrans(
-    "義幾標題錄節編碼檔數據東麼為這個們說請問誰員單價額閾費權導調試讀寫條規則約輸轉譯縮術語總結構頁倒繞過濾護漏隱藏禁觸發斷應經負責審簽廠聯嗎"
-    "釋闡講舉夥歐鎊鐘給與從時間屬煩複風險進議優難點訓誤區礙賴緊夠滯後脫賠虧樣捨頓紛",
-    "义几标题录节编码档数据东么为这个们说请问谁员单价额阈费权导调试读写条规则约输转译缩术语总结构页倒绕过滤护漏隐藏禁触发断应经负责审签厂联吗"
-    "释阐讲举伙欧镑钟给与从时间属烦复风险进议优难点训误区碍赖紧够滞后脱赔亏样舍顿纷",
-)
-"""Maps the traditional forms of those characters that occur in the patterns to the simplified ones."""
-
 _PATTERN_FILES = Path(__file__).with_name("pre_screen_patterns")
 _FRAGMENT = re.compile(r"([A-Z]+) = (.+)")
-_SECTION = re.compile(r"\[(\w+)( if specific)?( unless useful)?\]")
+_SECTION = re.compile(r"\[(\w+)( if specific)?(?: unless (\w+))?\]")
 _NAME_MARK = "¤"
 _NAME_START = re.compile(r"(?<=[\w,;:)] )(?=[A-Z][a-z])")
 """Where a word in capitals begins that does not begin its sentence: a name, as far as one can tell."""
@@ -39,7 +32,8 @@ class _Rule:
 
     refusal: PolicyRefusal
     needs_specific: bool
-    spares_useful: bool
+    spared: str
+    """The fragment with which a clause is let pass; empty if there is none."""
     pattern: re.Pattern[str]
 
 
@@ -53,9 +47,9 @@ class Grammar:
     def refusals(self, text: str) -> Iterator[tuple[PolicyRefusal, bool]]:
         """Yield the refusal of each clause that gets one, and whether the clause guesses at a fact."""
         for clause, is_specific in self._clauses(text):
-            is_useful = self._has("USEFUL", self.fragments["TAIL"].sub("", clause))
+            wanted = self.fragments["TAIL"].sub("", clause)
             for rule in self.rules:
-                if rule.needs_specific > is_specific or (rule.spares_useful and is_useful):
+                if rule.needs_specific > is_specific or (rule.spared and self._has(rule.spared, wanted)):
                     continue
                 if rule.pattern.search(clause):
                     yield rule.refusal, self._has("GUESS", clause)
@@ -63,7 +57,7 @@ class Grammar:
     def _clauses(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield each clause with its request's words replaced by ">", and whether it holds something specific."""
         for line in text[-MAX_CHARACTERS:].splitlines():
-            marked = normal_form(_NAME_START.sub(_NAME_MARK, line)).translate(_SIMPLIFIED).replace("’", "'")
+            marked = respelled(" ".join(plain(_NAME_START.sub(_NAME_MARK, line)).casefold().split()))
             for part in self.fragments["BETWEEN"].split(marked):
                 clause = self.fragments["ASIDE"].sub("", part.replace(_NAME_MARK, "").strip())
                 is_specific = _NAME_MARK in part or self._has("SPECIFIC", clause)
@@ -90,13 +84,13 @@ def read_grammar(lines: str) -> Grammar:
         ValueError: a section names no policy refusal.
     """
     fragments: dict[str, str] = {}
-    patterns: dict[tuple[PolicyRefusal, bool, bool], list[str]] = {}
+    patterns: dict[tuple[PolicyRefusal, bool, str], list[str]] = {}
     current: list[str] = []
     for line in filter(None, lines.splitlines()):
         if line.startswith("#"):
             continue
         if section := _SECTION.fullmatch(line):
-            current = patterns.setdefault((PolicyRefusal(section[1]), bool(section[2]), bool(section[3])), [])
+            current = patterns.setdefault((PolicyRefusal(section[1]), bool(section[2]), (section[3] or "").upper()), [])
             continue
         filled = re.sub(r"<([A-Z]+)>", lambda name: fragments[name[1]], line)
         if fragment := _FRAGMENT.fullmatch(filled):

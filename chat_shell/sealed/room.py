@@ -20,7 +20,7 @@ from shared.prompts.safe_summary import PROMPT_VERSION
 
 T = TypeVar("T")
 
-POLICY_VERSION = "4"
+POLICY_VERSION = "5"
 """The version of the rules of the pre-screen and the room; a kept summary is valid for one version only."""
 
 _CHANGES = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED, Failure.PAUSED)

@@ -2,8 +2,8 @@
 
 python -m tests.leaks.questions
 
-It ends with 1 when a bar is missed in one of the sets. Who wrote the questions, and the rule by which they may be used, stand in
-`strangers/README.md`.
+It ends with 1 when a bar is missed in one of the sets. Who wrote the questions, and the rule by which they may be
+used, stand in `strangers/README.md`.
 """
 
 import sys
