@@ -1,7 +1,6 @@
 """Combinations that may not leave though each of their words may: terms of several words, and most of a passage."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,8 +9,8 @@ from itertools import chain, combinations
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, Piece
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, written_content_of
-from shared.disclosure.words import PLAIN_SHARE, Finding, rareness
+from shared.disclosure.source import SourceReading, Term, bags_of, written_content_of
+from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
 TERM_SLACK = 1
@@ -29,6 +28,13 @@ CONTAINED = ((0.6, 5), (0.8, 4))
 CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 """An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
 
+RETOLD, LONGER = 0.85, 4.0
+"""A sentence of an answer retells one of a source if it has such a share of its words, in any order, among at most so
+many times its number of words; words are compared by their stems, Chinese by single characters."""
+
+SHORTEST_RETOLD = {True: 6, False: 9}
+"""Different words, or Chinese characters, of the shortest sentence of a source that counts: in English, and not."""
+
 ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
 
@@ -42,6 +48,7 @@ class Combinations:
     terms: tuple[Term, ...]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
+    bags: tuple[frozenset[str], ...]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
@@ -54,6 +61,7 @@ class Combinations:
             terms=tuple(kept.values()),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
+            bags=tuple({bag for reading in readings for bag in reading.bags if len(bag) >= _shortest(bag)}),
         )
 
 
@@ -89,6 +97,17 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
         shared = sorted(chunk & weights.keys())
         if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
             yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
+
+
+def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations) -> Iterator[Finding]:
+    """Yield sentences of an answer that have nearly all the words of a sentence of the source, in whatever order."""
+    for bag in bags_of(chain.from_iterable((*field, Piece(Kind.STOP, ".")) for field in fields)):
+        if any(len(bag & source) >= RETOLD * len(source) and len(bag) <= LONGER * len(source) for source in known.bags):
+            yield Finding(GateCode.CONTAINMENT, "")
+
+
+def _shortest(bag: frozenset[str]) -> int:
+    return SHORTEST_RETOLD[all(map(str.isascii, bag))]
 
 
 def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:

@@ -13,6 +13,9 @@ from shared.disclosure.word_lists import members
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _PART = re.compile(r"(?:[^.!?:;\n|•\"“”()]|(?<=\b(?:Mr|Ms|Dr))\.|(?<=\b(?:Mrs))\.|(?<=\b(?:Prof))\.)+")
 _PERSONAL = frozenset(["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam", "lady", "lord", "captain"])
+_DOUBLED = re.compile(r"(?<=[a-z] )[A-Z][a-z]+-[A-Z][a-z]+\b")
+"""A family name of two, behind another word."""
+
 _TITLE_SHARE = 0.6
 """A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
 
@@ -25,6 +28,12 @@ _FULL_NAME = 2
 
 _SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
 _COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
+RARE_NAME = 8_000
+"""A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
+
+_RARE_COMPOUND = "|".join(
+    sorted(name for name in members("chinese_surnames") if len(name) > 1 and chinese.han_rank(name) > RARE_NAME)
+)
 _HAN = "[\u4e00-\u9fff]"
 _TITLES = (
     "总经理|副总裁|副总|经理|总监|副?主任|副?部长|副?处长|副?科长|副?局长|副?院长|副?校长|主管|副?组长|副?队长|副?厂长|副?店长|班长|站长|负责人|"
@@ -36,13 +45,11 @@ _ROLES = (
     "编写|执笔|起草|持有|掌握|知晓|离职|入职|接手|交接|值班|到场|陪同|协助"
 )
 _TITLE = re.compile(_TITLES)
-RARE_NAME = 8_000
-"""A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
-
 _GIVEN = f"{_HAN}{{1,2}}?"
 _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
 _PERSONAL_TITLES = "先生|女士|老师|同志|师傅|医生|护士|教授|博士|某"
 _CERTAIN = (
+    re.compile(f"((?:{_RARE_COMPOUND}){_HAN}{{1,2}})"),
     re.compile(f"{_NAME}(?:{_PERSONAL_TITLES})"),
     re.compile(f"(?:{_TITLES})(?:为|是|:|：|由|\\s)?{_NAME}(?={_ROLES}|[,，。、;；:：()（）\\s]|$)"),
     re.compile(f"(?:由|经|找){_NAME}(?:{_ROLES})"),
@@ -81,17 +88,18 @@ class EnglishNames:
 
 def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
-    certain, capital, rows, lower = set[str](), set[str](), set[str](), Counter[str]()
+    certain = {_bare(part) for name in _DOUBLED.findall(text) for part in name.split("-")}
+    capital, rows, lower = set[str](), set[str](), Counter[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
         flags = [word[0].isupper() and _says_something(_bare(word)) for word in words]
         is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
         lower.update(_bare(word) for word, has_capital in zip(words, flags, strict=True) if not has_capital)
         for place, run in _runs(words, flags):
-            if len(run) > 1 and _is_personal(run):
-                certain.update(map(_bare, run))
-            elif len(run) > 1:
+            if len(run) > 1:
                 rows.add(" ".join(run))
+                if _is_personal(run):
+                    certain.update(map(_bare, run))
             elif place > 0 and not is_heading:
                 capital.add(_bare(run[0]))
     certain = {word for word in certain if lower[word] < ORDINARY}

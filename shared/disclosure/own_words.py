@@ -13,7 +13,7 @@ MAX_USER_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """The user's words: as written in lower case, their stems and regular bases, his Chinese without blanks, and special spellings."""
+    """The user's words in lower case, their stems and regular bases, his Chinese without blanks, special spellings."""
 
     words: frozenset[str]
     stems: frozenset[str]

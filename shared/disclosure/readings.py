@@ -45,7 +45,7 @@ class HiddenTerms:
         """Collect what several chunks name and introduce, and their words, but what the user wrote."""
         named = [term for each in readings for term in (*each.labels, *each.introduced)]
         terms = [term for term in named if not _is_plain(term)]
-        joined = {"".join(term.content) for term in terms if not term.han}
+        joined = {term.letters for term in terms}
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in readings))
         words = frozenset(word for each in readings for word in each.words)
         rare = {row for each in readings for row in each.rare if len(row) >= SOUNDS}

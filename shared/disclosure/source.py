@@ -1,13 +1,14 @@
 """A chunk of a restricted base as the rules read it: what it names, what it introduces, and what it says."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import Kind, pieces, plain
+from shared.disclosure.canonical import Kind, Piece, pieces, plain
+from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.introductions import introduced_in, labels_in
 from shared.disclosure.names import EnglishNames, english_names, persons_in
 from shared.plain_text.reading import shown_lines
@@ -18,6 +19,10 @@ KEPT_CHUNKS = 2_048
 _LONGEST_ROW = 4
 _RARE_RANK = 8_000
 """A row of characters is a name rather than a phrase where one of them is as rare as this as a word."""
+
+_PLANS = frozenset(("计划", "项目", "行动", "工程"))
+_NAMED_RANK = 5_000
+"""A word before one of these is a name where it is rarer than this: what is planned often is a thing."""
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_/\\-]+|\.[a-z]{2,5}$")
 _SENTENCE = re.compile(r"(?<=[.!?。！？；;])\s*|\n+")
@@ -34,10 +39,11 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a source introduces: its stems and Chinese words of content, in order, and its Chinese as written."""
+    """What a source introduces: its stems and Chinese words of content, in order; its Chinese and its Latin letters."""
 
     content: tuple[str, ...]
     han: str
+    letters: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class SourceReading:
     labels: tuple[Term, ...]
     introduced: tuple[Term, ...]
     sentences: tuple[frozenset[str], ...]
+    bags: tuple[frozenset[str], ...]
     rare: frozenset[str]
 
 
@@ -72,6 +79,7 @@ def read_source(source: SourceText) -> SourceReading:
     words = frozenset(piece.text for piece in found if piece.kind is Kind.WORD)
     han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
     names = english_names(text, above)
+    planned = (name for stretch in han for name in _planned(chinese.segment(stretch)))
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     return SourceReading(
         words=words,
@@ -81,10 +89,34 @@ def read_source(source: SourceText) -> SourceReading:
         names=names,
         persons=frozenset(persons_in(plain(whole))),
         labels=tuple(_terms(chain(above, labels_in(text)))),
-        introduced=tuple(_terms(chain(introduced_in(text), names.rows))),
+        introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
+        bags=tuple(bags_of(pieces(text))),
         rare=frozenset(row for stretch in han for row in _lone_rows(chinese.segment(stretch))),
     )
+
+
+def bags_of(of: Iterable[Piece]) -> Iterator[frozenset[str]]:
+    """Yield for each sentence its stems and single Chinese characters, without an order."""
+    bag: set[str] = set()
+    for piece in (*of, Piece(Kind.STOP, ".")):
+        if piece.kind is Kind.WORD:
+            bag.add(english.stem_of(piece.text))
+        elif piece.kind is Kind.HAN:
+            bag.update(piece.text)
+        elif piece.kind is Kind.STOP and bag:
+            yield frozenset(bag)
+            bag = set()
+
+
+def _planned(words: Sequence[str]) -> Iterator[str]:
+    """Yield what a plan, project, operation or work is called, with and without that word."""
+    for place, word in enumerate(words):
+        if word in _PLANS and place:
+            lone = len(words[place - 1]) == 1 and place > 1 and len(words[place - 2]) == 1
+            name = "".join(words[place - 2 : place]) if lone else words[place - 1]
+            if len(name) > 1 and chinese.han_rank(name) > _NAMED_RANK:
+                yield from (name, name + word)
 
 
 def content_of(text: str) -> Iterator[str]:
@@ -116,4 +148,5 @@ def _terms(texts: Iterable[str]) -> Iterator[Term]:
     for text in dict.fromkeys(texts):
         content = tuple(dict.fromkeys(content_of(text)))
         if content:
-            yield Term(content, "".join(piece.text for piece in pieces(text) if piece.kind is Kind.HAN))
+            joined = "".join(piece.text for piece in pieces(text))
+            yield Term(content, han_only(joined), letters_only(joined))

@@ -12,7 +12,7 @@ from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
 from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
-from shared.disclosure.combinations import alike_findings, containment_findings, term_findings
+from shared.disclosure.combinations import alike_findings, containment_findings, retelling_findings, term_findings
 from shared.disclosure.folding import fold
 from shared.disclosure.languages import has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
@@ -57,6 +57,7 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     yield from alike_findings(fields[1:])
     yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations))
     yield from containment_findings(together, case.combinations, case.own)
+    yield from retelling_findings(fields, case.combinations)
     yield from (Finding(code, "") for code, failed in _other_checks(candidate, fields, together, case) if failed)
 
 
