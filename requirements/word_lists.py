@@ -34,7 +34,7 @@ _FREQUENT_LEVELS = (10, 20, 35)
 _FREQUENT, _ATTESTED = 12_000, 150_000
 """Ranks to which words are parts of other words, and to which a word in use counts as one that is attested."""
 
-_IN_USE, _WRITTEN = 108_000, 2_000
+_IN_USE, _WRITTEN = 104_000, 2_000
 
 _COMMON = 2_500
 """An element that is so frequent as a word, like "lead" or "gold", stays one."""
@@ -78,7 +78,7 @@ _PARTS_OF_WHOLES = ("half", "zero", "semi-annual", "one", "odd")
 _SPAN = re.compile(
     "[每当次隔今明昨去前后上下本末初周年月日旬][年月日天周季旬夜晨晚]|年|季度|星期|小时|分钟|秒|点钟|[上中下]旬|周[末日]|月[初末底中]"
 )
-_LONE_UNIT = re.compile("[年月日周秒刻岁元毛镑米厘尺寸丈亩顷克斤吨升伏瓦赫兹壹贰叁肆伍陆柒捌玖拾佰仟第]")
+_LONE_UNIT = re.compile("[年月日周秒刻岁元毛镑米厘尺寸丈亩顷克斤吨升伏瓦赫兹折番倍壹贰叁肆伍陆柒捌玖拾佰仟第]")
 _UNITS = re.compile(
     "[米尺寸丈亩顷克斤吨升秒元角毛币磅镑码瓦伏安赫卡]|[年月日天周分刻岁成折]$|公里|英里|公斤|盎司|平方|立方|加仑"
 )
@@ -104,7 +104,7 @@ millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard 
 kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
 calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
 kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
-teenage teenager weekday tonight dawn dusk sunrise sunset furlong fathom bushel
+teenage teenager duet quartet quintet sextet septet octet triad weekday tonight dawn dusk sunrise sunset furlong fathom bushel
 """
 """Numerals, dates, feasts, units and currencies: closed classes of the language, after the specification.
 
@@ -134,7 +134,6 @@ def _english(scowl: Path) -> None:
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
     british = set(_regional(scowl, "british")) - set(_regional(scowl, "american"))
     quantities = set(_ENGLISH_NUMERALS.split())
-    quantities.update(filter(str.isascii, set(_elements()).difference(ranking[:_COMMON])))
     withheld = quantities | ((given.union(_capitalised(scowl)) & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
@@ -157,9 +156,12 @@ def _chinese() -> None:
         if _HAN.fullmatch(word):
             kinds[word], counts[word] = kind, int(count)
     entries: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    elements = set(_elements()).difference(wordfreq.top_n_list("zh", _COMMON, wordlist="large"))
+    common = {word for language in ("en", "zh") for word in wordfreq.top_n_list(language, _COMMON, wordlist="large")}
+    _write("elements.txt", sorted(set(_elements()) - common))
     for entry in CcCedict().get_entries():
         entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
+    surnames = {word for word, found in entries.items() if _is_surname(word, found)}
+    families = {name for name in surnames - common if len(name) > 1}
     simplified = OpenCC("t2s").convert
     ranked = wordfreq.top_n_list("zh", _RANKED, wordlist="large")
     ranked = [
@@ -171,7 +173,7 @@ def _chinese() -> None:
     general = [
         word
         for word in ranked
-        if word in idioms or (word not in elements and _is_general(word, kinds[word], entries[word]))
+        if word in idioms or (word not in families and _is_general(word, kinds[word], entries[word]))
     ]
     pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
     single = [word for word in general if word not in pairs]
@@ -184,12 +186,13 @@ def _chinese() -> None:
         word
         for word in ranked
         if word not in allowed
-        and (entries[word] or kinds[word].startswith(_NAMES[:3]) or _states(word, kinds[word], []))
+        and (entries[word] or kinds[word].startswith((*_NAMES[:3], _QUANTITIES[0])) or _states(word, kinds[word], []))
     }
-    frequent = {*ranked[:_CHINESE_WITHHELD], *(word for word in ranked if _is_dated(entries[word]))}
+    frequent = {*ranked[:_CHINESE_WITHHELD], *families}
+    frequent.update(word for word in ranked if _is_dated(entries[word]) or kinds[word] == "t")
     withheld = (word for word in ranked if word in frequent and not _is_made_of(word, allowed, whole))
     _write("chinese_withheld.txt", withheld)
-    _write("chinese_surnames.txt", sorted(word for word, found in entries.items() if _is_surname(word, found)))
+    _write("chinese_surnames.txt", sorted(surnames))
     syllables: defaultdict[str, list[str]] = defaultdict(list)
     for character in filter(wordfreq.get_frequency_dict("zh", wordlist="large").get, map(chr, _CODES)):
         reading = lazy_pinyin(character, style=Style.NORMAL)[0]

@@ -28,11 +28,14 @@ _FULL_NAME = 2
 
 _SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
 _COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
+FREQUENT = 100
+"""Characters that are more frequent than this as words are part of no given name."""
+
 RARE_NAME = 8_000
 """A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
 
 _RARE_COMPOUND = "|".join(
-    sorted(name for name in members("chinese_surnames") if len(name) > 1 and chinese.han_rank(name) > RARE_NAME)
+    sorted(name for name in members("chinese_surnames") if len(name) > 1 and not chinese.is_everyday_han(name))
 )
 _HAN = "[\u4e00-\u9fff]"
 _TITLES = (
@@ -115,7 +118,7 @@ def persons_in(text: str) -> Iterator[str]:
         for name, count in found.items():
             is_word = chinese.is_known_han(name) and chinese.han_rank(name) < ranks_of_names
             is_thing = chinese.is_known_han(name) and ranks_of_names and text.count(name) > count
-            if not (is_word or is_thing or any(map(chinese.is_function_han, (name, *name[1:])))):
+            if not (is_word or is_thing or any(chinese.han_rank(part) < FREQUENT for part in (name, *name[1:]))):
                 yield name
 
 

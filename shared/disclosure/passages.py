@@ -35,6 +35,9 @@ ALIGNED_WORDS = 8
 ALIGNED_CHARACTERS = 16
 """Scores, from the specification."""
 
+_STRIDES = tuple((step, start) for step in (2, 3, 4) for start in range(step))
+"""Every second, third and fourth word or character, from each of the first."""
+
 _SEED = 3
 """A chunk that shares no run of three with a candidate is not aligned with it.
 
@@ -113,6 +116,8 @@ def shares_run(folded: str, known: Passages) -> bool:
         or bool(known.words.shared(words[::-1]))
         or longest_foreign_run(characters, known.characters, known.own_characters) >= RUN_CHARACTERS
         or known.letters.are_shared(letters_only(folded))
+        or any(known.words.shared(words[start::step]) for step, start in _STRIDES)
+        or any(known.characters.shared(characters[start::step]) for step, start in _STRIDES)
     )
 
 

@@ -10,12 +10,15 @@ from shared.disclosure.canonical import Kind, Piece
 from shared.disclosure.names import RARE_NAME, familiar, titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
-from shared.disclosure.word_lists import idioms, ranks
+from shared.disclosure.word_lists import idioms, members, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_SHARE, PLAIN_CAPITAL_SHARE, PLAIN_LABEL_SHARE = 0.07, 0.3, 0.7
-"""A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation or a
-definition, a capital, or a label of the source introduces it alone."""
+PLAIN_SHARE = {True: 0.05, False: 0.1}
+"""A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation, a
+definition or the like introduces it: in English, and in Chinese. What only labels introduce stays everyday in any case."""
+
+PLAIN_CAPITAL_SHARE = 0.3
+"""The share for a word that the source writes with a capital inside a sentence."""
 
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
@@ -57,8 +60,8 @@ class ProtectedWords:
         capital = frozenset(word for reading in both for word in reading.names.capital)
         certain = frozenset(word for reading in both for word in reading.names.certain)
         stems = frozenset(map(english.stem_of, plain))
-        labels = [(term, PLAIN_LABEL_SHARE) for reading in both for term in reading.labels]
-        introduced = [(term, PLAIN_SHARE) for reading in both for term in reading.introduced]
+        labels = [(term, False) for reading in both for term in reading.labels]
+        introduced = [(term, True) for reading in both for term in reading.introduced]
         return cls(
             stems=frozenset(stem for reading in both for stem in reading.stems),
             han=tuple(stretch for reading in readings for stretch in reading.han),
@@ -72,8 +75,9 @@ class ProtectedWords:
             persons=frozenset(name for reading in both for name in reading.persons),
             singles=frozenset(
                 term.content[0]
-                for term, most in (*labels, *introduced)
-                if len(term.content) == 1 and rareness(term.content[0]) > most
+                for term, is_set_off in (*labels, *introduced)
+                if len(term.content) == 1
+                and rareness(term.content[0]) > (PLAIN_SHARE[term.content[0].isascii()] if is_set_off else 1.0)
             ),
         )
 
@@ -99,6 +103,8 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
     if any(character.isdigit() for character in word) or english.is_quantity(bare):
         return GateCode.FIGURES
     stem = english.stem_of(bare)
+    if bare in members("elements") and stem not in protected.stems:
+        return GateCode.FIGURES
     if not protected.names.isdisjoint((bare, bare.removesuffix("s"))) or stem in protected.singles:
         return GateCode.IDENTIFIERS
     if english.is_everyday(bare):
@@ -180,6 +186,8 @@ def rejoined_words(fields: Sequence[Sequence[Piece]], protected: ProtectedWords)
 
 
 def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
+    if word in members("elements") and not any(word in stretch for stretch in protected.han):
+        return GateCode.FIGURES
     if chinese.is_everyday_han(word):
         return GateCode.IDENTIFIERS if word in protected.singles else None
     if chinese.is_known_han(word):
