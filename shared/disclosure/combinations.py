@@ -13,8 +13,9 @@ from shared.disclosure.source import SourceReading, Term, bags_of, written_conte
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
-TERM_SLACK = 1
-"""Other words of content that may stand among those of a term of three and more; the words of a pair are neighbours."""
+TERM_SLACK, PAIR_SLACK = 1, 1
+"""Other words of content that may stand among those of a term of three and more, and between those of a pair that is
+defined, called or set off; the words of a label of two are neighbours."""
 
 WHOLE_TERM, TERM_SHARE = 3, 0.75
 """Terms of up to three words count where all of them stand together, longer ones where three quarters of them do."""
@@ -45,7 +46,7 @@ _STEEPNESS = 10_000
 class Combinations:
     """The terms and passages of several chunks."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[tuple[Term, int], ...]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
     bags: tuple[frozenset[str], ...]
@@ -54,11 +55,12 @@ class Combinations:
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
         """Put together what chunks say, and what they and `siblings` introduce, without the user's own words."""
         both = (*readings, *siblings)
-        terms = (term for reading in both for term in (*reading.labels, *reading.introduced))
-        kept = {term.content: term for term in terms if len(term.content) > 1 and not _is_own(term, own)}
+        labels = ((term, 0) for reading in both for term in reading.labels)
+        introduced = ((term, PAIR_SLACK) for reading in both for term in reading.introduced)
+        kept = {term: slack for term, slack in (*labels, *introduced) if len(term.content) > 1 and not _is_own(term, own)}
         sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
         return cls(
-            terms=tuple(kept.values()),
+            terms=tuple(kept.items()),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
             bags=tuple({bag for reading in readings for bag in reading.bags if len(bag) >= _shortest(bag)}),
@@ -71,7 +73,7 @@ def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
     places: dict[str, list[int]] = {}
     for place, (content, _) in enumerate(written):
         places.setdefault(content, []).append(place)
-    for term in known.terms:
+    for term, slack in known.terms:
         needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
         found = sorted((place, word) for word in term.content for place in places.get(word, ()))
         is_scattered = (
@@ -79,7 +81,7 @@ def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
             and len({word for _, word in found}) == len(term.content)
             and all(rareness(word) > SCATTERED_SHARE for word in term.content)
         )
-        window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else 0)
+        window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else slack)
         if is_scattered or _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
             yield Finding(GateCode.IDENTIFIERS, " ".join(dict.fromkeys(written[place][1] for place, _ in found)))
 
@@ -101,7 +103,7 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
 
 def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations) -> Iterator[Finding]:
     """Yield sentences of an answer that have nearly all the words of a sentence of the source, in whatever order."""
-    for bag in bags_of(chain.from_iterable((*field, Piece(Kind.STOP, ".")) for field in fields)):
+    for bag in bags_of(chain.from_iterable((*field, Piece(Kind.STOP, ".")) for field in fields), ()):
         if any(len(bag & source) >= RETOLD * len(source) and len(bag) <= LONGER * len(source) for source in known.bags):
             yield Finding(GateCode.CONTAINMENT, "")
 

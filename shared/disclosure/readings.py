@@ -41,15 +41,18 @@ class HiddenTerms:
     sounds: Mapping[tuple[str, ...], frozenset[str]]
 
     @classmethod
-    def of(cls, readings: Sequence[SourceReading], own: OwnWords) -> "HiddenTerms":
-        """Collect what several chunks name and introduce, and their words, but what the user wrote."""
-        named = [term for each in readings for term in (*each.labels, *each.introduced)]
+    def of(
+        cls, readings: Sequence[SourceReading], own: OwnWords, siblings: Sequence[SourceReading] = ()
+    ) -> "HiddenTerms":
+        """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
+        both = (*readings, *siblings)
+        named = [term for each in both for term in (*each.labels, *each.introduced)]
         terms = [term for term in named if not _is_plain(term)]
         joined = {term.letters for term in terms}
-        names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in readings))
+        names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))
         words = frozenset(word for each in readings for word in each.words)
-        rare = {row for each in readings for row in each.rare if len(row) >= SOUNDS}
-        han = rare.union(*(each.persons for each in readings), (term.han for term in named if len(term.han) <= LONGEST))
+        rare = {row for each in readings for row in each.rare}
+        han = rare.union(*(each.persons for each in both), (term.han for term in named if len(term.han) <= LONGEST))
         names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         return cls(

@@ -1,7 +1,7 @@
 """A chunk of a restricted base as the rules read it: what it names, what it introduces, and what it says."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, groupby
@@ -64,7 +64,7 @@ class SourceReading:
     labels: tuple[Term, ...]
     introduced: tuple[Term, ...]
     sentences: tuple[frozenset[str], ...]
-    bags: tuple[frozenset[str], ...]
+    bags: frozenset[frozenset[str]]
     rare: frozenset[str]
 
 
@@ -91,20 +91,20 @@ def read_source(source: SourceText) -> SourceReading:
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
-        bags=tuple(bags_of(pieces(text))),
+        bags=frozenset(chain(bags_of(pieces(text), ()), bags_of(pieces(text), (Kind.PAUSE,)))),
         rare=frozenset(row for stretch in han for row in _lone_rows(chinese.segment(stretch))),
     )
 
 
-def bags_of(of: Iterable[Piece]) -> Iterator[frozenset[str]]:
-    """Yield for each sentence its stems and single Chinese characters, without an order."""
+def bags_of(of: Iterable[Piece], ends: Collection[Kind]) -> Iterator[frozenset[str]]:
+    """Yield the stems and single Chinese characters, without figures, of each part up to one of these marks."""
     bag: set[str] = set()
     for piece in (*of, Piece(Kind.STOP, ".")):
-        if piece.kind is Kind.WORD:
+        if piece.kind is Kind.WORD and piece.text.isalpha():
             bag.add(english.stem_of(piece.text))
         elif piece.kind is Kind.HAN:
             bag.update(piece.text)
-        elif piece.kind is Kind.STOP and bag:
+        elif piece.kind in ends or piece.kind is Kind.STOP:
             yield frozenset(bag)
             bag = set()
 

@@ -59,7 +59,7 @@ def prepare(
         language=language or language_of(newest) or language_of("\n".join(source.text for source in sources)),
         words=ProtectedWords.of(readings, others),
         combinations=Combinations.of(readings, others, own),
-        hidden=HiddenTerms.of(readings, own),
+        hidden=HiddenTerms.of(readings, own, others),
         passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),
         outlines=tuple(_outlines(chunks)),
         canaries=folded_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
