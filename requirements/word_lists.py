@@ -11,7 +11,7 @@ a reason for each of its entries. The licences stand in the NOTICE beside the li
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -36,7 +36,7 @@ _FREQUENT, _ATTESTED = 12_000, 150_000
 
 _IN_USE, _WRITTEN = 95_000, 2_000
 
-_COMMON = 2_500
+_ORDINARY = 6_000
 """An element that is so frequent as a word, like "lead" or "gold", stays one."""
 
 _ELEMENT = re.compile(r"([a-z]+) \(chemistry\)")
@@ -56,11 +56,12 @@ _SURNAMES = 2_500
 _SURNAME = re.compile(r"(?:^|; )(?:two-character )?surname ")
 _LONGEST_SURNAME = 2
 _COMPOUND_SURNAMES = """
-万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于 太叔 申屠 公孙 仲孙 轩辕 令狐 钟离 宇文
-长孙 慕容 鲜于 闾丘 司徒 司空 亓官 司寇 子车 颛孙 端木 巫马 公西 漆雕 乐正 壤驷 公良 拓跋 夹谷 宰父 谷梁 段干 百里 东郭 南门 呼延
-羊舌 微生 梁丘 左丘 东门 西门 伯赏 南宫 独孤 即墨
+万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于
+太叔 申屠 公孙 仲孙 轩辕 令狐 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 亓官 司寇 子车 颛孙
+端木 巫马 公西 漆雕 乐正 壤驷 公良 拓跋 夹谷 宰父 谷梁 段干 百里 东郭 南门 呼延 羊舌 微生
+梁丘 左丘 东门 西门 伯赏 南宫 独孤 即墨
 """
-"""The family names of two characters in the Hundred Family Surnames, and two of later times; CC-CEDICT has half of them."""
+"""The family names of two characters in the Hundred Family Surnames, and two of later times."""
 
 _PLAIN = re.compile("[a-z]{2,24}")
 _HAN = re.compile("[\u4e00-\u9fff]{1,4}")
@@ -73,14 +74,16 @@ _NAMES = ("nr", "ns", "nt", "nz", "x", "eng")
 _QUANTITIES = ("t", "m")
 """Kinds of jieba's entries: times and numerals."""
 
-_NUMERAL = re.compile("[〇二三四五六七八九十百千万亿仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]")
+_NUMERAL = re.compile(
+    "[〇二三四五六七八九十百千万亿仨廿卅倍]|一[级楼号期等周月年日天时刻分秒季夜]|[两双][成点块毛期]|翻番"
+)
 _PAIR = re.compile("[两双俩]|第一|^(?:[每当同]|同一)[天日周月年晚]$|^[早晚]上$|^周末$")
-"""Of words that count two, say that something is the first, or name a time that comes again: they leave where the source
-does not have them."""
+"""Of words that count two, say that something is the first, or name a time that comes again: they leave where the
+source does not have them."""
 
 _PART = re.compile("[零半]")
 _PARTS_OF_WHOLES = ("half", "zero", "semi-annual", "one", "odd")
-"""A word with the sign of a nought or a half states a quantity where its explanation says one of these, or a numeral."""
+"""A word with the sign of a nought or a half states a quantity where its explanation has one of these, or a numeral."""
 
 _SPAN = re.compile(
     "[每当次隔今明昨去前后上下本末初周年月日旬][年月日天周季旬夜晨晚]|年|季度|星期|小时|分钟|秒|点钟|[上中下]旬|周[末日]|月[初末底中]"
@@ -90,10 +93,10 @@ _UNITS = re.compile(
     "[米尺寸丈亩顷克斤吨升秒元角毛币磅镑码瓦伏安赫卡]|[年月日天周分刻岁成折]$|公里|英里|公斤|盎司|平方|立方|加仑"
 )
 _DATED = re.compile(
-    "solar term|[Ff]estival|holiday|lunar month|lunar calendar|New Year|o'clock|zodiac|morning|noon|evening|midnight|dawn"
-    "|dusk|two-hour|Day \\(|Day$"
+    "solar term|[Ff]estival|holiday|lunar month|lunar calendar|New Year|o'clock|zodiac|morning|noon|evening|midnight"
+    "|dawn|dusk|two-hour|Day \\(|Day$"
 )
-_FEASTS = "龙抬头 腊八 小年 寒食 上巳 下元 中元 花朝".split()
+_FEASTS = ("龙抬头", "腊八", "小年", "寒食", "上巳", "下元", "中元", "花朝")
 """Feasts of the old calendar that CC-CEDICT lacks, or explains as something else."""
 
 """In the explanations of CC-CEDICT: what is a point of time."""
@@ -114,7 +117,8 @@ millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard 
 kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
 calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
 kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
-teenage teenager duet quartet quintet sextet septet octet triad weekday tonight dawn dusk sunrise sunset furlong fathom bushel
+teenage teenager duet quartet quintet sextet septet octet triad weekday tonight dawn dusk sunrise sunset furlong fathom
+bushel
 """
 """Numerals, dates, feasts, units and currencies: closed classes of the language, after the specification.
 
@@ -122,7 +126,10 @@ The number one and the first two ordinals are missing: they are a pronoun and an
 quantity where no unit stands beside them.
 """
 
-_ENGLISH_FREQUENCIES = """hourly daily nightly overnight weekend weekly monthly quarterly yearly annual annually spring summer autumn winter"""
+_ENGLISH_TIMES = """
+hourly daily nightly overnight weekend weekly monthly quarterly yearly annual annually spring summer autumn winter
+"""
+"""Times that come again: they leave where the source does not have them, however frequent they are."""
 
 _ENGLISH_SPANS = "minute hour day night morning evening week month quarter year"
 """Spans of time, which state a quantity only where a number or its like stands before them: "a month", "each year"."""
@@ -147,12 +154,14 @@ def _english(scowl: Path) -> None:
     withheld = quantities | ((given.union(_capitalised(scowl)) & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
-    everyday = list(_bases(allowed[:ENGLISH_EVERYDAY]))
+    again = _ENGLISH_TIMES.split()
+    everyday = list(_bases([word for word in allowed[:ENGLISH_EVERYDAY] if word not in again]))
     _write("english_everyday.txt", everyday)
     rest = {word for word in known - withheld - set(everyday) if not _is_inflected(word, quantities)}
     _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
     _write("english_british.txt", _with_forms(british & known, british))
     _write("english_quantities.txt", sorted(quantities))
+    _write("english_times.txt", sorted(again))
     _write("english_spans.txt", _ENGLISH_SPANS.split())
     _write("english_given_names.txt", sorted(given))
     _write("english_surnames.txt", [line.split()[0].lower() for line in _names("last.all")[:_SURNAMES]])
@@ -166,13 +175,13 @@ def _chinese() -> None:
         if _HAN.fullmatch(word):
             kinds[word], counts[word] = kind, int(count)
     entries: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    common = {word for language in ("en", "zh") for word in wordfreq.top_n_list(language, _COMMON, wordlist="large")}
-    _write("elements.txt", sorted(set(_elements()) - common))
+    ordinary = {word for of in ("en", "zh") for word in wordfreq.top_n_list(of, _ORDINARY, wordlist="large")}
+    _write("elements.txt", sorted(set(_elements()) - ordinary))
     for entry in CcCedict().get_entries():
         entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
     surnames = {word for word, found in entries.items() if _is_surname(word, found)}
     surnames.update(_COMPOUND_SURNAMES.split())
-    families = {name for name in surnames - common if len(name) > 1}
+    families = {name for name in surnames - ordinary if len(name) > 1}
     simplified = OpenCC("t2s").convert
     ranked = wordfreq.top_n_list("zh", _RANKED, wordlist="large")
     ranked = [
@@ -184,7 +193,8 @@ def _chinese() -> None:
     general = [
         word
         for word in ranked
-        if word in idioms or (word not in families and word not in _FEASTS and _is_general(word, kinds[word], entries[word]))
+        if word in idioms
+        or (word not in families and word not in _FEASTS and _is_general(word, kinds[word], entries[word]))
     ]
     pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
     single = [word for word in general if word not in pairs]
@@ -192,17 +202,7 @@ def _chinese() -> None:
     _write("chinese_everyday.txt", (word for word in single[:CHINESE_EVERYDAY] if not _is_pair(word, everyday)))
     rarer = pairs.union(word for word in single[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
     _write("chinese_dictionary.txt", (word for word in general if word in rarer))
-    allowed = set(general)
-    whole = {
-        word
-        for word in ranked
-        if word not in allowed
-        and (entries[word] or kinds[word].startswith((*_NAMES[:3], _QUANTITIES[0])) or _states(word, kinds[word], []))
-    }
-    frequent = {*ranked[:_CHINESE_WITHHELD], *families}
-    frequent.update(word for word in ranked if _is_dated(entries[word]) or kinds[word] == "t")
-    withheld = (word for word in dict.fromkeys((*ranked, *_FEASTS)) if word in _FEASTS or (word in frequent and not _is_made_of(word, allowed, whole)))
-    _write("chinese_withheld.txt", withheld)
+    _write("chinese_withheld.txt", _withheld(ranked, set(general), families, (kinds, entries)))
     _write("chinese_surnames.txt", sorted(surnames))
     syllables: defaultdict[str, list[str]] = defaultdict(list)
     for character in filter(wordfreq.get_frequency_dict("zh", wordlist="large").get, map(chr, _CODES)):
@@ -212,6 +212,23 @@ def _chinese() -> None:
     _write("pinyin.txt", (f"{reading} {''.join(characters)}" for reading, characters in sorted(syllables.items())))
     pairs = ((character, simplified(simplified(character))) for character in map(chr, _CODES))
     _write("simplified.txt", (old + new for old, new in pairs if old != new and len(new) == 1))
+
+
+def _withheld(
+    ranked: Iterable[str],
+    allowed: set[str],
+    families: set[str],
+    known: tuple[Mapping[str, str], Mapping[str, list[tuple[str, str]]]],
+) -> Iterator[str]:
+    """Yield the words that never leave and that their parts do not stop: times, family names and frequent words."""
+    kinds, entries = known
+    for rank, word in enumerate(ranked):
+        is_time = kinds[word] == "t" or _is_dated(entries[word])
+        is_one = bool(entries[word]) or kinds[word].startswith(_NAMES[:3]) or is_time or _states(word, "", [])
+        is_told = rank < _CHINESE_WITHHELD or word in families or is_time
+        if is_told and not _is_made_of(word, allowed, is_one):
+            yield word
+    yield from sorted({*_FEASTS, *families}.difference(ranked))
 
 
 def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
@@ -249,12 +266,12 @@ def _is_quantity(sense: str) -> bool:
     return sense.lower().rpartition(" ")[2] in _ENGLISH_NUMERALS.split()
 
 
-def _is_made_of(word: str, words: set[str], whole: set[str]) -> bool:
-    """Whether a word is one of these or a row of them: then its parts decide. What names or states is no row of two."""
+def _is_made_of(word: str, words: set[str], is_one: bool) -> bool:
+    """Whether a word is one of these or a row of them: then its parts decide. One word of two characters is no row."""
     return word in words or any(
-        word[:cut] in words and _is_made_of(word[cut:], words, whole)
+        word[:cut] in words and _is_made_of(word[cut:], words, False)
         for cut in range(1, len(word))
-        if len(word) > 2 or word not in whole
+        if len(word) > 2 or not is_one
     )
 
 

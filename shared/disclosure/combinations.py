@@ -57,7 +57,9 @@ class Combinations:
         both = (*readings, *siblings)
         labels = ((term, 0) for reading in both for term in reading.labels)
         introduced = ((term, PAIR_SLACK) for reading in both for term in reading.introduced)
-        kept = {term: slack for term, slack in (*labels, *introduced) if len(term.content) > 1 and not _is_own(term, own)}
+        kept = {
+            term: slack for term, slack in (*labels, *introduced) if len(term.content) > 1 and not _is_own(term, own)
+        }
         sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
         return cls(
             terms=tuple(kept.items()),

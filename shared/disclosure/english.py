@@ -64,8 +64,8 @@ def is_known(word: str) -> bool:
 
 @lru_cache(maxsize=32_768)
 def is_everyday(word: str) -> bool:
-    """Whether a word is among the everyday ones, or known and a regular inflection or derivation of one of them."""
-    return is_known(word) and _is_derived(word.rpartition("-")[2], _LAYERS)
+    """Whether a word is everyday, or known and a regular form of such a one; a time that comes again is not."""
+    return word not in members("english_times") and is_known(word) and _is_derived(word.rpartition("-")[2], _LAYERS)
 
 
 def is_quantity(word: str) -> bool:

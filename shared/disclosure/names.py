@@ -34,9 +34,6 @@ FREQUENT = 100
 RARE_NAME = 8_000
 """A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
 
-_RARE_COMPOUND = "|".join(
-    sorted(name for name in members("chinese_surnames") if len(name) > 1 and not chinese.is_everyday_han(name))
-)
 _HAN = "[\u4e00-\u9fff]"
 _TITLES = (
     "总经理|副总裁|副总|经理|总监|副?主任|副?部长|副?处长|副?科长|副?局长|副?院长|副?校长|主管|副?组长|副?队长|副?厂长|副?店长|班长|站长|负责人|"
@@ -52,12 +49,14 @@ _GIVEN = f"{_HAN}{{1,2}}?"
 _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
 _PERSONAL_TITLES = "先生|女士|老师|同志|师傅|医生|护士|教授|博士|某"
 _CERTAIN = (
-    re.compile(f"((?:{_RARE_COMPOUND}){_HAN}{{1,2}})"),
     re.compile(f"{_NAME}(?:{_PERSONAL_TITLES})"),
     re.compile(f"(?:{_TITLES})(?:为|是|:|：|由|\\s)?{_NAME}(?={_ROLES}|[,，。、;；:：()（）\\s]|$)"),
     re.compile(f"(?:由|经|找){_NAME}(?:{_ROLES})"),
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
+
+_COMPOUNDED = re.compile(f"((?:{_COMPOUND}){_HAN}{{1,2}})")
+"""Behind a family name of two characters that is no everyday word, a name stands wherever it is."""
 
 _TITLED = (
     re.compile(f"{_NAME}(?:{_TITLES})"),
@@ -70,9 +69,6 @@ _LIKELY = (
     re.compile(f"(?:^|[|:：、,，\\s(（]){_NAME}(?=$|[|、,，\\s)）])", re.MULTILINE),
 )
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
-
-
-_ROLES_OF_NAMES = ((_CERTAIN, 0), (_TITLED, RARE_NAME), (_LIKELY, 2 * chinese.UNRANKED_HAN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +108,23 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
 
 
 def persons_in(text: str) -> Iterator[str]:
-    """Yield the Chinese names of persons of a text: the whole, and the given part where it has two characters."""
-    for patterns, ranks_of_names in _ROLES_OF_NAMES:
+    """Yield the Chinese names of persons of a text.
+
+    A word of the dictionary in a place where things stand as well is a name only if it is rare and stands nowhere else.
+    """
+    yield from (name for name in _COMPOUNDED.findall(text) if not chinese.is_everyday_han(name[:2]))
+    for patterns, rarest in ((_CERTAIN, 0), (_TITLED, RARE_NAME), (_LIKELY, None)):
         found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
         for name, count in found.items():
-            is_word = chinese.is_known_han(name) and chinese.han_rank(name) < ranks_of_names
-            is_thing = chinese.is_known_han(name) and ranks_of_names and text.count(name) > count
-            if not (is_word or is_thing or any(chinese.han_rank(part) < FREQUENT for part in (name, *name[1:]))):
+            is_thing = (
+                rarest != 0 and chinese.is_known_han(name) and not _is_rare(name, rarest, text.count(name) > count)
+            )
+            if not is_thing and not any(chinese.han_rank(part) < FREQUENT for part in (name, *name[1:])):
                 yield name
+
+
+def _is_rare(word: str, rarest: int | None, is_elsewhere: bool) -> bool:
+    return rarest is not None and chinese.han_rank(word) > rarest and not is_elsewhere
 
 
 def titled(first: str, second: str) -> bool:

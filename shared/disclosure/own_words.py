@@ -32,7 +32,9 @@ class OwnWords:
         return cls(
             words=words,
             stems=frozenset(map(stem_of, words)),
-            bases=frozenset(base for word in words if word.isalpha() for base in regular_bases(word)),
+            bases=frozenset(
+                base for word in words for base in regular_bases(word.removesuffix("'s")) if base.isalpha()
+            ),
             han="\n".join(stretches),
             han_words=frozenset(word for stretch in stretches for word in chinese.segment(stretch)),
             spellings=_spellings(plain(newest).split()),

@@ -39,7 +39,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a source introduces: its stems and Chinese words of content, in order; its Chinese and its Latin letters."""
+    """What a source introduces: stems and Chinese words of content in order, its Chinese, and its Latin letters."""
 
     content: tuple[str, ...]
     han: str
@@ -52,7 +52,8 @@ class SourceReading:
 
     `words`, their `stems` and `han_words` are all its words, `han` its stretches of Chinese. `labels` are terms that
     stand above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or
-    sets off. `sentences` are the words of content of each of its sentences, and `rare` its rows of Chinese characters that are no words.
+    sets off. `sentences` are the words of content of each of its sentences, `bags` all the words of each sentence and
+    clause, and `rare` its rows of Chinese characters that are no words.
     """
 
     words: frozenset[str]

@@ -15,7 +15,7 @@ from shared.models.safe_summary import GateCode
 
 PLAIN_SHARE = {True: 0.05, False: 0.1}
 """A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation, a
-definition or the like introduces it: in English, and in Chinese. What only labels introduce stays everyday in any case."""
+definition or the like introduces it: in English, and in Chinese. What only labels introduce stays so in any case."""
 
 PLAIN_CAPITAL_SHARE = 0.3
 """The share for a word that the source writes with a capital inside a sentence."""
@@ -24,8 +24,8 @@ FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
 LONE_RANK, LONE_CHARACTERS, LONE_MEAN = 1_000, 3, 3_000
-"""Lone characters that are each rarer than this rank as a word are no words of the language: where more of them stand in
-a row, and where so many have this rank in the geometric mean."""
+"""Lone characters that are each rarer than this rank as a word are no words of the language: where more of them stand
+in a row, and where so many have this rank in the geometric mean."""
 
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""

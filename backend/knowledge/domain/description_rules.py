@@ -66,7 +66,7 @@ def _findings(text: str, sources: Sequence[SourceText]) -> Iterator[Finding]:
     canonical = compose(found, {})
     yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(text)))
     yield from withheld_words(found, own, words)
-    yield from rejoined_words(found, words)
+    yield from rejoined_words([found], words)
     yield from term_findings(canonical, combinations)
     yield from containment_findings(canonical, combinations, own)
     if is_order_to_model(text) or is_order_to_model(canonical):

@@ -33,11 +33,12 @@ def test_a_term_of_two_words_is_one_in_any_order_and_over_marks(said: str):
     [
         ("Practice around kettle, drum and copper is uneven.", True),
         ("Practice around a drum for copper of the early kettle is uneven.", True),
-        ("Practice around a kettle is uneven, and drums wait for rare copper.", False),
+        ("Practice around a kettle is uneven, and drums wait for rare copper.", True),
+        ("Practice around a kettle is uneven, and drums wait for rare tin.", False),
         ("Practice around a kettle and a drum is uneven.", False),
     ],
 )
-def test_a_term_of_three_words_is_one_where_all_stand_together(said: str, is_term: bool):
+def test_a_term_of_three_unusual_words_is_one_wherever_all_stand(said: str, is_term: bool):
     assert ("identifiers" in codes(said, "It is known as the copper kettle drum.")) == is_term
 
 
@@ -62,17 +63,28 @@ def test_a_term_that_the_user_wrote_in_parts_is_his():
 
 
 @pytest.mark.parametrize(
-    ("over", "is_term"),
+    "said",
     [
-        ("They mend a rusty windlass here. Each rusty windlass has a lid.", True),
-        ("They mend a rusty windlass here. Each windlass has a lid, a rusty one.", False),
-        ("The small team waits. Each small team has a lid.", False),
+        "A crew in hurried dark lifts moss and polishes wet steps by the gate.",
+        "By the gate hurried crews polish in the dark the wet steps of moss.",
+        "Perhaps the hurried often crew never polish maybe wet moss still on steps by day the gate in dark.",
     ],
 )
-def test_words_that_stand_side_by_side_again_and_again_are_a_term_but_the_plainest(over: str, is_term: bool):
-    pair = "small team" if "team" in over else "rusty windlass"
-    asked = "Where is any windlass weak?"
-    assert ("identifiers" in codes(f"Practice around the {pair} is uneven.", over, asked)) == is_term
+def test_a_sentence_retold_in_any_order_and_with_fillers_is_contained(said: str):
+    assert "containment" in codes(said, "The hurried crew polish wet moss on the steps by the gate in the dark.")
+
+
+def test_a_sentence_with_half_the_words_of_another_is_not_contained_in_it():
+    said = "A hurried crew is a weak point, and steps at the gate need care and light."
+    assert codes(said, "The hurried crew polish wet moss on the steps by the gate in the dark.") == set()
+
+
+def test_every_second_word_and_character_is_read_too():
+    words = "nobody counts the lids before the boats leave in fog"
+    said = " ".join(f"{word} maybe" for word in words.split())
+    assert "overlap" in codes(f"Practice is {said} uneven.", f"Today {words} again.")
+    chinese = "没有人在船开走之前清点盖子"
+    assert "overlap" in codes("现有做法" + "较".join(chinese) + "不够。", f"今天{chinese}。", "哪里薄弱？")
 
 
 @pytest.mark.parametrize("said", ["冷柜的备件", "备件在冷柜里", "冷柜备件"])
