@@ -222,13 +222,14 @@ def _withheld(
 ) -> Iterator[str]:
     """Yield the words that never leave and that their parts do not stop: times, family names and frequent words."""
     kinds, entries = known
+    closed = families.union(_FEASTS)
     for rank, word in enumerate(ranked):
         is_time = kinds[word] == "t" or _is_dated(entries[word])
         is_one = bool(entries[word]) or kinds[word].startswith(_NAMES[:3]) or is_time or _states(word, "", [])
-        is_told = rank < _CHINESE_WITHHELD or word in families or is_time
+        is_told = (rank < _CHINESE_WITHHELD or is_time) and word not in closed
         if is_told and not _is_made_of(word, allowed, is_one):
             yield word
-    yield from sorted({*_FEASTS, *families}.difference(ranked))
+    yield from sorted(closed)
 
 
 def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
