@@ -122,7 +122,8 @@ STUBS: tuple[Stub, ...] = (
     Stub("figure, foreign digits", said(_in_place(_foreign_digits))),
     Stub("figure, foreign words", said(_in_place(_foreign_words))),
     Stub("figure, feast", said(_feast)),
-    Stub("figure, sign of the sky", said(_sign)),
+    # A riddle: animals, stems and signs are words like any others, and only a reader who counts them finds a figure.
+    Stub("figure, sign of the sky", said(_sign), is_asserted=False),
     Stub("figure, elements", said(_element)),
     Stub("figure, dozens", said(_dozens)),
     Stub("figure, spans and multiples", said(_multiples)),
