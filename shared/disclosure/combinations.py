@@ -76,6 +76,8 @@ def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
     for place, (content, _) in enumerate(written):
         places.setdefault(content, []).append(place)
     for term, slack in known.terms:
+        if places.keys().isdisjoint(term.content):
+            continue
         needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
         found = sorted((place, word) for word in term.content for place in places.get(word, ()))
         is_scattered = (
@@ -106,7 +108,9 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
 def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations) -> Iterator[Finding]:
     """Yield sentences of an answer that have nearly all the words of a sentence of the source, in whatever order."""
     for bag in bags_of(chain.from_iterable((*field, Piece(Kind.STOP, ".")) for field in fields), ()):
-        if any(len(bag & source) >= RETOLD * len(source) and len(bag) <= LONGER * len(source) for source in known.bags):
+        longest = len(bag) / RETOLD
+        alike = (source for source in known.bags if len(source) <= longest and len(bag) <= LONGER * len(source))
+        if any(len(bag & source) >= RETOLD * len(source) for source in alike):
             yield Finding(GateCode.CONTAINMENT, "")
 
 

@@ -5,6 +5,7 @@ reading has: of six letters in a row chance makes one in millions, of five only 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,11 +35,14 @@ _FIRST_LETTERS, _SLOPES = range(5), range(3)
 
 @dataclass(frozen=True, slots=True)
 class HiddenTerms:
-    """What is looked for: words of Latin letters by their least number, Chinese names and terms, and their sounds."""
+    """What is looked for: words of Latin letters by their least number, Chinese names and terms, and their sounds.
+
+    Names and terms stand under their first two characters, and their sounds, with the characters, under the first two.
+    """
 
     letters: Mapping[int, frozenset[str]]
-    han: frozenset[str]
-    sounds: Mapping[tuple[str, ...], frozenset[str]]
+    han: Mapping[str, Sequence[str]]
+    sounds: Mapping[tuple[str, ...], Sequence[tuple[tuple[str, ...], str]]]
 
     @classmethod
     def of(
@@ -55,10 +59,16 @@ class HiddenTerms:
         han = rare.union(*(each.persons for each in both), (term.han for term in named if len(term.han) <= LONGEST))
         names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
+        by_beginning: defaultdict[str, list[str]] = defaultdict(list)
+        by_sound: defaultdict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+        for name in kept:
+            by_beginning[name[:2]].append(name)
+            if len(name) >= SOUNDS:
+                by_sound[_sounds(name)[:2]].append((_sounds(name), name))
         return cls(
             {least: frozenset(_at_least(words, least) | _at_least(names, least - NAMES_SHORTER)) for least in _LEAST},
-            kept,
-            {_sounds(name): frozenset(name) for name in kept if len(name) >= SOUNDS},
+            by_beginning,
+            by_sound,
         )
 
 
@@ -100,21 +110,30 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     few = [*_ends(clauses), *_ends(sentences), *_ends(rows), *_slopes(rows)]
     many = ["".join(rows), *_strides("".join(rows))]
     return (
-        any(not hidden.han.isdisjoint(_parts(text, 2)) for text in few)
-        or any(not hidden.han.isdisjoint(_parts(text, SOUNDS)) for text in many)
+        any(_is_read(text, hidden, 2) for text in few)
+        or any(_is_read(text, hidden, SOUNDS) for text in many)
         or any(_is_heard(text, hidden) for text in (*clauses, *few, *many))
+    )
+
+
+def _is_read(text: str, hidden: HiddenTerms, least: int) -> bool:
+    """Whether a term of so many characters stands in a text, forwards or backwards."""
+    return any(
+        len(term) >= least and line.startswith(term, place)
+        for line in (text, text[::-1])
+        for place in range(len(line) - 1)
+        for term in hidden.han.get(line[place : place + 2], ())
     )
 
 
 def _is_heard(text: str, hidden: HiddenTerms) -> bool:
     """Whether other characters than a term's have its sounds somewhere in a text."""
-    sounds = _sounds(text)
-    for start in range(len(text) - SOUNDS + 1):
-        for end in range(start + SOUNDS, min(start + LONGEST, len(text)) + 1):
-            written = hidden.sounds.get(sounds[start:end])
-            if written is not None and written.isdisjoint(text[start:end]):
-                return True
-    return False
+    heard = _sounds(text)
+    return any(
+        heard[place : place + len(sounds)] == sounds and frozenset(term).isdisjoint(text[place : place + len(sounds)])
+        for place in range(len(text) - 1)
+        for sounds, term in hidden.sounds.get(heard[place : place + 2], ())
+    )
 
 
 def _holds_part(text: str, hidden: HiddenTerms, least: int) -> bool:
