@@ -139,7 +139,7 @@ def _is_listed(word: str) -> bool:
 
 
 def _is_prefixed(word: str) -> bool:
-    """Whether a word is an everyday one behind a prefix that can stand before any: "unwatched", "overpaid"."""
+    """Whether a word is a listed one behind a prefix that can stand before any: "unwatched", "overpaid"."""
     return any(
         word.startswith(prefix) and _is_listed(word[len(prefix) :])
         for prefix in _PREFIXES
@@ -148,7 +148,7 @@ def _is_prefixed(word: str) -> bool:
 
 
 def _is_suffixed(word: str) -> bool:
-    """Whether a word is the plural of an everyday word, or who or what does it: "hirings", "approvers"."""
+    """Whether a word is the plural of a listed one, or who or what does it: "hirings", "approvers"."""
     singular = word.removesuffix("s")
     bases = (singular, *((singular[:-2], singular[:-1]) if singular.endswith("er") else ()))
     return any(len(base) >= _SHORTEST_SUFFIXED and _is_listed(base) for base in bases)
