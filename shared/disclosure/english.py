@@ -151,7 +151,7 @@ def _is_suffixed(word: str) -> bool:
     """Whether a word is the plural of a listed one, or who or what does it: "hirings", "approvers"."""
     singular = word.removesuffix("s")
     bases = (singular, *((singular[:-2], singular[:-1]) if singular.endswith("er") else ()))
-    return any(len(base) >= _SHORTEST_SUFFIXED and _is_listed(base) for base in bases)
+    return any(len(base) >= _SHORTEST_SUFFIXED and base[-1] != "s" and _is_listed(base) for base in bases)
 
 
 def _is_derived(word: str, layers: int) -> bool:

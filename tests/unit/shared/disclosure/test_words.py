@@ -231,3 +231,8 @@ def test_a_rewrite_is_told_every_word_that_may_not_leave():
 
 def test_no_word_of_the_chunk_is_needed_to_judge():
     assert released("Owners drift and nobody answers.").summary == "Owners drift and nobody answers."
+
+
+@pytest.mark.parametrize("word", ["reportss", "reportser", "auditorss"])
+def test_an_ending_stands_once(word: str):
+    assert of(word) == {"decoders"}
