@@ -53,7 +53,7 @@ _CHINESE_WITHHELD = 50_000
 _SURNAMES = 2_500
 """Of the census, by frequency: three fifths of all people."""
 
-_SURNAME = re.compile(r"(?:^|; )(?:two-character )?surname ")
+_SURNAME = re.compile(r"(?:^|; )(?:two-character )?surname (?=[A-Z])")
 _LONGEST_SURNAME = 2
 _COMPOUND_SURNAMES = """
 万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于
@@ -234,7 +234,7 @@ def _withheld(
 
 def _is_general(word: str, kind: str, entries: list[tuple[str, str]]) -> bool:
     """Whether a Chinese word names nothing and states neither a quantity nor a time."""
-    plain = [text for pinyin, text in entries if pinyin[:1].islower() and not text.startswith("surname")]
+    plain = [text for pinyin, text in entries if pinyin[:1].islower() and not _SURNAME.match(text)]
     if kind.startswith(_QUANTITIES) and len(word) > 1 and not plain and not _PAIR.search(word):
         return False
     return not _states(word, kind, entries) and (bool(plain) or not (entries or kind.startswith(_NAMES)))
