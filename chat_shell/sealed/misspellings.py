@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain, islice
 
+from shared.disclosure import english
 from shared.disclosure.word_lists import lines
 
 _FREQUENT_WORDS = 4_000
-_KNOWN = tuple(f"english_{name}" for name in ("everyday", "dictionary", "quantities", "given_names", "surnames"))
-"""The lists whose words are no slips."""
+_NAMES = ("english_given_names", "english_surnames")
 
 _UNMARKED_WORD = re.compile(r"(?<![\w¤'-])[a-z]{3,20}(?![\w'-])")
 
@@ -22,9 +22,13 @@ def respelled(text: str) -> str:
 @cache
 def _slips() -> Mapping[str, str]:
     words = islice(lines("english_everyday"), _FREQUENT_WORDS)
-    known = frozenset(chain.from_iterable(map(lines, _KNOWN)))
+    names = frozenset(chain.from_iterable(map(lines, _NAMES)))
     # the most frequent word comes last, so that it stays where two words have a slip in common
-    return {slip: word for word in reversed(list(words)) for slip in _slips_of(word) if slip not in known}
+    return {slip: word for word in reversed(list(words)) for slip in _slips_of(word) if not _is_word(slip, names)}
+
+
+def _is_word(slip: str, names: frozenset[str]) -> bool:
+    return slip in names or english.is_known(slip) or english.is_quantity(slip)
 
 
 def _slips_of(word: str) -> Iterator[str]:

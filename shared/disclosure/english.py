@@ -70,7 +70,15 @@ def is_everyday(word: str) -> bool:
 
 def is_quantity(word: str) -> bool:
     """Whether a word is a numeral but one, a date, a feast, a unit or a currency, or a form of one."""
-    return not members("english_quantities").isdisjoint(regular_bases(word))
+    return not members("english_quantities").isdisjoint(quantity_bases(word))
+
+
+def quantity_bases(word: str) -> Iterator[str]:
+    """Yield a word, and what it may be the plural, the adverb or the past of: "halves", "thirdly", "doubled"."""
+    yield word
+    for cut, ending in (("y", "ies"), ("", "es"), ("", "s"), ("e", "ed"), ("", "ly")):
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_PREFIXED:
+            yield word.removesuffix(ending) + cut
 
 
 def regular_bases(word: str) -> Iterator[str]:

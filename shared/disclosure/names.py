@@ -28,7 +28,7 @@ _FULL_NAME = 2
 
 _SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
 _COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
-FREQUENT = 100
+FREQUENT = 60
 """Characters that are more frequent than this as words are part of no given name."""
 
 RARE_NAME = 8_000
@@ -45,6 +45,10 @@ _ROLES = (
     "编写|执笔|起草|持有|掌握|知晓|离职|入职|接手|交接|值班|到场|陪同|协助"
 )
 _TITLE = re.compile(_TITLES)
+PLAIN_SURNAME = 700
+"""A family name that is more frequent than this as a word ("new", "towards") is read as that word before a title."""
+
+_IMPERSONAL = frozenset(("负责人", "联系人", "对接人", "保管人", "主管", "管理员", "总"))
 _GIVEN = f"{_HAN}{{1,2}}?"
 _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
 _PERSONAL_TITLES = "先生|女士|老师|同志|师傅|医生|护士|教授|博士|某"
@@ -87,7 +91,8 @@ class EnglishNames:
 
 def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
-    certain = {_bare(part) for name in _DOUBLED.findall(text) for part in name.split("-")}
+    doubled = ([_bare(part) for part in name.split("-")] for name in _DOUBLED.findall(text))
+    certain = {part for parts in doubled if not all(map(english.is_known, parts)) for part in parts}
     capital, rows, lower = set[str](), set[str](), Counter[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
@@ -130,7 +135,10 @@ def _is_rare(word: str, rarest: int | None, is_elsewhere: bool) -> bool:
 def titled(first: str, second: str) -> bool:
     """Whether two Chinese words are a family name and a title."""
     return (
-        first in members("chinese_surnames") and not chinese.is_function_han(first) and bool(_TITLE.fullmatch(second))
+        first in members("chinese_surnames")
+        and chinese.han_rank(first) > PLAIN_SURNAME
+        and second not in _IMPERSONAL
+        and bool(_TITLE.fullmatch(second))
     )
 
 

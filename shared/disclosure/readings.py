@@ -15,7 +15,7 @@ from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term
 from shared.disclosure.word_lists import syllables
-from shared.disclosure.words import rareness
+from shared.disclosure.words import PLAIN_SHARE, rareness
 
 OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 """Letters of a word that count: in a reading of many letters, at the beginning of one, and in a reading of few."""
@@ -50,13 +50,14 @@ class HiddenTerms:
     ) -> "HiddenTerms":
         """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
         both = (*readings, *siblings)
-        named = [term for each in both for term in (*each.labels, *each.introduced)]
-        terms = [term for term in named if not _is_plain(term)]
+        labels = (term for each in both for term in each.labels if not _is_plain(term, 1.0))
+        introduced = (term for each in both for term in each.introduced)
+        terms = [*labels, *(term for term in introduced if not _is_plain(term, PLAIN_SHARE[not term.han]))]
         joined = {term.letters for term in terms}
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))
         words = frozenset(word for each in readings for word in each.words)
         rare = {row for each in readings for row in each.rare}
-        han = rare.union(*(each.persons for each in both), (term.han for term in named if len(term.han) <= LONGEST))
+        han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
         names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         by_beginning: defaultdict[str, list[str]] = defaultdict(list)
@@ -107,8 +108,8 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     clauses = [piece.text for part in parts for piece in part if piece.kind is Kind.HAN]
     sentences = [row for part in parts if (row := "".join(piece.text for piece in part if piece.kind is Kind.HAN))]
     rows = [row for field in fields if (row := han_only(plain(field)))]
-    few = [*_ends(clauses), *_ends(sentences), *_ends(rows), *_slopes(rows)]
-    many = ["".join(rows), *_strides("".join(rows))]
+    few = [*_ends(clauses), *_ends(sentences), *_ends(rows)]
+    many = ["".join(rows), *_slopes(rows), *_strides("".join(rows))]
     return (
         any(_is_read(text, hidden, 2) for text in few)
         or any(_is_read(text, hidden, SOUNDS) for text in many)
@@ -179,9 +180,9 @@ def _sentences(of: Iterable[Piece]) -> Iterator[list[Piece]]:
         yield part
 
 
-def _is_plain(term: Term) -> bool:
-    """Whether a term is a single word that is everyday."""
-    return len(term.content) == 1 and rareness(term.content[0]) <= 1
+def _is_plain(term: Term, share: float) -> bool:
+    """Whether a term is a single word among such a share of the everyday ones."""
+    return len(term.content) == 1 and rareness(term.content[0]) <= share
 
 
 def _sounds(han: str) -> tuple[str, ...]:

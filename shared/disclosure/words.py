@@ -216,8 +216,9 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
     for name in protected.persons:
         if own.holds_han(name):
             continue
-        parts = (name[1:], name[:2]) if len(name) > _LONGEST_SURNAME else ()
-        rare = (part for part in parts if chinese.han_rank(part) > RARE_NAME)
+        family = 2 if name[:2] in members("chinese_surnames") else 1
+        parts = (name[:2], name[2:]) if family > 1 else (name[1:],)
+        rare = (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
         for part in filter(stretch.__contains__, (name, *rare)):
             places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
             if any(place in ends and place + len(part) in ends for place in places):

@@ -1,5 +1,6 @@
 """`file_search` over a real knowledge base, by the official client."""
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +28,9 @@ PAGER = "# On call\n\nThe pager must be acknowledged within nineteen minutes of 
 LOCKERS = "# Lockers\n\nA parcel locker is opened with a code of nine letters."
 CHINESE = "# 退货\n\n客户可以在四十五天内无理由退货。"
 RESULTS: Any = ["file_search_call.results"]
+
+WAITS = 200
+"""Looks at a response, a twentieth of a second apart, until its search is stored."""
 
 
 @pytest.fixture
@@ -304,6 +308,10 @@ async def test_cancelling_during_a_search_leaves_no_open_item(
     await model.script(searches("pager"), Reply(text=("Soon", " [1]", "."), hold_after=1))
     begun = await ann.responses.create(input="How soon?", tools=[handbook.tool], background=True)
     await model.wait_held()
+    for _ in range(WAITS):
+        if (await ann.responses.retrieve(begun.id)).output:
+            break
+        await asyncio.sleep(0.05)
     await ann.responses.cancel(begun.id)
     assert wire.newest.json["output"][0]["status"] == "completed"
     after = await ann.responses.create(input="Again?", previous_response_id=begun.id)
