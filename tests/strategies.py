@@ -138,7 +138,8 @@ def knowledge(draw: st.DrawFn) -> Knowledge:
     bases = tuple(draw(st.lists(base, max_size=3)))
     restricted = any(one.access_mode is AccessMode.RESTRICTED for one in bases)
     mode = AccessMode.RESTRICTED if restricted else draw(st.sampled_from(AccessMode))
-    return Knowledge(bases=bases, access_mode=mode, ticket=draw(texts))
+    user_words = draw(texts) if mode is AccessMode.RESTRICTED else ""
+    return Knowledge(bases=bases, access_mode=mode, ticket=draw(texts), user_words=user_words)
 
 
 def tool_definitions() -> st.SearchStrategy[ToolDefinition]:

@@ -97,17 +97,28 @@ class KnowledgeBaseRef(Value):
 
 
 class Knowledge(Value):
-    """The knowledge bases in scope, the strictest of their modes, and the signed ticket for retrieval."""
+    """The knowledge bases in scope, the strictest of their modes, and the signed ticket for retrieval.
+
+    `user_words` is the newest of what the user himself wrote in the conversation, also in turns that are no longer sent
+    to the model; it is all that may be said to him again whatever a restricted base holds. Other turns do without.
+    """
 
     bases: tuple[KnowledgeBaseRef, ...]
     access_mode: AccessMode
     ticket: str
+    user_words: str
 
     @model_validator(mode="after")
     def _strictest_mode_wins(self) -> Self:
         restricted = any(base.access_mode is AccessMode.RESTRICTED for base in self.bases)
         if restricted and self.access_mode is AccessMode.FULL:
             raise ValueError("access_mode: a restricted base makes the whole turn restricted")
+        return self
+
+    @model_validator(mode="after")
+    def _only_restricted_turns_compare(self) -> Self:
+        if self.user_words and self.access_mode is AccessMode.FULL:
+            raise ValueError("user_words: only a restricted turn has them, any other must leave them empty")
         return self
 
 

@@ -96,6 +96,7 @@ class Metadata(Value):
     time_zone: str
     access_mode: AccessModeText | None = None
     ticket: str
+    user_words: str = ""
     knowledge_bases: Json[tuple[KnowledgeBaseBody, ...]]
     limits: Json[TurnLimits]
     deadline: InstantText

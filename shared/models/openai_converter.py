@@ -132,6 +132,7 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "presence_penalty": parameters.presence_penalty,
         "frequency_penalty": parameters.frequency_penalty,
     }
+    user_words = {"user_words": knowledge.user_words} if knowledge.user_words else {}
     return {
         "request_id": request.request_id,
         "conversation_id": request.conversation_id,
@@ -144,6 +145,7 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "time_zone": request.time_zone,
         "access_mode": knowledge.access_mode.value,
         "ticket": knowledge.ticket,
+        **user_words,
         "knowledge_bases": _json_of(knowledge.bases, "metadata.knowledge_bases"),
         "limits": _json_of(request.limits, "metadata.limits"),
         "deadline": request.deadline.isoformat(),
@@ -166,6 +168,6 @@ def _decode_knowledge(metadata: Metadata) -> Knowledge:
     silent = any(base.access_mode is None for base in metadata.knowledge_bases)
     access_mode = AccessMode.RESTRICTED if silent else metadata.access_mode or AccessMode.RESTRICTED
     try:
-        return Knowledge(bases=bases, access_mode=access_mode, ticket=metadata.ticket)
+        return Knowledge(bases=bases, access_mode=access_mode, ticket=metadata.ticket, user_words=metadata.user_words)
     except ValidationError as error:
         raise refusal_of(error, "metadata") from error

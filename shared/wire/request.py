@@ -109,7 +109,12 @@ def _knowledge_to_proto(knowledge: Knowledge) -> pb.Knowledge:
         pb.KnowledgeBaseRef(id=base.id, name=base.name, access_mode=ACCESS_MODE_TO_PROTO[base.access_mode])
         for base in knowledge.bases
     ]
-    return pb.Knowledge(bases=bases, access_mode=ACCESS_MODE_TO_PROTO[knowledge.access_mode], ticket=knowledge.ticket)
+    return pb.Knowledge(
+        bases=bases,
+        access_mode=ACCESS_MODE_TO_PROTO[knowledge.access_mode],
+        ticket=knowledge.ticket,
+        user_words=knowledge.user_words,
+    )
 
 
 def _knowledge_from_proto(knowledge: pb.Knowledge) -> Knowledge:
@@ -118,7 +123,7 @@ def _knowledge_from_proto(knowledge: pb.Knowledge) -> Knowledge:
     if any(base.access_mode == pb.ACCESS_MODE_UNSPECIFIED for base in knowledge.bases):
         mode = AccessMode.RESTRICTED
     try:
-        return Knowledge(bases=bases, access_mode=mode, ticket=knowledge.ticket)
+        return Knowledge(bases=bases, access_mode=mode, ticket=knowledge.ticket, user_words=knowledge.user_words)
     except ValidationError as error:
         raise refusal_of(error, "knowledge") from error
 

@@ -39,6 +39,7 @@ FULL = Knowledge(
     bases=(KnowledgeBaseRef(id="kb_1", name="Handbook", access_mode=AccessMode.FULL),),
     access_mode=AccessMode.FULL,
     ticket="forged",
+    user_words="",
 )
 PLAIN = ModelParameters(
     temperature=None,

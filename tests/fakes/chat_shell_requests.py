@@ -78,6 +78,7 @@ def full_request() -> ExecutionRequest:
             ),
             access_mode=AccessMode.RESTRICTED,
             ticket="t.1",
+            user_words="Is it cooled at all?\nHow is it cooled?\nAnd this?",
         ),
         tools=(
             ToolDefinition(

@@ -62,7 +62,7 @@ def execution_request(**changes: Any) -> ExecutionRequest:
 def knowledge(*base_ids: str, mode: AccessMode = AccessMode.FULL) -> Knowledge:
     """Bound bases, all in one mode."""
     bases = tuple(KnowledgeBaseRef(id=base_id, name=base_id.upper(), access_mode=mode) for base_id in base_ids)
-    return Knowledge(bases=bases, access_mode=mode, ticket="ticket_1")
+    return Knowledge(bases=bases, access_mode=mode, ticket="ticket_1", user_words="")
 
 
 def client_functions(names: Sequence[str]) -> tuple[ToolDefinition, ...]:

@@ -150,7 +150,8 @@ async def _forged_mode(stage: Stage, case: Attack) -> list[SinkText]:
 
 def _request(case: Attack, base: Base, user: str, lane: Any) -> ExecutionRequest:
     ref = KnowledgeBaseRef(id=base.id, name="House rules", access_mode=AccessMode.FULL)
-    knowledge = Knowledge(bases=(ref,), access_mode=AccessMode.FULL, ticket=_signed(user, (base.id,), minutes=5))
+    ticket = _signed(user, (base.id,), minutes=5)
+    knowledge = Knowledge(bases=(ref,), access_mode=AccessMode.FULL, ticket=ticket, user_words="")
     parameters = full_parameters().model_copy(update={"tool_choice": "auto", "text_format": None})
     changes: dict[str, Any] = {
         "request_id": f"req_{case.id}",

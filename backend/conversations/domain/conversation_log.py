@@ -17,6 +17,9 @@ from shared.prompts.message_order import texts_of_user
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
 COMPACTED = "[The earlier part of this conversation was left out: it no longer fits.]"
 
+MAX_USER_CHARACTERS = 20_000
+"""How much of the user's newest text counts as his own; more would make each turn of a long conversation slower."""
+
 
 class EntryKind(StrEnum):
     """The kind of an entry."""
@@ -162,11 +165,11 @@ def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
     return tuple(entry.message for entry in entries if entry.message is not None)
 
 
-def user_texts(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return the texts that the user wrote, in order, without date suffixes and without what the application added."""
+def user_words(entries: Iterable[Entry]) -> str:
+    """Return the newest of what the user wrote, in order, without date suffixes and what the application added."""
     said = [entry.message for entry in entries if entry.kind is EntryKind.USER]
     contents = [message.content for message in said if isinstance(message, UserMessage)]
-    return tuple(text for content in contents for text in texts_of_user(content))
+    return "\n".join(text for content in contents for text in texts_of_user(content))[-MAX_USER_CHARACTERS:]
 
 
 def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:

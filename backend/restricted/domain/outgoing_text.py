@@ -33,22 +33,18 @@ MAX_HELD_CHARACTERS = 2_000
 _LEAST_STEP = 11
 """How many characters are released at least, so that few checks look up the same words again."""
 
-MAX_OWN_CHARACTERS = 20_000
-"""How much of the user's newest text is compared; more would make each turn of a long conversation slower."""
-
 _MAX_FRAGMENT_CHARACTERS = 64
 _RECENT_CHARACTERS = 200
 """How much released text is searched again for canaries, which may be spelled letter by letter."""
 
 
 class OwnWords:
-    """The runs and figures of the user's own text; the scan lets them pass, as they reveal nothing of a base."""
+    """The runs and figures of the user's own words; the scan lets them pass, as they reveal nothing of a base."""
 
-    def __init__(self, texts: Sequence[str], *, keeps_citations: bool = False) -> None:
-        newest = "\n".join(texts)[-MAX_OWN_CHARACTERS:]
-        both = blind_words(newest)
+    def __init__(self, user_words: str, *, keeps_citations: bool = False) -> None:
+        both = blind_words(user_words)
         self.runs = tuple(RunIndex.of(run, [found]) for found, run in zip(both, MODEL_TEXT_RUNS, strict=True))
-        self.figures = OwnFigures(newest, keeps_citations=keeps_citations)
+        self.figures = OwnFigures(user_words, keeps_citations=keeps_citations)
 
 
 class Span(NamedTuple):

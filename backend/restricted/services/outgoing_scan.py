@@ -30,18 +30,18 @@ _PARAGRAPH_END = "\n\n"
 class OutgoingScan:
     """Passes on the events of one restricted turn, in order, once their texts are found free of restricted text.
 
-    Figures become marks, unless they stand in `user_texts`, which is what the user wrote in this conversation.
+    Figures become marks, unless the user wrote them in this conversation.
     `cut_for` is why the answer was cut, None if it was not; `base_ids` are the restricted bases in scope.
     """
 
-    def __init__(self, check: OutgoingCheck, request: ExecutionRequest, user_texts: Sequence[str]) -> None:
+    def __init__(self, check: OutgoingCheck, request: ExecutionRequest) -> None:
         bases = request.knowledge.bases
         self.base_ids = tuple(base.id for base in bases if base.access_mode is not AccessMode.FULL)
         self.cut_for: CutCause | None = None
         self._check = check
         self._user_id = request.user.id
         self._readable_ids = tuple(base.id for base in bases if base.access_mode is AccessMode.FULL)
-        self._own = OwnWords(user_texts, keeps_citations=bool(self._readable_ids))
+        self._own = OwnWords(request.knowledge.user_words, keeps_citations=bool(self._readable_ids))
         self._answer, self._thinking = HeldText(self._own), HeldText(self._own)
         self._waiting = WaitingEvents()
         self._said_in_call: list[str] = []

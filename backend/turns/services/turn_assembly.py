@@ -13,7 +13,7 @@ from backend.conversations.domain.conversation_log import (
     messages_of,
     sent_entries,
     stated_context,
-    user_texts,
+    user_words,
 )
 from backend.conversations.domain.epochs import Epoch, compact
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
@@ -130,7 +130,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     entries = (*history_entries, *carried_entries)
     bodies = _input_bodies(draft.request)
     response = _response(draft, bodies, label)
-    execution = _execution_request(draft, plan, _history(draft, history_entries))
+    execution = _execution_request(draft, plan, history_entries, carried_entries)
     new_turn = _new_turn(draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id))
     turn = Turn(
         request=execution,
@@ -142,7 +142,6 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         received_at=draft.now,
         epoch_reason=draft.epoch.reset.reason,
         starts_epoch=draft.epoch.starts,
-        user_texts=user_texts((*draft.origin.log, *entries)),
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
     )
@@ -234,7 +233,9 @@ def _new_turn(draft: TurnDraft, response: StoredResponse, entries: Sequence[Entr
     )
 
 
-def _execution_request(draft: TurnDraft, plan: ContextPlan, sent: tuple[HistoryMessage, ...]) -> ExecutionRequest:
+def _execution_request(
+    draft: TurnDraft, plan: ContextPlan, history_entries: Sequence[Entry], carried_entries: Sequence[Entry]
+) -> ExecutionRequest:
     caller, conversation = draft.caller, draft.origin.conversation
     deadline = draft.now + draft.policy.timeout
     calls = min(draft.policy.max_knowledge_calls, draft.request.max_tool_calls or draft.policy.max_knowledge_calls)
@@ -247,13 +248,13 @@ def _execution_request(draft: TurnDraft, plan: ContextPlan, sent: tuple[HistoryM
         model=draft.settings.model,
         parameters=model_parameters(draft.request),
         system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
-        history=sent,
+        history=_history(draft, history_entries),
         kb_meta_prompt=plan.kb_meta_prompt,
         dynamic_blocks=plan.dynamic_blocks,
         prompt=draft.read.current,
         sent_at=draft.now,
         time_zone=draft.policy.time_zone,
-        knowledge=_knowledge(draft, deadline),
+        knowledge=_knowledge(draft, deadline, (*draft.origin.log, *history_entries, *carried_entries)),
         tools=draft.settings.functions,
         limits=TurnLimits(max_knowledge_calls=calls, max_model_calls=None),
         cache_key=conversation.cache_key,
@@ -261,7 +262,8 @@ def _execution_request(draft: TurnDraft, plan: ContextPlan, sent: tuple[HistoryM
     )
 
 
-def _knowledge(draft: TurnDraft, expires_at: datetime) -> Knowledge:
+def _knowledge(draft: TurnDraft, expires_at: datetime, log: Sequence[Entry]) -> Knowledge:
+    """Name the bases in scope; a restricted turn, and no other, also takes what the user wrote in the whole log."""
     ticket = Ticket(
         user_id=draft.caller.user_id,
         tenant=draft.caller.tenant,
@@ -276,7 +278,12 @@ def _knowledge(draft: TurnDraft, expires_at: datetime) -> Knowledge:
         for binding in draft.bindings
     )
     mode = strictest_mode(draft.bindings)
-    return Knowledge(bases=refs, access_mode=mode, ticket=sign_ticket(ticket, draft.policy.secret))
+    return Knowledge(
+        bases=refs,
+        access_mode=mode,
+        ticket=sign_ticket(ticket, draft.policy.secret),
+        user_words="" if mode is AccessMode.FULL else user_words(log),
+    )
 
 
 def _label(draft: TurnDraft) -> Labels:

@@ -35,8 +35,7 @@ class Turn:
     `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
     stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is why
     its epoch began, `starts_epoch` that it did with this turn. `keeps_context` says that its context message, if it
-    has one, is in the log; `sent` is what the newest model call before it sent. `user_texts` is all that the user
-    wrote in the conversation, the current message last.
+    has one, is in the log; `sent` is what the newest model call before it sent.
     """
 
     request: ExecutionRequest
@@ -48,7 +47,6 @@ class Turn:
     received_at: datetime
     epoch_reason: str
     starts_epoch: bool
-    user_texts: tuple[str, ...]
     keeps_context: bool = False
     sent: SentPrompt | None = None
 

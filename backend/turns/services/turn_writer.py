@@ -54,7 +54,7 @@ class TurnWriter:
         self._newest_delta_at: datetime | None = None
         self._not_measured: list[ExecutionEvent] = []
         restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
-        self._scan = OutgoingScan(ports.outgoing, turn.request, turn.user_texts) if restricted else None
+        self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
         self.ending: Ending | None = None
 
     async def open(self) -> None:

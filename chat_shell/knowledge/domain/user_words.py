@@ -1,23 +1,29 @@
-"""The text that the user has written, which is the only text that a safe summary may repeat."""
+"""What the user has written: the message that a turn answers, and all that a safe summary may repeat."""
 
 from shared.models.execution import ExecutionRequest
-from shared.models.messages import UserMessage
+from shared.models.messages import Content, UserMessage
 from shared.prompts.message_order import texts_of_user
-
-MAX_CHARACTERS = 20_000
-"""The maximum length of the text; only the newest characters are used."""
 
 
 def user_words(request: ExecutionRequest) -> str:
-    """Return the text of all user messages of a turn, the current one last."""
-    return "\n".join(_texts(request))[-MAX_CHARACTERS:]
+    """Return what the user wrote himself, as the backend says.
+
+    The messages of a request do not tell it: what the application adds has the user's role as well, and earlier turns
+    may have been left out. Of a backend that does not say it yet, the current message alone counts.
+    """
+    return request.knowledge.user_words or _text(request.prompt)
 
 
 def last_user_message(request: ExecutionRequest) -> str:
-    """Return the text of the message that the turn answers, also where it continues from tool results."""
-    return next(reversed(_texts(request)), "")
+    """Return the text of the message that the turn answers, also where it continues from tool results.
+
+    Whatever follows that message in a history is the model's or a tool's.
+    """
+    if request.prompt is not None:
+        return _text(request.prompt)
+    said = (message.content for message in reversed(request.history) if isinstance(message, UserMessage))
+    return _text(next(said, None))
 
 
-def _texts(request: ExecutionRequest) -> list[str]:
-    said = [message.content for message in request.history if isinstance(message, UserMessage)]
-    return ["\n".join(texts_of_user(content)) for content in (*said, request.prompt) if content is not None]
+def _text(content: Content | None) -> str:
+    return "" if content is None else "\n".join(texts_of_user(content))

@@ -335,8 +335,11 @@ class Knowledge(_message.Message):
     BASES_FIELD_NUMBER: _builtins.int
     ACCESS_MODE_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
+    USER_WORDS_FIELD_NUMBER: _builtins.int
     access_mode: Global___AccessMode.ValueType
     ticket: _builtins.str
+    user_words: _builtins.str
+    """What the user wrote himself in the conversation; empty but in restricted turns."""
     @_builtins.property
     def bases(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnowledgeBaseRef]: ...
     def __init__(
@@ -345,10 +348,11 @@ class Knowledge(_message.Message):
         bases: _abc.Iterable[Global___KnowledgeBaseRef] | None = ...,
         access_mode: Global___AccessMode.ValueType = ...,
         ticket: _builtins.str = ...,
+        user_words: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_mode", b"access_mode", "bases", b"bases", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_mode", b"access_mode", "bases", b"bases", "ticket", b"ticket", "user_words", b"user_words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -18,13 +18,23 @@ EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 EVENT_FILES = [f"event_{index:02}_{event.type}" for index, event in enumerate(EVERY_EVENT)]
 
 
-def before_verbosity() -> ExecutionRequest:
-    """The full request as it was before a field was added."""
+def before_user_words() -> ExecutionRequest:
+    """The full request as it was before the user's words were in it."""
     request = full_request()
+    return request.model_copy(update={"knowledge": request.knowledge.model_copy(update={"user_words": ""})})
+
+
+def before_verbosity() -> ExecutionRequest:
+    """The full request as it was before that, without the wanted verbosity."""
+    request = before_user_words()
     return request.model_copy(update={"parameters": request.parameters.model_copy(update={"verbosity": None})})
 
 
-REQUESTS = {"request": before_verbosity(), "request_verbosity": full_request()}
+REQUESTS = {
+    "request": before_verbosity(),
+    "request_verbosity": before_user_words(),
+    "request_user_words": full_request(),
+}
 
 
 @pytest.mark.parametrize("name", REQUESTS)

@@ -118,6 +118,7 @@ def test_metadata_carries_the_rest_as_strings():
         "time_zone": "Europe/Berlin",
         "access_mode": "restricted",
         "ticket": "t.1",
+        "user_words": "Is it cooled at all?\nHow is it cooled?\nAnd this?",
         "knowledge_bases": '[{"id":"kb_1","name":"Handbook","access_mode":"full"},'
         '{"id":"kb_2","name":"Board","access_mode":"restricted"}]',
         "limits": '{"max_knowledge_calls":10,"max_model_calls":null}',
@@ -228,6 +229,7 @@ REFUSED: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("metadata", "epoch"), MISSING, "metadata.epoch"),
     (("metadata", "access_mode"), "all", "metadata.access_mode"),
     (("metadata", "access_mode"), "full", "metadata.access_mode"),
+    (("metadata", "user_words"), None, "metadata.user_words"),
     (("metadata", "knowledge_bases"), '[{"id": "kb_1"}]', "metadata.knowledge_bases[0].name"),
     (("metadata", "knowledge_bases"), "[", "metadata.knowledge_bases"),
     (

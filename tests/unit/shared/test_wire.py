@@ -74,6 +74,12 @@ def test_an_access_mode_that_is_missing_is_restricted():
     assert knowledge.bases[0].access_mode is AccessMode.RESTRICTED
 
 
+def test_words_of_the_user_that_are_missing_are_none():
+    message = request_to_proto(full_request())
+    message.knowledge.ClearField("user_words")
+    assert request_from_proto(message).knowledge.user_words == ""
+
+
 def test_a_base_without_an_access_mode_makes_the_whole_turn_restricted():
     message = request_to_proto(full_request())
     message.knowledge.access_mode = request_pb2.ACCESS_MODE_FULL
@@ -107,6 +113,10 @@ def add_empty_message(message: RequestMessage) -> None:
     message.history.add()
 
 
+def lift_the_restriction(message: RequestMessage) -> None:
+    message.knowledge.access_mode = message.knowledge.bases[1].access_mode = request_pb2.ACCESS_MODE_FULL
+
+
 def repeat_a_tool(message: RequestMessage) -> None:
     message.tools.append(message.tools[0])
 
@@ -127,6 +137,7 @@ def repeat_a_tool(message: RequestMessage) -> None:
         (set_field("knowledge.access_mode", 7), "knowledge.access_mode"),
         (set_field("knowledge.access_mode", 2), "knowledge.access_mode"),
         (set_field("knowledge.bases.1.access_mode", 7), "knowledge.bases[1].access_mode"),
+        (lift_the_restriction, "knowledge.user_words"),
         (set_field("parameters.temperature", float("nan")), "parameters.temperature"),
         (set_field("parameters.reasoning_effort", 99), "parameters.reasoning_effort"),
         (set_field("parameters.verbosity", 99), "parameters.verbosity"),

@@ -11,7 +11,7 @@ from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, HeldTe
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.examples import examples
 
-NOBODY = OwnWords([])
+NOBODY = OwnWords("")
 PASSAGE = "The escalation ladder begins with the duty engineer and ends with the vault keeper at the northern site."
 CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字确认。"
 
@@ -73,7 +73,7 @@ def test_fewer_are_not(size: int) -> None:
 
 
 def test_the_users_own_run_is_not_asked_about_and_one_that_goes_beyond_it_is() -> None:
-    own = OwnWords(["Is it true that the ladder begins with the duty engineer and ends there?"])
+    own = OwnWords("Is it true that the ladder begins with the duty engineer and ends there?")
     checks, _ = said("Yes: ladder begins with the duty engineer and ends, as you say.", 1, own)
     assert not is_asked(checks, PASSAGE)
     checks, _ = said("Yes: ladder begins with the duty engineer and ends with it.", 1, own)
@@ -206,7 +206,7 @@ def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) 
 
 @pytest.mark.parametrize("numeral", ["一", "三百五十", "111 ", "one "])
 def test_a_row_of_numerals_is_let_go_as_it_comes(numeral: str) -> None:
-    held = HeldText(OwnWords([numeral * 5_000]))
+    held = HeldText(OwnWords(numeral * 5_000))
     text = (numeral * 400)[:400]
     gone = 0
     for at in range(0, len(text), 4):

@@ -64,13 +64,15 @@ async def knowledge() -> FakeKnowledge:
 
 KNOWLEDGE = asyncio.run(knowledge())
 BASE = KnowledgeBaseRef(id="kb_a", name="Ladder", access_mode=AccessMode.RESTRICTED)
-REQUEST = execution_request(knowledge=Knowledge(bases=(BASE,), access_mode=AccessMode.RESTRICTED, ticket=""))
+REQUEST = execution_request(
+    knowledge=Knowledge(bases=(BASE,), access_mode=AccessMode.RESTRICTED, ticket="", user_words="Is it 7 %?")
+)
 
 
 async def let_out(deltas: list[str]) -> tuple[str, object, str]:
     """Say an answer in these deltas; return what the client reads, why it was cut, and what the log gets."""
     cuts = FakeAnswerCuts()
-    scan = OutgoingScan(OutgoingCheck(KNOWLEDGE, cuts, FakeClock(), SECRET), REQUEST, ("Is it 7 %?",))
+    scan = OutgoingScan(OutgoingCheck(KNOWLEDGE, cuts, FakeClock(), SECRET), REQUEST)
     events: list[ExecutionEvent] = [ModelCallStarted(call=1), *(TextDelta(text=delta) for delta in deltas)]
     said = "".join(deltas)
     events += [

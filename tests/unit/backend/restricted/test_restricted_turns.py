@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from backend.conversations.domain.conversation_log import MAX_USER_CHARACTERS
 from backend.conversations.domain.responses import StoredResponse
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.canaries import document_canary
@@ -29,7 +30,7 @@ from shared.models.events import (
     TextDelta,
     TurnFinished,
 )
-from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from shared.models.values import objects_in
 from shared.prompts.knowledge_base import ANSWER_CUT, FIGURE_WITHHELD
 from tests.contract.knowledge_cases import make_base, put
@@ -185,13 +186,45 @@ async def test_what_the_user_wrote_in_this_conversation_stays() -> None:
 
 
 async def test_what_the_application_adds_is_no_word_of_the_user() -> None:
-    async with restricted_house(answer("Sure."), answer("It is 4,711.")) as house:
-        base = make_base("kb_b", tenant="default").model_copy(update={"name": "Shelf 4,711"})
-        await house.knowledge.create_base(base, "bob")
-        await house.knowledge.set_member("kb_b", "ada", MemberRole.RESTRICTED_ANALYST)
-        first = await house.ask(tools=[{"type": "file_search", "vector_store_ids": ["kb_b"]}])
-        response = await house.ask(previous_response_id=first.id)
-        assert said(response) == f"It is {FIGURE_WITHHELD}."
+    async with restricted_house(answer("Sure."), answer("It is 4,711 or 2,750 kg.")) as house:
+        readable = make_base("kb_b", tenant="default").model_copy(update={"name": "Shelf 4,711"})
+        await house.knowledge.create_base(readable, "bob")
+        await house.knowledge.set_member("kb_b", "ada", MemberRole.READER)
+        both = [{"type": "file_search", "vector_store_ids": ["kb_a", "kb_b"]}]
+        first = await house.ask(tools=both, input="Is it 2,750 kg?")
+        response = await house.ask(input="Or what?", previous_response_id=first.id)
+        sent = house.sent[-1]
+        assert "4,711" in str([message.content for message in sent.history if isinstance(message, UserMessage)])
+        assert sent.knowledge.user_words == "Is it 2,750 kg?\nOr what?"
+        assert said(response) == f"It is {FIGURE_WITHHELD} or 2,750 kg."
+
+
+async def test_what_the_user_wrote_before_a_compaction_is_still_his_own() -> None:
+    script = answer("It is 2,750 kg, not 2,751 kg.")
+    async with restricted_house(answer("word " * 100_000), script) as house:
+        first = await house.ask(input="Is it 2,750 kg?")
+        response = await house.ask(tools=TOOLS, input="Or what?", previous_response_id=first.id)
+        sent = house.sent[-1]
+        assert "2,750" not in str(sent.history)
+        assert sent.knowledge.user_words == "Is it 2,750 kg?\nOr what?"
+        assert said(response) == f"It is 2,750 kg, not {FIGURE_WITHHELD}."
+
+
+async def test_a_turn_that_is_not_restricted_does_without_the_users_words() -> None:
+    async with restricted_house(answer("Sure."), answer("Sure.")) as house:
+        first = await house.ask(input="Is it 2,750 kg?")
+        await house.knowledge.set_member("kb_a", "ada", MemberRole.READER)
+        await house.ask(tools=TOOLS, previous_response_id=first.id)
+        assert [request.knowledge.user_words for request in house.sent] == ["", ""]
+
+
+async def test_only_the_newest_of_the_users_words_count() -> None:
+    async with restricted_house(answer("Sure."), answer("It is 2,750 kg or 3,160 kg.")) as house:
+        first = await house.ask(tools=TOOLS, input="Is it 2,750 kg?")
+        newest = ("ask " * MAX_USER_CHARACTERS)[: MAX_USER_CHARACTERS - 10] + " 3,160 kg?"
+        response = await house.ask(input=newest, previous_response_id=first.id)
+        assert house.sent[-1].knowledge.user_words == newest
+        assert said(response) == f"It is {FIGURE_WITHHELD} or 3,160 kg."
 
 
 async def test_a_cut_is_counted_as_a_refusal() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from shared.models.events import CitationAdded, SearchFinished, SearchResult
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
-from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
+from shared.models.messages import AssistantMessage, Content, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
 from shared.prompts.message_order import with_time_suffix
 from tests.fakes.json_paths import at
@@ -164,7 +164,7 @@ async def test_a_backend_that_says_restricted_is_believed():
 def mixed() -> Knowledge:
     modes = {"kb_a": AccessMode.RESTRICTED, "kb_b": AccessMode.FULL}
     bases = tuple(KnowledgeBaseRef(id=base_id, name=base_id, access_mode=mode) for base_id, mode in modes.items())
-    return Knowledge(bases=bases, access_mode=AccessMode.RESTRICTED, ticket="ticket_1")
+    return Knowledge(bases=bases, access_mode=AccessMode.RESTRICTED, ticket="ticket_1", user_words="")
 
 
 async def test_a_released_summary_is_json_with_a_note_that_there_is_nothing_to_cite():
@@ -219,17 +219,38 @@ async def test_a_restricted_turn_whose_bases_say_nothing_of_it_is_restricted_in_
     assert stage.shelf.searches == []
 
 
-async def test_the_room_is_told_what_the_user_said_and_nothing_that_others_said():
-    sent = with_time_suffix("Who are we?", datetime(2026, 11, 22, 8, 30, tzinfo=UTC), "Europe/Berlin")
-    parts = with_time_suffix((TextPart(text="And they?"),), datetime(2026, 11, 22, 8, 31, tzinfo=UTC), "Europe/Berlin")
-    history = (UserMessage(content=sent), AssistantMessage(text="A secret."), UserMessage(content=parts))
+WEAK = (TextPart(text="What is weak"), TextPart(text="in it?"))
+
+
+@pytest.mark.parametrize(
+    ("user_words", "counted"),
+    [
+        ("Long ago: what of vaults?\nWhat is weak\nin it?", "Long ago: what of vaults?\nWhat is weak\nin it?"),
+        ("", "What is weak\nin it?"),
+    ],
+    ids=["as the backend says", "a backend that does not say it"],
+)
+async def test_the_room_is_told_what_the_user_said_and_nothing_that_only_has_his_role(user_words: str, counted: str):
+    history = (UserMessage(content="# Knowledge\nShelf 4,711"), AssistantMessage(text="A secret."))
     stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
-    prompt = (TextPart(text="What is weak"), TextPart(text="in it?"))
-    restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED)
-    await stage.run(execution_request(knowledge=restricted, history=history, prompt=prompt))
+    restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED).model_copy(update={"user_words": user_words})
+    await stage.run(execution_request(knowledge=restricted, history=history, prompt=WEAK))
     (asked,) = stage.summaries.asked
     assert asked.last_message == "What is weak\nin it?"
-    assert asked.user_words == "Who are we?\nAnd they?\nWhat is weak\nin it?"
+    assert asked.user_words == counted
+
+
+@pytest.mark.parametrize("content", ["What is weak\nin it?", WEAK])
+async def test_a_turn_that_continues_from_results_answers_the_message_before_them(content: Content):
+    sent = with_time_suffix(content, datetime(2026, 11, 22, 8, 30, tzinfo=UTC), "Europe/Berlin")
+    asked_first = AssistantMessage(text="", tool_calls=(call("weather", "{}", "w"),))
+    result = ToolMessage(call_id="w", content="Rain in Shelf 4,711.")
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED)
+    history = (UserMessage(content="# Knowledge"), UserMessage(content=sent), asked_first, result)
+    await stage.run(execution_request(knowledge=restricted, history=history, prompt=None))
+    (asked,) = stage.summaries.asked
+    assert (asked.last_message, asked.user_words) == ("What is weak\nin it?", "")
 
 
 # Limits
