@@ -20,9 +20,9 @@ from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from chat_shell.sealed.question_language import shown_evidence
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked
-from shared.disclosure.languages import language_of
 from shared.models.invalid_fields import refusal_of
 from shared.models.values import Value
 
@@ -49,14 +49,13 @@ class JudgedCase(Value):
 def verdict_of(case: JudgedCase) -> dict[str, object]:
     """Return the gate's verdict on a reply, with the codes of the checks that it failed and what would be released."""
     last_message = case.user_messages[-1] if case.user_messages else ""
-    question = language_of(last_message) or language_of(case.query)
-    languages = {language_of(document.text) for document in case.documents}
-    prepared = prepare(
-        [_chunk(place, document) for place, document in enumerate(case.documents)], _joined(case), (), (), question
-    )
+    chunks = [_chunk(place, document) for place, document in enumerate(case.documents)]
+    evidence = shown_evidence((last_message, case.query), chunks, ())
+    # A reply is compared with all that an auditor gives, also with what the room would not show.
+    prepared = prepare(chunks, _joined(case), (), (), evidence.language)
     verdict = judge(case.reply.encode(errors="surrogatepass"), prepared)
-    if isinstance(verdict, Released) and languages and question not in languages:
-        verdict = Blocked((GateCode.LANGUAGE,))  # such chunks are not shown, and an answer about them is a translation
+    if isinstance(verdict, Released) and chunks and not evidence.chunks:
+        verdict = Blocked((GateCode.LANGUAGE,))  # an answer about chunks that are not shown is a translation
     name = "blocked" if isinstance(verdict, Blocked) else "released" if isinstance(verdict, Released) else "refused"
     return {
         "verdict": name,

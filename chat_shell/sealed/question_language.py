@@ -6,12 +6,19 @@ language than the question's are shown only where the owner of their base allows
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from chat_shell.sealed.protected import ProtectedChunk
 from shared.disclosure.languages import Language, language_of
 
 _NAMES = {Language.ENGLISH: "English", Language.CHINESE: "Chinese, in simplified characters"}
 _UNKNOWN_NAME = "that of the query"
+
+KEPT_LANGUAGES = 2_048
+"""Texts of chunks whose language is remembered, as many as the gate remembers as read: some chunks are found often."""
+
+language_of_chunk = lru_cache(maxsize=KEPT_LANGUAGES)(language_of)
+"""Return the language of a chunk's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +60,4 @@ def shown_evidence(
 
 def _is_in(language: Language | None, text: str) -> bool:
     """Whether a text is in this language; two languages that the gate cannot read are not taken for the same."""
-    return language in _NAMES and language_of(text) is language
+    return language in _NAMES and language_of_chunk(text) is language

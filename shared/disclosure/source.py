@@ -69,9 +69,8 @@ class SourceReading:
     rare: frozenset[str]
 
 
-@lru_cache(maxsize=KEPT_CHUNKS)
-def read_source(source: SourceText) -> SourceReading:
-    """Read one chunk."""
+def reading_of(source: SourceText) -> SourceReading:
+    """Read one chunk, for a caller that remembers readings in a measure of its own."""
     text = plain(shown_lines(source.text))
     title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
     above = (title, *source.headings)
@@ -95,6 +94,10 @@ def read_source(source: SourceText) -> SourceReading:
         bags=frozenset(chain(bags_of(pieces(text), ()), bags_of(pieces(text), (Kind.PAUSE,)))),
         rare=frozenset(row for stretch in han for row in _lone_rows(chinese.segment(stretch))),
     )
+
+
+read_source = lru_cache(maxsize=KEPT_CHUNKS)(reading_of)
+"""Read one chunk, or remember how it was read."""
 
 
 def bags_of(of: Iterable[Piece], ends: Collection[Kind]) -> Iterator[frozenset[str]]:

@@ -11,10 +11,10 @@ from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.safe_description import LeftOut
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
-from shared.disclosure.combinations import Combinations, containment_findings, term_findings
+from shared.disclosure.combinations import Combinations, containment_findings, retelling_findings, term_findings
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceText, read_source
-from shared.disclosure.words import Finding, ProtectedWords, rejoined_words, withheld_words
+from shared.disclosure.source import SourceText, reading_of
+from shared.disclosure.words import Finding, ProtectedWords, rejoined_words, repeated_words, withheld_words
 from shared.models.safe_summary import GateCode
 from shared.plain_text.orders import is_order_to_model
 
@@ -25,9 +25,9 @@ MAX_CLAUSES = 6
 """Clauses of a text that are searched each by itself."""
 
 KEPT_READINGS = 256
-"""Chunks that are remembered as read, some 10 MB of them: after a change of a base most of them are read again."""
+"""Chunks that are remembered as read, some 14 MB of them: after a change of a base most of them are read again."""
 
-_read = lru_cache(maxsize=KEPT_READINGS)(read_source.__wrapped__)
+_read = lru_cache(maxsize=KEPT_READINGS)(reading_of)
 _ENDINGS = ("", "e", "y", "s", "es", "ed", "ing", "ings", "ies", "ied", "ly")
 """What the rules cut off or add before they compare words, and the search index does not."""
 
@@ -66,9 +66,11 @@ def _findings(text: str, sources: Sequence[SourceText]) -> Iterator[Finding]:
     canonical = compose(found, {})
     yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(text)))
     yield from withheld_words(found, own, words)
+    yield from repeated_words(found)
     yield from rejoined_words([found], words)
     yield from term_findings(canonical, combinations)
     yield from containment_findings(canonical, combinations, own)
+    yield from retelling_findings([found], combinations)
     if is_order_to_model(text) or is_order_to_model(canonical):
         yield Finding(GateCode.INSTRUCTION, "")
 

@@ -4,13 +4,18 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
+from inspect import isfunction
+from types import ModuleType
 
 import pytest
 
+from backend.knowledge.domain import description_rules
 from backend.knowledge.domain.knowledge import Binding, ChunkHit, KnowledgeBase, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
 from backend.knowledge.domain.shared_runs import WordSequence
 from backend.knowledge.services.safe_descriptions import MAX_COMPARED_CHUNKS, SafeDescriptions
+from chat_shell.sealed.gate import judging
+from shared.disclosure import combinations, words
 from shared.errors import Unavailable
 from shared.models.safe_summary import GateCode
 from tests.contract.knowledge_cases import make_base, put
@@ -143,6 +148,27 @@ async def test_a_shuffled_sentence_is_a_passage() -> None:
     found = await why("Ask why the alarm of the gate is tested by a guard", ["A guard tests the alarm of the gate."])
     assert found is not None
     assert GateCode.CONTAINMENT in found.codes
+
+
+async def test_a_sentence_retold_in_another_order_is_a_passage() -> None:
+    chunk = "We do not go out in the dark if it is not us who have it and are able to do so with you."
+    found = await why("In the dark, you and us do not go out, if it is so, not able to do, who we are with, have it", [chunk])
+    assert found is not None
+    assert found.codes == (GateCode.CONTAINMENT,)
+
+
+async def test_words_that_are_said_twice_are_no_description() -> None:
+    found = await why("Ask ask about nights")
+    assert found == LeftOut(codes=(GateCode.DECODERS,), phrases=("ask",))
+
+
+def test_the_rules_are_those_of_the_gate() -> None:
+    def rules_of(module: ModuleType) -> set[str]:
+        rules = {name: getattr(value, "__module__", "") for name, value in vars(module).items() if isfunction(value)}
+        return {name for name, place in rules.items() if place in (words.__name__, combinations.__name__)}
+
+    items_only = {"alike_findings"}
+    assert rules_of(description_rules) == rules_of(judging) - items_only
 
 
 async def test_one_rare_word_is_found_among_hundreds_of_chunks_that_share_all_the_others() -> None:

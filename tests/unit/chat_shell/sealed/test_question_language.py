@@ -1,10 +1,13 @@
 """Which chunks the secondary model is shown: those in the question's language, and others that may be translated."""
 
+import json
+
 import pytest
 
+from chat_shell.sealed.judge import JudgedCase, JudgedDocument, verdict_of
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.question_language import shown_evidence
+from chat_shell.sealed.question_language import KEPT_LANGUAGES, language_of_chunk, shown_evidence
 from tests.fakes.sealed_room import FakeSealedBackend, RoomStage, protected_chunk
 
 ENGLISH_TEXT, CHINESE_TEXT = "Only the keeper may open the valve.", "只有值班人员可以开启阀门。"
@@ -64,3 +67,52 @@ async def test_the_model_is_told_the_language_of_the_question(last_message: str,
     assert f"<language-token1>\n{name}" in data
     assert ENGLISH_TEXT in data
     assert CHINESE_TEXT in data
+
+
+def test_the_language_of_a_text_is_found_once():
+    shown_ids("Where are we weak?")
+    before = language_of_chunk.cache_info()
+    shown_ids("Where are we strong?")
+    after = language_of_chunk.cache_info()
+    assert (after.misses, after.hits) == (before.misses, before.hits + len(ALL))
+    assert after.maxsize == KEPT_LANGUAGES
+
+
+def judged(user_message: str, said: str, *texts: str) -> tuple[object, object]:
+    """Return the verdict that an auditor gets on an answer of one sentence, and its codes."""
+    reply = {
+        **{"decision": "answer", "reason": "gap", "confidence": "low", "summary": said},
+        **{"observations": [], "risks": [], "recommended_actions": []},
+    }
+    documents = tuple(JudgedDocument(title="a", heading_path=(), text=text) for text in texts)
+    case = JudgedCase(documents=documents, user_messages=(user_message,), query="vanne", reply=json.dumps(reply))
+    verdict = verdict_of(case)
+    return verdict["verdict"], verdict["codes"]
+
+
+@pytest.mark.parametrize("text", [ENGLISH_TEXT, CHINESE_TEXT, FRENCH_TEXT, "| 12 | 34 |"])
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Where are we weak?", "It may be better to ask others as well."),
+        ("我们哪里薄弱？", "应当让更多的人参与。"),
+        ("Où sommes-nous faibles avec la vanne ?", "Nous sommes faibles avec la vanne."),
+    ],
+)
+def test_an_auditor_is_told_that_an_answer_leaves_just_where_its_evidence_would_be_shown(
+    question: str, said: str, text: str
+):
+    is_shown = bool(shown_evidence((question, "vanne"), [protected_chunk(text)], ()).chunks)
+    assert judged(question, said, text) == (("released", []) if is_shown else ("blocked", ["language"]))
+    assert judged(question, said) == ("released", [])
+
+
+def test_an_auditor_has_a_reply_compared_with_what_would_not_be_shown_too():
+    shown = "The keeper may rest."
+    other = "Nur Wächter may open the valve when others are asleep, übrige Beschäftigte warten gemeinsam drüben im Gebäude."
+    said = "It may open the valve when others are asleep."
+    evidence = shown_evidence(("Where are we weak?", ""), [protected_chunk(shown), protected_chunk(other)], ())
+    assert (len(evidence.chunks), len(evidence.withheld)) == (1, 1)
+    assert judged("Where are we weak?", "It may be better to ask.", shown, other)[0] == "released"
+    assert judged("Where are we weak?", said, shown)[0] == "released"
+    assert judged("Where are we weak?", said, shown, other)[0] == "blocked"
