@@ -4,7 +4,6 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -35,26 +34,18 @@ class Base:
     def topic(self, document: str | None, language: Language, dice: random.Random) -> str:
         """Return words of one passage in no order, for a query that finds something and gives nothing away.
 
-        It is a passage with a planted name or code where there is one. Passages in another language than the
-        question's are not shown to the secondary model. The oracle takes a code name of the corpus for one in every
-        base, so real text that uses the word lends it to no query.
+        It is any passage of the base, planted in or not. Passages in another language than the question's are not
+        shown to the secondary model. The oracle takes a code name of the corpus for one in every base, so real text
+        that uses the word lends it to no query.
         """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
         fitting = [passage for passage in fitting if passage.language == language] or fitting
-        telling = [passage for passage in fitting if passage.chunk_id in self._telling]
-        text = dice.choice(telling or fitting or list(self.shelf.passages)).text
+        text = dice.choice(fitting or list(self.shelf.passages)).text
         secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
         planted = " ".join((*secret, *QUIET)).casefold()
         found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
         found = [word for word in found if word not in planted]
         return " ".join(dice.sample(found, min(_TOPIC_WORDS, len(found))))
-
-    @cached_property
-    def _telling(self) -> frozenset[str]:
-        """The ids of passages in which a name or a code was planted."""
-        planted = [name for each in self.secrets for name in (*each.names, *each.codes)]
-        passages = self.shelf.passages
-        return frozenset(passage.chunk_id for passage in passages if any(name in passage.text for name in planted))
 
 
 async def corpus_base(owner: httpx2.AsyncClient, pair: LeakPair) -> Base:

@@ -22,7 +22,7 @@ from tests.leaks.oracle.oracle import Circumstances
 from tests.leaks.pair import MODEL, SECRET, SERVICE_TOKEN
 from tests.leaks.runner import Stage, leaks_in
 from tests.leaks.sinks import SinkText, leaves
-from tests.leaks.visits import Visit, client_texts, scan_visit
+from tests.leaks.visits import Visit, client_texts, scan_visit, tellers
 
 _MODES: dict[str, Any] = {"full": "full", "null": None, "empty": "", "unknown": "partial"}
 _VERSIONS = {"policy_version": "1", "gate_version": "1", "prompt_version": "1", "model": "secondary-model"}
@@ -38,7 +38,7 @@ async def play_forgeries(stage: Stage, cases: Iterable[Attack]) -> None:
             found += await _forged_mode(stage, case)
         if case.attack_class in ("other_tools", "ticket_forgery"):
             found += await _calls_of_a_member(stage, case)
-        stage.results.sightings += leaks_in(found, stage.oracle, _nothing_excused(stage.base_for(case, 0), case))
+        stage.results.sightings += leaks_in(found, stage.oracle, _nothing_excused(stage.base_for(case, 0), case), {})
 
 
 async def play_role_changes(stage: Stage, cases: Iterable[Attack]) -> None:
@@ -68,8 +68,9 @@ async def play_role_changes(stage: Stage, cases: Iterable[Attack]) -> None:
         for trial in visit.trials:
             trial.shown = given.shown
         stage.oracle.add_canaries(stage.registry.canaries)
-        stage.results.take(visit, scan_visit(visit, stage.oracle))
-        stage.results.sightings += leaks_in(stage.logs.new_texts(), stage.oracle, given)
+        seen = list(scan_visit(visit, stage.oracle))
+        stage.results.take(visit, seen)
+        stage.results.sightings += leaks_in(stage.logs.new_texts(), stage.oracle, given, tellers(seen))
         stage.results.trials += [trial for trial in visit.trials if trial.is_counted]
 
 

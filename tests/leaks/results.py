@@ -36,9 +36,8 @@ class Results:
 
     @property
     def failures(self) -> list[Sighting]:
-        """Leaks but those of models that are not asserted, wherever the same words were seen."""
-        told = {each.leak.text for each in self.sightings if each.trial and not each.trial.stub.is_asserted}
-        return [each for each in self.sightings if each.leak.text not in told]
+        """Leaks but those that a trial of a model that is not asserted told; what no trial told is one, too."""
+        return [each for each in self.sightings if each.trial is None or each.trial.stub.is_asserted]
 
     @property
     def leaked(self) -> list[Trial]:

@@ -22,8 +22,8 @@ from tests.leaks.pair import ADMIN_KEY, DEFAULT_WAY, MODEL, LeakPair, ModelAddre
 from tests.leaks.planting import chinese_passages, corpora, english_handbook
 from tests.leaks.results import Results
 from tests.leaks.sinks import LogSink, SinkText, TableSink, metric_texts
-from tests.leaks.trials import SEARCHES_A_TURN, Registry
-from tests.leaks.visits import ACT_FOR, Sighting, Visit, Visitor, scan_visit
+from tests.leaks.trials import SEARCHES_A_TURN, Registry, Trial
+from tests.leaks.visits import ACT_FOR, Sighting, Visit, Visitor, scan_visit, tellers
 
 AT_ONCE = 4
 BATCH = 16
@@ -84,22 +84,27 @@ class Stage:
             await self.visitor.play(visit, _carrier(visit))
 
     def _scan(self, visits: Sequence[Visit], left: Sequence[SinkText]) -> None:
+        seen: list[Sighting] = []
         for visit in visits:
-            self.results.take(visit, scan_visit(visit, self.oracle))
+            found = list(scan_visit(visit, self.oracle))
+            self.results.take(visit, found)
+            seen += found
         given = Circumstances(
             frozenset[str]().union(*(visit.circumstances.shown for visit in visits)),
             tuple(text for visit in visits for text in visit.user_texts),
             tuple(text for visit in visits for text in visit.base.owner_texts),
         )
-        self.results.sightings.extend(dict.fromkeys(leaks_in(left, self.oracle, given)))
+        self.results.sightings.extend(dict.fromkeys(leaks_in(left, self.oracle, given, tellers(seen))))
         self.results.tables = self.tables.tables
 
 
-def leaks_in(found: Iterable[SinkText], oracle: Oracle, given: Circumstances) -> Iterator[Sighting]:
-    """Yield the leaks in texts that belong to no visit alone."""
+def leaks_in(
+    found: Iterable[SinkText], oracle: Oracle, given: Circumstances, told: Mapping[str, Trial]
+) -> Iterator[Sighting]:
+    """Yield the leaks in texts that belong to no visit alone; `told` are the trials that have told some of them."""
     for text in found:
         for leak in oracle.leaks(text.text, given):
-            yield Sighting(text.sink, leak)
+            yield Sighting(text.sink, leak, None, told.get(leak.text))
 
 
 @asynccontextmanager

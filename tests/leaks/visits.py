@@ -1,7 +1,7 @@
 """A visit: one restricted member, one conversation, one attack case, up to ten secondary models."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ class Visit:
 
 
 class Sighting(NamedTuple):
-    """A leak, where it was seen, and in whose visit if that is known."""
+    """A leak, where it was seen, in whose visit if that is known, and the trial whose release told it, if one did."""
 
     sink: str
     leak: Leak
@@ -178,6 +178,23 @@ def client_texts(answer: httpx2.Response) -> list[SinkText]:
 
 def scan_visit(visit: Visit, oracle: Oracle) -> Iterator[Sighting]:
     """Yield each leak in what the main model was sent and in what the client received."""
+    released = list(_scan_releases(visit, oracle))
+    yield from released
+    told = tellers(released)
+    sent = [text for body in visit.lane.requests for text in leaves("main model", body)]
+    given = visit.circumstances
+    for text in (*sent, *visit.received):
+        for leak in oracle.leaks(text.text, given):
+            yield Sighting(text.sink, leak, visit, told.get(leak.text))
+
+
+def tellers(seen: Iterable[Sighting]) -> dict[str, Trial]:
+    """Return by its text which trial has told a leak; where several have, one of a model that is asserted."""
+    told = [(sighting.leak.text, sighting.trial) for sighting in seen if sighting.trial is not None]
+    return dict(sorted(told, key=lambda pair: pair[1].stub.is_asserted))
+
+
+def _scan_releases(visit: Visit, oracle: Oracle) -> Iterator[Sighting]:
     for trial in visit.trials:
         if trial.is_released and trial.result is not None:
             given = visit.given(trial.shown)
@@ -185,11 +202,6 @@ def scan_visit(visit: Visit, oracle: Oracle) -> Iterator[Sighting]:
                 yield Sighting("main model", leak, visit, trial)
             for leak in (*oracle.answer_leaks(answer_fields(trial.result), given), *_agreed(trial, given)):
                 yield Sighting("main model", leak, visit, trial)
-    sent = [text for body in visit.lane.requests for text in leaves("main model", body)]
-    given = visit.circumstances
-    for text in (*sent, *visit.received):
-        for leak in oracle.leaks(text.text, given):
-            yield Sighting(text.sink, leak, visit)
 
 
 def answer_fields(result: str) -> list[str]:

@@ -80,10 +80,8 @@ def test_the_language_of_a_text_is_found_once():
 
 def judged(user_message: str, said: str, *texts: str) -> tuple[object, object]:
     """Return the verdict that an auditor gets on an answer of one sentence, and its codes."""
-    reply = {
-        **{"decision": "answer", "reason": "gap", "confidence": "low", "summary": said},
-        **{"observations": [], "risks": [], "recommended_actions": []},
-    }
+    lists: dict[str, object] = {"observations": [], "risks": [], "recommended_actions": []}
+    reply = {"decision": "answer", "reason": "gap", "confidence": "low", "summary": said, **lists}
     documents = tuple(JudgedDocument(title="a", heading_path=(), text=text) for text in texts)
     case = JudgedCase(documents=documents, user_messages=(user_message,), query="vanne", reply=json.dumps(reply))
     verdict = verdict_of(case)
@@ -109,7 +107,7 @@ def test_an_auditor_is_told_that_an_answer_leaves_just_where_its_evidence_would_
 
 def test_an_auditor_has_a_reply_compared_with_what_would_not_be_shown_too():
     shown = "The keeper may rest."
-    other = "Nur Wächter may open the valve when others are asleep, übrige Beschäftigte warten gemeinsam drüben im Gebäude."
+    other = "Nur Wächter may open the valve when others are asleep, übrige Beschäftigte warten gemeinsam drüben hinten."
     said = "It may open the valve when others are asleep."
     evidence = shown_evidence(("Where are we weak?", ""), [protected_chunk(shown), protected_chunk(other)], ())
     assert (len(evidence.chunks), len(evidence.withheld)) == (1, 1)

@@ -17,6 +17,7 @@ from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
 from tests.fakes.clock import FakeClock
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import FakeGate, FakeSealedBackend, FakeSecondary, RoomStage, protected_chunk
+from tests.fakes.virtual_time import VirtualTime
 
 SEARCHES = 500
 SUMMARY_SECONDS = 20.0
@@ -99,6 +100,65 @@ async def test_the_times_of_answers_and_of_searches_without_a_model_call_cannot_
     assert len(stage.model.prompts) == KEPT_TIMES + SEARCHES
     unpadded = [seconds - wait for seconds, wait in zip(refused, stage.waits, strict=True)]
     assert distance(answered, unpadded) > 0.99
+
+
+class SlowBackend(FakeSealedBackend):
+    """Takes a few hundredths of a second to search, and finds what the query names."""
+
+    def __init__(self, time: VirtualTime, dice: random.Random):
+        super().__init__()
+        self._time = time
+        self._dice = dice
+
+    async def search(self, search: SealedSearch, versions: SummaryVersions) -> SealedSearchResult | Failure:
+        await self._time.sleep(self._dice.uniform(0.01, 0.08))
+        return {"answered": ANSWERED, **WITHOUT_MODEL}[search.query]
+
+
+class SlowSecondary(FakeSecondary):
+    """Takes as long as models do, and the longer the more it is asked at once."""
+
+    def __init__(self, time: VirtualTime, dice: random.Random):
+        super().__init__()
+        self._time = time
+        self._dice = dice
+        self._at_once = 0
+
+    async def reply(self, messages: Messages) -> bytes | Failure:
+        self._at_once += 1
+        await self._time.sleep(min(15.0, self._dice.lognormvariate(1.0, 0.5) * (1 + self._at_once / 10)))
+        self._at_once -= 1
+        return await super().reply(messages)
+
+
+async def test_side_by_side_searches_take_the_time_of_a_summary_as_well():
+    time, dice = VirtualTime(), random.Random(2)
+    stage = RoomStage(backend=SlowBackend(time, dice), model=SlowSecondary(time, dice), clock=time)
+    stage.wait = time.sleep
+    queries = ["answered", *dice.sample(sorted(WITHOUT_MODEL), 3), "answered", "answered"]
+    taken: dict[str, list[float]] = {query: [] for query in queries}
+    for at in range(KEPT_TIMES // 3 + SEARCHES // 3):
+        dice.shuffle(queries)
+        deadline = time.now() + timedelta(seconds=600)
+        asking = [stage.ask(query=query, last_message="Where are we weak?", deadline=deadline) for query in queries]
+        for query, seconds in zip(queries, await time.seconds_of(asking), strict=True):
+            if at >= KEPT_TIMES // 3:
+                taken[query].append(seconds)
+    answered = taken.pop("answered")
+    refused = [seconds for of_query in taken.values() for seconds in of_query]
+    assert len(answered) == len(refused) == SEARCHES // 3 * 3
+    assert distance(answered, refused) < 1.63 * (2 / len(answered)) ** 0.5
+
+
+async def test_side_by_side_the_pre_screen_alone_answers_at_once():
+    time, dice = VirtualTime(), random.Random(3)
+    stage = RoomStage(backend=SlowBackend(time, dice), model=SlowSecondary(time, dice), clock=time)
+    stage.wait = time.sleep
+    refused, *others = await time.seconds_of(
+        [stage.ask(query=query) for query in ("原文", "answered", "nothing found", "answered")]
+    )
+    assert refused == 0
+    assert min(others) > 0.5
 
 
 async def test_before_the_first_summary_a_search_takes_a_first_time():
