@@ -107,7 +107,8 @@ def test_an_auditor_is_told_that_an_answer_leaves_just_where_its_evidence_would_
 
 def test_an_auditor_has_a_reply_compared_with_what_would_not_be_shown_too():
     shown = "The keeper may rest."
-    other = "Nur Wächter may open the valve when others are asleep, übrige Beschäftigte warten gemeinsam drüben hinten."
+    strange = "übrige Beschäftigte warten gemeinsam drüben hinten, niemand schläft"
+    other = f"Nur Wächter may open the valve when others are asleep, {strange}."
     said = "It may open the valve when others are asleep."
     evidence = shown_evidence(("Where are we weak?", ""), [protected_chunk(shown), protected_chunk(other)], ())
     assert (len(evidence.chunks), len(evidence.withheld)) == (1, 1)
