@@ -17,9 +17,6 @@ _UNKNOWN_NAME = "that of the query"
 KEPT_LANGUAGES = 2_048
 """Texts of chunks whose language is remembered, as many as the gate remembers as read: some chunks are found often."""
 
-language_of_chunk = lru_cache(maxsize=KEPT_LANGUAGES)(language_of)
-"""Return the language of a chunk's text."""
-
 
 @dataclass(frozen=True, slots=True)
 class ShownEvidence:
@@ -56,6 +53,12 @@ def shown_evidence(
         chunks=tuple(chunk for chunk, shown in zip(chunks, is_shown, strict=True) if shown),
         withheld=tuple(chunk for chunk, shown in zip(chunks, is_shown, strict=True) if not shown),
     )
+
+
+@lru_cache(maxsize=KEPT_LANGUAGES)
+def language_of_chunk(text: str) -> Language | None:
+    """Return the language of a chunk's text, or remember it."""
+    return language_of(text)
 
 
 def _is_in(language: Language | None, text: str) -> bool:
