@@ -1,6 +1,6 @@
 """The benchmark: `make bench`. Everything runs on this machine, each part a process, figures side by side.
 
-    python -m tests.bench [streaming] [search] [building]
+    python -m tests.bench [streaming] [deployed] [search] [building]
 
 Writes var/bench/<part>.json.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.building import building_figures
+from tests.bench.deployed import deployed_figures
 from tests.bench.figures import Figure, render_table, write_json
 from tests.bench.pair import bench_pair
 from tests.bench.searching import search_figures
@@ -49,6 +50,7 @@ def measure_search(directory: Path) -> list[Figure]:
 
 PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "streaming": measure_streaming,
+    "deployed": deployed_figures,
     "search": measure_search,
     "building": building_figures,
 }
