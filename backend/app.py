@@ -1,6 +1,7 @@
 """Starting and stopping the backend, which is put together from what the wiring of each room builds."""
 
 import asyncio
+import random
 import secrets
 import signal
 import socket
@@ -19,28 +20,32 @@ from backend.foundation.http.listening import HttpServer, http_server, listening
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.readiness import Readiness
+from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
+from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.knowledge.wiring import build_knowledge_room
 from backend.migrations.migrate import migrate
 from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
+from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
-from backend.turns.services.recovery import Recovery
+from backend.turns.services.recovery import BEAT_SECONDS, Recovery
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.use_cases import TurnServices
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import event_store, turn_context, turn_services
 from shared.clock import SystemClock
-from shared.environment import WrongSetting
+from shared.environment import WrongSetting, cause_of
 from shared.errors import Unavailable
 
 log = structlog.get_logger("backend")
@@ -63,6 +68,7 @@ class Backend:
     restricted: RestrictedServices
     turns: TurnServices
     recovery: Recovery
+    supervisor: Supervisor
     sweep: Callable[[], Awaitable[None]]
 
     @property
@@ -73,11 +79,13 @@ class Backend:
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
         """What runs beside the requests until this process drains."""
+        forgetting, closing = self.restricted.forgetting, self.restricted.closing
+        repeat = self.supervisor.repeat_forever
         return (
-            self.recovery.keep_alive,
-            partial(_sweep, self),
-            self.restricted.forgetting.keep_forgetting,
-            self.restricted.closing.keep_closing,
+            partial(repeat, "heartbeat", self.recovery.beat, BEAT_SECONDS),
+            partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
+            partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
+            partial(self.supervisor.until_done, "sweep_documents", self.sweep),
         )
 
 
@@ -103,8 +111,9 @@ async def serve(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_migrated_database(settings))
         backend = await _build(settings, database, stack)
-        await _ensure_admin_key(settings, backend.identity.api_keys)
-        await backend.recovery.at_start()
+        until_done = backend.supervisor.until_done
+        await until_done("admin_key", partial(_ensure_admin_key, settings, backend.identity.api_keys), stop)
+        await until_done("recovery_at_start", backend.recovery.at_start, stop)
         options = HttpOptions(settings.service_token.get_secret_value(), settings.max_body_bytes)
         server = http_server(create_app(ROUTERS, backend.services, options))
         await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
@@ -124,18 +133,12 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
         server.should_exit = True
 
 
-async def _sweep(backend: Backend) -> None:
-    try:
-        await backend.sweep()
-    except Unavailable:
-        log.warning("What unfinished documents left behind is still there: the next start sweeps")
-
-
 async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
+    supervisor = Supervisor(LoggingFailureObserver(), random.random)
     clock, secret, policy = SystemClock(), settings.secret.get_secret_value(), _turn_policy(settings)
     is_only_replica = not settings.redis_url
     with _naming_setting("BACKEND_REDIS_URL"):
-        store = await event_store(settings.redis_url, settings.event_retention_seconds, stack)
+        store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, stack)
     chat_shell = connect_chat_shell(
         settings.chat_shell_url,
         settings.service_token.get_secret_value(),
@@ -154,6 +157,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         clock=clock,
         observer=LoggingTurnObserver(),
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
+        background=supervisor,
     )
     admission = Admission(store.presence)
     context = turn_context(ports, knowledge.store, knowledge.descriptions)
@@ -167,6 +171,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
         turns=turn_services(ports, context, policy, admission, conversations.services.withheld),
         recovery=Recovery(ports, policy.replica, is_only_replica=is_only_replica),
+        supervisor=supervisor,
         sweep=partial(knowledge.store.sweep, is_only_replica=is_only_replica),
     )
 
@@ -199,7 +204,10 @@ async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
     try:
         with _naming_setting("BACKEND_DATABASE_URL"):
             await check_database_reachable(database, settings.database_url)
-        await migrate(database)
+            try:
+                await migrate(database)
+            except Unavailable as error:
+                raise ValueError(f"the database went away while its schema was checked ({cause_of(error)})") from None
         yield database
     finally:
         await database.close()

@@ -17,6 +17,7 @@ class LogEvent(StrEnum):
     EPOCH_STARTED = "Epoch started"
     PROMPT_DRIFT = "Prompt drift"
     ANSWER_CUT = "Answer cut"
+    BACKGROUND_FAILED = "Background work failed"
     TOOL_CALLED = "Tool called"
     KNOWLEDGE_SEARCHED = "Knowledge searched"
     SAFE_SUMMARY_STARTED = "Starting safe summary"

@@ -4,6 +4,7 @@ from contextlib import AsyncExitStack
 
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
+from backend.foundation.services.supervision import Supervisor
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.turns.dynamic_blocks.entry_points import installed_blocks
@@ -21,7 +22,9 @@ from backend.turns.services.turn_registry import TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 
 
-async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExitStack) -> EventStore:
+async def event_store(
+    redis_url: str, retention_seconds: float, supervisor: Supervisor, stack: AsyncExitStack
+) -> EventStore:
     """Open the event store, which `stack` closes: Redis where an address is given, else this process's memory.
 
     Raises:
@@ -37,11 +40,11 @@ async def event_store(redis_url: str, retention_seconds: float, stack: AsyncExit
     client = connect(redis_url)
     stack.push_async_callback(client.aclose)
     await check_redis_reachable(client, redis_url)
-    events = RedisEventLog(client, retention_seconds)
-    signals = RedisStopSignals(client)
+    events = RedisEventLog(client, supervisor, retention_seconds)
+    signals = RedisStopSignals(client, supervisor)
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)
-    return EventStore(events, signals, await stack.enter_async_context(watching(client)))
+    return EventStore(events, signals, await stack.enter_async_context(watching(client, supervisor)))
 
 
 def turn_context(ports: TurnPorts, knowledge: KnowledgeStore, descriptions: SafeDescriptions) -> ContextSources:

@@ -14,6 +14,7 @@ from backend.turns.ports.events import EventLog, StopSignals
 from backend.turns.redis.client import connect
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.stop_signals import RedisStopSignals
+from tests.fakes.supervision import make_supervisor
 
 KINDS = ("memory", "redis")
 RETENTION_SECONDS = 600.0
@@ -36,8 +37,8 @@ async def open_replicas(kind: str, request: pytest.FixtureRequest) -> AsyncGener
         return
     url: str = request.getfixturevalue("valkey_url")
     clients: list[Any] = [connect(url), connect(url)]
-    logs = [RedisEventLog(client, RETENTION_SECONDS) for client in clients]
-    redis_signals = [RedisStopSignals(client) for client in clients]
+    logs = [RedisEventLog(client, make_supervisor(), RETENTION_SECONDS) for client in clients]
+    redis_signals = [RedisStopSignals(client, make_supervisor()) for client in clients]
     try:
         yield Replicas(logs[0], logs[1], redis_signals[0], redis_signals[1])
     finally:

@@ -41,6 +41,7 @@ from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
+from tests.fakes.supervision import RecordingFailures, make_supervisor
 
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
@@ -115,6 +116,7 @@ class TurnHouse:
     events: MemoryEventLog = field(default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer()))
     signals: MemoryStopSignals = field(default_factory=MemoryStopSignals)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
+    failures: RecordingFailures = field(default_factory=RecordingFailures)
     cuts: FakeAnswerCuts = field(default_factory=FakeAnswerCuts)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     admission: Admission = field(default_factory=Admission)
@@ -139,6 +141,7 @@ class TurnHouse:
             clock=self.clock,
             observer=self.observer,
             outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
+            background=make_supervisor(self.failures),
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds

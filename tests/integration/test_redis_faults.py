@@ -14,6 +14,7 @@ from backend.turns.redis.presence import RedisPresence
 from backend.turns.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
+from tests.fakes.supervision import make_supervisor
 from tests.servers.valkey import ValkeyServer
 
 
@@ -26,14 +27,14 @@ async def client(valkey_url: str) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def log(client: Any) -> AsyncIterator[RedisEventLog]:
-    opened = RedisEventLog(client, 600.0)
+    opened = RedisEventLog(client, make_supervisor(), 600.0)
     yield opened
     await opened.aclose()
 
 
 @pytest.fixture
 async def impatient(client: Any) -> AsyncIterator[RedisEventLog]:
-    opened = RedisEventLog(client, 600.0, patience_seconds=0.0)
+    opened = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=0.0)
     yield opened
     await opened.aclose()
 
@@ -72,14 +73,14 @@ async def test_redis_that_stays_away_is_a_clear_error(
             with pytest.raises(Unavailable):
                 await impatient.exists("resp_a")
             with pytest.raises(Unavailable):
-                await RedisStopSignals(client).send("resp_a")
+                await RedisStopSignals(client, make_supervisor()).send("resp_a")
         finally:
             valkey_server.restart()
     assert not await impatient.exists("resp_c")
 
 
 async def test_who_opens_a_log_does_not_wait_as_long_as_who_goes_on(valkey_server: ValkeyServer, client: Any) -> None:
-    log = RedisEventLog(client, 600.0, patience_seconds=3600.0, opening_seconds=0.05)
+    log = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=3600.0, opening_seconds=0.05)
     begun = await begun_in(log)
     valkey_server.kill()
     try:
@@ -110,7 +111,7 @@ async def begun_in(log: RedisEventLog) -> str:
 
 async def test_a_log_that_was_given_up_on_its_way_leaves_nothing(client: Any) -> None:
     """Its writer gave up just as Redis took the first events."""
-    log = RedisEventLog(client, 600.0, opening_seconds=0.0)
+    log = RedisEventLog(client, make_supervisor(), 600.0, opening_seconds=0.0)
     with pytest.raises(Unavailable):
         await log.append("resp_a", make_events(0, 1))
     await log.close("resp_b")  # which is written behind what was under way
@@ -121,7 +122,7 @@ async def test_a_log_that_was_given_up_on_its_way_leaves_nothing(client: Any) ->
 async def test_silence_counts_after_a_while_and_ends_with_an_answer(valkey_server: ValkeyServer, client: Any) -> None:
     presence = RedisPresence(client, interval_seconds=0.01, away_after_seconds=0.05)
     assert not presence.is_away
-    watching = asyncio.create_task(presence.watch())
+    watching = presence.start(make_supervisor())
     async with asyncio.timeout(60):
         await client.ping()
         valkey_server.kill()
@@ -148,11 +149,11 @@ async def test_events_that_redis_lost_are_an_error_for_writer_and_reader(client:
 
 async def test_a_second_writer_is_told_so_and_writes_nothing(client: Any, log: RedisEventLog) -> None:
     await log.append("resp_a", make_events(0, 4))
-    other = RedisEventLog(client, 600.0)
+    other = RedisEventLog(client, make_supervisor(), 600.0)
     with pytest.raises(Conflict):
         await other.append("resp_a", make_events(2, 1))
     await log.close("resp_a")
-    late = RedisEventLog(client, 600.0)
+    late = RedisEventLog(client, make_supervisor(), 600.0)
     with pytest.raises(Conflict):
         await late.append("resp_a", make_events(4, 1))
     assert await read_all(log, "resp_a") == list(make_events(0, 4))
@@ -171,7 +172,7 @@ async def test_an_address_that_cannot_be_used_is_told_without_its_password(valke
 
 
 async def test_streams_expire_by_themselves(client: Any) -> None:
-    log = RedisEventLog(client, 600.0, open_seconds=3600.0)
+    log = RedisEventLog(client, make_supervisor(), 600.0, open_seconds=3600.0)
     await log.append("resp_a", make_events(0, 1))
     assert 3500 < await client.ttl("ballast:events:resp_a") <= 3600
     await log.close("resp_a")
@@ -183,7 +184,7 @@ async def test_streams_expire_by_themselves(client: Any) -> None:
 
 
 async def test_closing_the_log_lets_nobody_wait(valkey_server: ValkeyServer, client: Any) -> None:
-    log = RedisEventLog(client, 600.0)
+    log = RedisEventLog(client, make_supervisor(), 600.0)
     await log.append("resp_a", make_events(0, 1))
     valkey_server.kill()
     try:
@@ -200,7 +201,7 @@ async def test_closing_the_log_lets_nobody_wait(valkey_server: ValkeyServer, cli
 async def test_a_wish_reaches_who_waited_through_a_restart(
     valkey_server: ValkeyServer, client: Any, valkey_url: str
 ) -> None:
-    here, there = RedisStopSignals(client), RedisStopSignals(client)
+    here, there = RedisStopSignals(client, make_supervisor()), RedisStopSignals(client, make_supervisor())
     waiting = asyncio.create_task(here.wait("resp_a"))
     await there.send("resp_before")
     await here.wait("resp_before")
@@ -214,7 +215,7 @@ async def test_a_wish_reaches_who_waited_through_a_restart(
 
 async def test_a_cancellation_at_any_moment_is_kept(client: Any) -> None:
     for moment in range(30):
-        log = RedisEventLog(client, 600.0)
+        log = RedisEventLog(client, make_supervisor(), 600.0)
         appending = asyncio.create_task(log.append(f"resp_{moment}", make_events(0, 1)))
         for _ in range(moment):
             await asyncio.sleep(0)

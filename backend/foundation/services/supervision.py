@@ -1,27 +1,87 @@
-"""Running work that may fail without ending the work around it."""
+"""Running work whose failure ends nothing but itself: all that runs in the background of a process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import TypeVar
 
+from backend.foundation.ports.supervision import FailureObserver
 from shared.errors import Unavailable
 
 Result = TypeVar("Result")
+Step = Callable[[], Awaitable[None]]
+
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 5.0
+"""The pause after a failure doubles up to this, or up to the pause after a success where that is longer."""
+
+LONGEST_PAUSE_OF_RARE_WORK_SECONDS = 60.0
 
 
-async def repeat_forever(step: Callable[[], Awaitable[None]], seconds_between: float) -> None:
-    """Run `step` at once and then again and again until cancelled; `Unavailable` only delays it to the next time."""
-    while True:
-        with suppress(Unavailable):
-            await step()
-        await asyncio.sleep(seconds_between)
+class Supervisor:
+    """The only way to run work in the background: a failure is reported, and the work goes on after a pause.
+
+    `jitter` returns numbers from 0 to 1, by which replicas that fail together do not try again together.
+    """
+
+    def __init__(
+        self,
+        observer: FailureObserver,
+        jitter: Callable[[], float],
+        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
+    ) -> None:
+        self._observer = observer
+        self._jitter = jitter
+        self._first_pause_seconds = first_pause_seconds
+
+    async def repeat_forever(self, task: str, step: Step, seconds_between: float) -> None:
+        """Run `step` at once and then again and again until cancelled, whatever it raises."""
+        failures = 0
+        while True:
+            failures = 0 if await self.attempt(task, step) else failures + 1
+            await asyncio.sleep(self._pause_seconds(failures, seconds_between) if failures else seconds_between)
+
+    async def until_done(self, task: str, step: Step, unless: asyncio.Event | None = None) -> None:
+        """Run `step` until it succeeds, or fails by more than an outage: repeating it would not cure that.
+
+        It is not repeated once `unless` is set.
+        """
+        given_up = unless or asyncio.Event()
+        failures = 0
+        while isinstance(error := await result_or_error(_awaited(step)), BaseException):
+            self._observer.background_failed(task, error)
+            failures += 1
+            if not isinstance(error, Unavailable) or await is_set_within(given_up, self._pause_seconds(failures, 0.0)):
+                return
+
+    async def attempt(self, task: str, step: Step) -> bool:
+        """Run `step` once and return whether it succeeded; cancelling the caller cancels it."""
+        error = await result_or_error(_awaited(step))
+        if error is not None:
+            self._observer.background_failed(task, error)
+        return error is None
+
+    def start(self, task: str, step: Step, seconds_between: float = 0.0) -> asyncio.Task[None]:
+        """Do as `repeat_forever` in a task of its own; `step` may be work that does not end by itself."""
+        return asyncio.create_task(self.repeat_forever(task, step, seconds_between), name=task)
+
+    def _pause_seconds(self, failures: int, seconds_between: float) -> float:
+        longest = max(LONGEST_PAUSE_SECONDS, min(seconds_between, LONGEST_PAUSE_OF_RARE_WORK_SECONDS))
+        doubled = self._first_pause_seconds * 2.0 ** min(failures - 1, 16)
+        return min(doubled, longest) * (1 + self._jitter()) / 2
+
+
+async def stopped(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task and wait for its end; None has ended already."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def result_or_error(work: Coroutine[object, None, Result]) -> Result | BaseException:
     """Run work to its end; return its result, or the exception that it raised.
 
-    When the caller is cancelled, the work is cancelled too and awaited before the cancellation goes on.
+    When the caller is cancelled, the work is cancelled too and awaited before the cancellation goes on. A
+    cancellation that nobody asked for, such as that of a connection pool which is torn down, is returned.
     """
     task = asyncio.create_task(work)
     try:
@@ -30,5 +90,20 @@ async def result_or_error(work: Coroutine[object, None, Result]) -> Result | Bas
         task.cancel()
         await asyncio.wait({task})
         raise
+    if task.cancelled():
+        return asyncio.CancelledError()
     error = task.exception()
     return task.result() if error is None else error
+
+
+async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; return whether it came in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return event.is_set()
+
+
+async def _awaited(step: Step) -> None:
+    await step()

@@ -15,7 +15,9 @@ from backend.foundation.sql.statements import Parameters, Row, Statement
 
 Result = TypeVar("Result")
 
-DEFAULT_TIMEOUT_SECONDS = 60.0
+DEFAULT_TIMEOUT_SECONDS = 30.0
+FIND_TIMEOUT_SECONDS = 10.0
+"""The calls of a database that has frozen end so late; nothing else ends them."""
 
 
 class Database(Protocol):

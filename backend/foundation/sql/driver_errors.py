@@ -1,52 +1,68 @@
-"""Translation of what the database drivers raise into our errors."""
+"""Translation of what the database drivers raise into our errors.
 
+What is a defect of ours is named, and passes unchanged: a statement or a value that no database would take. Everything
+else that a driver raises counts as a database that is away.
+"""
+
+import asyncio
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from sqlalchemy import ExceptionContext
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, PendingRollbackError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from shared.errors import InvalidRequest, Unavailable
+from shared.errors import BallastError, InvalidRequest, Unavailable
 
 # Primary result codes, https://www.sqlite.org/rescode.html; an extended code has its primary in the low byte.
-_SQLITE_AWAY = frozenset(
+_SQLITE_OURS = frozenset(
     {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_TOOBIG,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+        sqlite3.SQLITE_MISUSE,
+        sqlite3.SQLITE_RANGE,
     }
 )
+_SQLITE_OURS_WITHOUT_CODE = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 
-# Classes and codes of https://www.postgresql.org/docs/current/errcodes-appendix.html
-_POSTGRES_AWAY = ("08", "25006", "25P03", "40", "53", "55P03", "57")
+# Classes of https://www.postgresql.org/docs/current/errcodes-appendix.html: cardinality, data, integrity, wrong names,
+# syntax and access rules, views that refuse a row, and limits of a statement.
+_POSTGRES_OURS = ("21", "22", "23", "34", "3D", "3F", "42", "44", "54")
+# Of these classes: an operator's grants, a database that is not there yet, and the statement names of a proxy between.
+_POSTGRES_AWAY = ("42501", "3D000", "42P05")
 _POSTGRES_BAD_TEXT = ("22021", "22P05")
 _POSTGRES_BAD_VALUE = "22"
 
+_AWAY = (PoolTimeoutError, PendingRollbackError, ResourceClosedError, TimeoutError, OSError, EOFError)
+
 
 @contextmanager
-def sql_errors_translated() -> Generator[None]:
-    """Raise `Unavailable` or `InvalidRequest` for driver errors that are no defects of ours; let the others pass."""
+def sql_errors_translated(*driver: type[Exception]) -> Generator[None]:
+    """Raise `Unavailable` or `InvalidRequest` for driver errors that are no defects of ours; let the others pass.
+
+    `driver` names the roots of what the driver raises. A cancellation that nobody asked for is the end of a
+    connection, too.
+    """
+    task = asyncio.current_task()
+    asked = task.cancelling() if task is not None else 0
     try:
         yield
     except (IntegrityError, sqlite3.IntegrityError):
         raise
-    except sqlite3.Error as error:
-        if _is_sqlite_away(error):
-            raise Unavailable("The database is not available.", retry_after_seconds=1) from error
-        raise
-    except DBAPIError as error:
-        if _is_bad_text(error):
-            raise InvalidRequest("The text holds a character that cannot be stored.") from error
-        if _is_away(error):
-            raise Unavailable("The database is not available.", retry_after_seconds=1) from error
-        raise
-    except (PoolTimeoutError, TimeoutError, OSError) as error:
-        raise Unavailable("The database is not available.", retry_after_seconds=1) from error
+    except (DBAPIError, sqlite3.Error, *driver) as error:
+        translated = _translated(error)
+        if translated is None:
+            raise
+        raise translated from error
+    except _AWAY as error:
+        raise _away() from error
+    except asyncio.CancelledError as error:
+        if task is None or task.cancelling() > asked:
+            raise
+        raise _away() from error
 
 
 def withhold_values(context: ExceptionContext) -> None:
@@ -68,23 +84,34 @@ def withhold_values(context: ExceptionContext) -> None:
             each.args = (f"a value was refused, SQLSTATE {state}",)
 
 
-def _is_bad_text(error: DBAPIError) -> bool:
-    return _sqlstate(error) in _POSTGRES_BAD_TEXT
+def _translated(error: Exception) -> BallastError | None:
+    """Return our error for a driver's one, None for a defect of ours."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return _away()
+    origin = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    if isinstance(origin, sqlite3.Error):
+        return None if _is_ours_of_sqlite(origin) else _away()
+    state = _sqlstate(error)
+    if state in _POSTGRES_BAD_TEXT:
+        return InvalidRequest("The text holds a character that cannot be stored.")
+    is_ours = state.startswith(_POSTGRES_OURS) and state not in _POSTGRES_AWAY
+    return None if is_ours or _is_refused_by_client(origin) else _away()
 
 
-def _is_away(error: DBAPIError) -> bool:
-    if error.connection_invalidated or isinstance(error.orig, OSError):
-        return True
-    if isinstance(error.orig, sqlite3.Error):
-        return _is_sqlite_away(error.orig)
-    return _sqlstate(error).startswith(_POSTGRES_AWAY)
-
-
-def _is_sqlite_away(error: BaseException) -> bool:
+def _is_ours_of_sqlite(error: sqlite3.Error) -> bool:
     code: object = getattr(error, "sqlite_errorcode", None)
-    return isinstance(code, int) and code & 0xFF in _SQLITE_AWAY
+    return code & 0xFF in _SQLITE_OURS if isinstance(code, int) else isinstance(error, _SQLITE_OURS_WITHOUT_CODE)
 
 
-def _sqlstate(error: DBAPIError) -> str:
-    state: object = getattr(error.orig, "sqlstate", None)
+def _is_refused_by_client(error: BaseException) -> bool:
+    """Whether the driver refused a value or an option before it sent anything: such errors are values' errors, too."""
+    return any(isinstance(each, ValueError | TypeError) for each in (error, error.__cause__))
+
+
+def _away() -> Unavailable:
+    return Unavailable("The database is not available.", retry_after_seconds=1)
+
+
+def _sqlstate(error: Exception) -> str:
+    state: object = getattr(error.orig if isinstance(error, DBAPIError) else error, "sqlstate", None)
     return state if isinstance(state, str) else ""

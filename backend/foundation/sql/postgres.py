@@ -1,46 +1,75 @@
 """PostgreSQL: a pool of asyncpg connections."""
 
 import asyncio
+import socket
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+import asyncpg
 from sqlalchemy import URL, Connection, event
+from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
 from backend.foundation.sql.statements import Parameters, Row, Statement
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
 
-_POOL_SIZE = 10
-_POOL_OVERFLOW = 10
-_POOL_WAIT_SECONDS = 10
+_CONNECTIONS = 20
+"""Opened as they are needed, and kept: four processes, two of which a rolling update adds, share PostgreSQL's 100."""
+
+_POOL_WAIT_SECONDS = 5
 _CONNECTION_AGE_SECONDS = 1800
+_STATEMENTS_KEPT = 500
+"""Prepared statements a connection; all statements of the product fit."""
+
 _CONNECT_TIMEOUT_SECONDS = 5
 _SERVER_SETTINGS = {
     "application_name": "ballast",
     "statement_timeout": "30s",
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "60s",
+    # An address behind which nobody is left must not hold a session of the server for hours.
+    "tcp_keepalives_idle": "15",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
 }
+_KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+_DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    AsyncAdapt_asyncpg_dbapi.Error,
+)
 
 
 class PostgresDatabase:
-    """A PostgreSQL database; a connection that died while idle is replaced before it is used."""
+    """A PostgreSQL database; a connection that broke while idle is replaced before it is used.
+
+    That costs no round trip: the end of a connection is seen as it comes, and where a network swallows it, keepalive
+    packets find out. A server that answers nothing is noticed by the timeout of each call.
+    """
 
     def __init__(self, url: URL) -> None:
         self._engine = create_async_engine(
             url.set(drivername="postgresql+asyncpg"),
-            pool_size=_POOL_SIZE,
-            max_overflow=_POOL_OVERFLOW,
+            pool_size=_CONNECTIONS,
+            max_overflow=0,
             pool_timeout=_POOL_WAIT_SECONDS,
             pool_recycle=_CONNECTION_AGE_SECONDS,
-            pool_pre_ping=True,
-            connect_args={"timeout": _CONNECT_TIMEOUT_SECONDS, "server_settings": _SERVER_SETTINGS},
+            connect_args={
+                "timeout": _CONNECT_TIMEOUT_SECONDS,
+                "server_settings": _SERVER_SETTINGS,
+                "prepared_statement_cache_size": _STATEMENTS_KEPT,
+            },
             hide_parameters=True,
         )
         event.listen(self._engine.sync_engine, "handle_error", withhold_values)
+        event.listen(self._engine.sync_engine, "connect", _keep_alive)
+        event.listen(self._engine.sync_engine, "checkout", _refuse_broken)
         # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
         # either way (READ COMMITTED).
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -53,23 +82,31 @@ class PostgresDatabase:
 
     async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key."""
-        return await self.read(lambda connection: query.first(connection, parameters))
+        return await self.read(
+            lambda connection: query.first(connection, parameters), timeout_seconds=FIND_TIMEOUT_SECONDS
+        )
 
-    async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+    async def read(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
         """Run a unit of work that changes nothing."""
-        with sql_errors_translated():
+        with sql_errors_translated(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._reader.connect() as connection:
                 return await connection.run_sync(work)
 
-    async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+    async def snapshot(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
         """Run a unit of work over one state of the database."""
-        with sql_errors_translated():
+        with sql_errors_translated(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._snapshots.connect() as connection:
                 return await connection.run_sync(work)
 
-    async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+    async def write(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
         """Run a unit of work and commit it; a cancelled one is rolled back and its connection replaced."""
-        with sql_errors_translated():
+        with sql_errors_translated(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._engine.begin() as connection:
                 return await connection.run_sync(work)
 
@@ -80,6 +117,26 @@ class PostgresDatabase:
     async def close(self) -> None:
         """Close the connections."""
         await self._engine.dispose()
+
+
+def _keep_alive(connection: Any, _record: object) -> None:
+    """Have the system look whether the other end of an idle connection is still there."""
+    transport = connection.driver_connection._transport  # noqa: SLF001 -- the driver has no option for it
+    plain = transport.get_extra_info("socket")
+    if plain is None or plain.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        if hasattr(socket, name):
+            plain.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _refuse_broken(connection: Any, record: Any, _fairy: object) -> None:
+    """Have the pool replace a connection whose end has been seen; a new one that breaks at once fails its user."""
+    if connection.driver_connection.is_closed() and record.info.get("is_used"):
+        record.info.clear()
+        raise DisconnectionError
+    record.info["is_used"] = True
 
 
 def _ping(connection: Connection) -> None:

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
+from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated
 from backend.foundation.sql.statements import Parameters, Row, Statement, driver_of
 
@@ -69,17 +70,23 @@ class SqliteDatabase:
         with sql_errors_translated(), connection.begin():
             return query.first(connection, parameters)
 
-    async def read(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+    async def read(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
         """Run a unit of work over a snapshot."""
         with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds):
                 return await self._run(self._reading, self._reader, work)
 
-    async def snapshot(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+    async def snapshot(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
         """Do as `read`."""
         return await self.read(work, timeout_seconds=timeout_seconds)
 
-    async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
+    async def write(
+        self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
+    ) -> Result:
         """Run a unit of work behind all earlier ones and commit it."""
         with sql_errors_translated():
             async with asyncio.timeout(timeout_seconds):

@@ -2,13 +2,15 @@
 
 from datetime import timedelta
 
-from backend.foundation.services.supervision import repeat_forever, result_or_error
+from backend.foundation.services.supervision import result_or_error
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from shared.clock import Clock
 from shared.errors import Unavailable
 
-SECONDS_BETWEEN = 60.0
+CLOSE_SEARCHES_SECONDS = 60.0
+"""The pause between two rounds."""
+
 CLOSED_PER_ROUND = 1_000
 GRACE = timedelta(minutes=1)
 """Added to the longest time of a turn: by then the ticket has expired, so that no outcome can be reported."""
@@ -24,20 +26,14 @@ class CloseSearches:
         clock: Clock,
         turn_time: timedelta,
         *,
-        seconds_between: float = SECONDS_BETWEEN,
         per_round: int = CLOSED_PER_ROUND,
     ) -> None:
         self._ledger = ledger
         self._audit = audit
         self._clock = clock
         self._patience = turn_time + GRACE
-        self._seconds_between = seconds_between
         self._per_round = per_round
         self._not_closable: set[str] = set()
-
-    async def keep_closing(self) -> None:
-        """Close at once and then regularly until cancelled; an outage of the database only delays it."""
-        await repeat_forever(self.close, self._seconds_between)
 
     async def close(self) -> None:
         """Close overdue searches; one that cannot be closed is logged once and does not hold up the others.

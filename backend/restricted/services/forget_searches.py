@@ -1,11 +1,11 @@
 """Deleting restricted searches that no budget counts any more."""
 
-from backend.foundation.services.supervision import repeat_forever
 from backend.restricted.domain.restricted_budget import MONTH
 from backend.restricted.ports.restricted import RestrictedLedger
 from shared.clock import Clock
 
-SECONDS_BETWEEN = 3600.0
+FORGET_SEARCHES_SECONDS = 3600.0
+"""The pause between two rounds."""
 
 
 class ForgetSearches:
@@ -14,10 +14,6 @@ class ForgetSearches:
     def __init__(self, ledger: RestrictedLedger, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
-
-    async def keep_forgetting(self) -> None:
-        """Delete at once and then every hour until cancelled; an outage of the database only delays it."""
-        await repeat_forever(self.forget, SECONDS_BETWEEN)
 
     async def forget(self) -> None:
         """Delete once.

@@ -1,28 +1,27 @@
 """The connection pool, and the translation of what it raises."""
 
 import asyncio
-from collections.abc import Awaitable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeVar, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError, ResponseError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import DataError, RedisError, ResponseError
 
 from shared.environment import cause_of, shown_address
 from shared.errors import Unavailable
 
 Result = TypeVar("Result")
 
-SOCKET_TIMEOUT_SECONDS = 5.0
+SOCKET_TIMEOUT_SECONDS = 4.0
 BLOCK_MILLISECONDS = 2_000
-"""How long a reading command waits in the server; well below the timeout of the socket."""
+"""How long a reading command waits in the server; below the timeout of the socket."""
 
-AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
-"""What the client raises when the server does not answer; the same command may be sent again."""
+_DRIVER_ERRORS = (RedisError, OSError, EOFError, TimeoutError)
+_CODE = re.compile(r"[A-Z]{3,} ")
+_WRONG_TYPE = "WRONGTYPE "
 
 _MAX_CONNECTIONS = 5_000
 
@@ -64,6 +63,10 @@ class RedisClient(Protocol):
 
     def ping(self) -> Awaitable[bool]:
         """Ask whether the server answers."""
+        ...
+
+    def set(self, name: str, value: bytes, *, px: int) -> Awaitable[object]:
+        """Set a key that expires after `px` milliseconds."""
         ...
 
     def exists(self, *names: str) -> Awaitable[int]:
@@ -133,31 +136,44 @@ async def check_redis_reachable(client: RedisClient, url: str) -> None:
 
 
 async def answered(answer: Awaitable[Result]) -> Result:
-    """Await an answer of the client, and raise the cancellation that was requested meanwhile.
+    """Await an answer of the client; raise the cancellation that was requested meanwhile.
 
     The client writes through `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives as the
-    write ends (https://github.com/python/cpython/issues/81839).
+    write ends (https://github.com/python/cpython/issues/81839). A cancellation that nobody requested is the end of a
+    connection.
+
+    Raises:
+        Unavailable: Redis does not answer, or does not do what it is there for. Retryable: every command that we
+            send may be repeated.
     """
     task = asyncio.current_task()
     requests = task.cancelling() if task is not None else 0
     try:
         return await answer
+    except _DRIVER_ERRORS as error:
+        if is_ours(error):
+            raise
+        raise away() from error
+    except asyncio.CancelledError as error:
+        if task is None or task.cancelling() > requests:
+            raise
+        raise away() from error
     finally:
         if task is not None and task.cancelling() > requests:
             raise asyncio.CancelledError
 
 
-@contextmanager
-def translated_redis_errors() -> Generator[None]:
-    """Raise `Unavailable` for errors of the connection; the refusal of a wrong command is raised unchanged."""
-    try:
-        yield
-    except AWAY as error:
-        raise away() from error
-    except ResponseError:
-        raise
-    except RedisError as error:
-        raise away() from error
+def is_ours(error: BaseException) -> bool:
+    """Whether the error is a defect of ours: a command that no Redis would take.
+
+    Refusals that depend on the server's state carry a code of their own (redis.io, "Redis serialization protocol
+    specification", simple errors), such as OOM, READONLY,
+    LOADING and MISCONF; a malformed command has the general one, which the client removes.
+    """
+    if type(error) is not ResponseError:
+        return isinstance(error, DataError)
+    text = str(error)
+    return text.startswith(_WRONG_TYPE) or _CODE.match(text) is None
 
 
 def away() -> Unavailable:

@@ -3,25 +3,22 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
+from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.redis.client import AWAY, BLOCK_MILLISECONDS, RedisClient, answered, away, translated_redis_errors
+from backend.turns.redis.client import RedisClient, answered, away
 from backend.turns.redis.entries import (
     END_FIELDS,
     END_ID,
-    decode_fields,
     dropped_key,
-    entries_of,
-    entry_id,
     stream_key,
 )
-from backend.turns.redis.outbox import Lifetimes, Outbox, Writer
+from backend.turns.redis.outbox import Lifetimes, Outbox
+from backend.turns.redis.reading import Patience, StreamReader
+from backend.turns.redis.writers import Writer
 from shared.errors import Unavailable
 
-_ENTRIES_PER_READ = 64
-_PAUSE_SECONDS = 0.2
+_DELETE_SECONDS = 5.0
 _ANSWER_SECONDS = 1.0
-
-Entries = list[tuple[str, dict[bytes, bytes]]]
 
 
 class RedisEventLog:
@@ -35,6 +32,7 @@ class RedisEventLog:
     def __init__(
         self,
         client: RedisClient,
+        supervisor: Supervisor,
         retention_seconds: float,
         *,
         open_seconds: float = 3600.0,
@@ -42,10 +40,13 @@ class RedisEventLog:
         opening_seconds: float = 2.0,
     ) -> None:
         self._client = client
+        self._supervisor = supervisor
         self._patience_seconds = patience_seconds
         self._opening_seconds = opening_seconds
         self._open_seconds = open_seconds
-        self._outbox = Outbox(client, Lifetimes(retention_seconds, open_seconds, patience_seconds))
+        self._outbox = Outbox(client, supervisor, Lifetimes(retention_seconds, open_seconds, patience_seconds))
+        self._not_deleted: set[str] = set()
+        self._deleting: asyncio.Task[None] | None = None
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
         """Append events in order; events of a dropped log are ignored.
@@ -59,8 +60,8 @@ class RedisEventLog:
         _raise_failure(writer)
         if writer.is_dropped:
             return
-        writer.add(events)
-        self._outbox.flush_soon(writer)
+        may_wait = writer.add(events)
+        self._outbox.flush_soon(writer, may_wait=may_wait)
         if writer.must_wait:
             await self._wait_for_room(writer)
         _raise_failure(writer)
@@ -82,51 +83,67 @@ class RedisEventLog:
             self._outbox.forget(response_id)
 
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
-        """Yield the stored events with a number above `after`, then new ones as they come.
+        """Yield the stored events with a number above `after`, then new ones as they come; see `StreamReader`.
 
         Raises:
             Unavailable: Redis stays unavailable, or has lost the events.
         """
         if not await self.exists(response_id):
             return
-        cursor = entry_id(after)
-        while True:
-            entries = await self._next_entries(response_id, cursor)
-            if entries is None:
-                return
-            has_ended = bool(entries) and entries[-1][0] == END_ID
-            events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, after)]
-            if events:
-                after = events[-1].sequence_number
-                yield tuple(events)
-            if has_ended:
-                return
-            cursor = entries[-1][0] if entries else cursor
+        own = self._outbox.find(response_id)
+        reader = StreamReader(self._client, response_id, after, own, Patience(self._patience_seconds))
+        while (found := await reader.next_events()) is not None:
+            yield found
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
-        with translated_redis_errors():
+        writer = self._outbox.find(response_id)
+        if writer is not None and writer.has_written and writer.failure is None:
+            return not writer.is_dropped
+        try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await self._has(stream_key(response_id))
+        except TimeoutError as error:
+            raise away() from error
 
     async def drop(self, response_id: str) -> None:
-        """Delete the events now, after an end marker by which readers end."""
+        """Delete the events now, after an end marker by which readers end.
+
+        Raises:
+            Unavailable: Redis is away. They are deleted when it is back.
+        """
         writer = self._outbox.forget(response_id)
         if writer is not None:
             writer.is_dropped = True
             writer.wake()
+        try:
+            await self._delete(response_id)
+        except Unavailable:
+            self._not_deleted.add(response_id)
+            if self._deleting is None:
+                self._deleting = self._supervisor.start("drop_events", self._delete_late, _DELETE_SECONDS)
+            raise
+
+    async def aclose(self) -> None:
+        """Stop the background tasks; the caller closes the client."""
+        await stopped(self._deleting)
+        await self._outbox.close()
+
+    async def _delete(self, response_id: str) -> None:
         key = stream_key(response_id)
         pipeline = self._client.pipeline(transaction=False)
         pipeline.set(dropped_key(response_id), b"1", px=int(self._open_seconds * 1000))
         pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
         pipeline.delete(key)
-        with translated_redis_errors():
-            # The end marker may be stored already, which makes XADD fail.
-            await answered(pipeline.execute(raise_on_error=False))
+        # The end marker may be stored already, which makes XADD fail.
+        *_, deleted = await answered(pipeline.execute(raise_on_error=False))
+        if isinstance(deleted, Exception):
+            raise away() from deleted
 
-    async def aclose(self) -> None:
-        """Stop the writing task; the caller closes the client."""
-        await self._outbox.close()
+    async def _delete_late(self) -> None:
+        for response_id in tuple(self._not_deleted):
+            await self._delete(response_id)
+            self._not_deleted.discard(response_id)
 
     async def _wait_for_room(self, writer: Writer) -> None:
         try:
@@ -135,28 +152,6 @@ class RedisEventLog:
                     await writer.flushed.wait()
         except TimeoutError:
             writer.fail(away())
-
-    async def _next_entries(self, response_id: str, cursor: str) -> Entries | None:
-        """Wait for entries after the cursor; empty when none came in time, None when the log was dropped."""
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + self._patience_seconds
-        while True:
-            try:
-                return await self._read_once(response_id, cursor)
-            except AWAY as error:
-                if loop.time() >= give_up_at:
-                    raise away() from error
-            await asyncio.sleep(_PAUSE_SECONDS)
-
-    async def _read_once(self, response_id: str, cursor: str) -> Entries | None:
-        key = stream_key(response_id)
-        reply = self._client.xread({key: cursor}, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
-        entries = entries_of(await answered(reply))
-        if entries or await self._has(key):
-            return entries
-        if await self._has(dropped_key(response_id)):
-            return None
-        raise Unavailable("The events of this response were lost.")
 
     async def _has(self, key: str) -> bool:
         return bool(await answered(self._client.exists(key)))

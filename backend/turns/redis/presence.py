@@ -1,14 +1,16 @@
-"""Watching whether Redis answers, so that new turns can be refused at once while it does not."""
+"""Watching whether Redis takes writes, so that new turns can be refused at once while it does not."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from redis.exceptions import RedisError
-
+from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.redis.client import RedisClient, answered
+from shared.errors import Unavailable
 
 INTERVAL_SECONDS = 0.5
+_KEY = "ballast:write-check"
+_KEPT_MILLISECONDS = 60_000
 ANSWER_SECONDS = 0.5
 
 AWAY_AFTER_SECONDS = 1.5
@@ -16,7 +18,10 @@ AWAY_AFTER_SECONDS = 1.5
 
 
 class RedisPresence:
-    """Pings Redis; `is_away` is set after `away_after_seconds` of silence and cleared by the next answer."""
+    """Writes a key; `is_away` is set when none was written for `away_after_seconds`, and cleared by the next one.
+
+    A Redis that is full, a read-only replica or still loading its data answers a ping, and takes no event.
+    """
 
     def __init__(
         self,
@@ -27,33 +32,35 @@ class RedisPresence:
         self._client = client
         self._interval_seconds = interval_seconds
         self._away_after_seconds = away_after_seconds
+        self._written_at = asyncio.get_running_loop().time()
         self.is_away = False
 
-    async def watch(self) -> None:
-        """Ping until cancelled."""
-        loop = asyncio.get_running_loop()
-        answered_at = loop.time()
-        while True:
-            if await self._answers():
-                answered_at = loop.time()
-            self.is_away = loop.time() - answered_at > self._away_after_seconds
-            await asyncio.sleep(self._interval_seconds)
+    def start(self, supervisor: Supervisor) -> asyncio.Task[None]:
+        """Look until the task is cancelled."""
+        return supervisor.start("event_store_watch", self.look, self._interval_seconds)
 
-    async def _answers(self) -> bool:
+    async def look(self) -> None:
+        """Try to write once."""
+        loop = asyncio.get_running_loop()
+        if await self._takes_writes():
+            self._written_at = loop.time()
+        self.is_away = loop.time() - self._written_at > self._away_after_seconds
+
+    async def _takes_writes(self) -> bool:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return bool(await answered(self._client.ping()))
-        except (RedisError, OSError):
+                await answered(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))
+        except (Unavailable, TimeoutError):
             return False
+        return True
 
 
 @asynccontextmanager
-async def watching(client: RedisClient) -> AsyncGenerator[RedisPresence]:
+async def watching(client: RedisClient, supervisor: Supervisor) -> AsyncGenerator[RedisPresence]:
     """Watch Redis while the block runs."""
     presence = RedisPresence(client)
-    task = asyncio.create_task(presence.watch(), name="redis presence")
+    task = presence.start(supervisor)
     try:
         yield presence
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        await stopped(task)

@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
-from redis.exceptions import RedisError
-
-from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered, translated_redis_errors
+from backend.foundation.services.supervision import Supervisor, stopped
+from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered
 from backend.turns.redis.entries import entries_of
+from shared.errors import Unavailable
 
 _STREAM = "ballast:stops"
 _FIELD = b"response"
 _SIGNALS_IN_STREAM = 10_000
-_PAUSE_SECONDS = 0.2
 _BEGINNING = "0-0"
 
 
@@ -23,8 +22,9 @@ class RedisStopSignals:
     meanwhile are looked up when it is back.
     """
 
-    def __init__(self, client: RedisClient, *, kept_seconds: float = 3600.0) -> None:
+    def __init__(self, client: RedisClient, supervisor: Supervisor, *, kept_seconds: float = 3600.0) -> None:
         self._client = client
+        self._supervisor = supervisor
         self._kept_milliseconds = int(kept_seconds * 1000)
         self._waiting: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
         self._task: asyncio.Task[None] | None = None
@@ -40,8 +40,7 @@ class RedisStopSignals:
         # The server chooses the entry's id: an entry that a retry repeats only wakes the same tasks twice.
         pipeline.xadd(_STREAM, {_FIELD: response_id.encode()}, maxlen=_SIGNALS_IN_STREAM, approximate=True)
         pipeline.pexpire(_STREAM, self._kept_milliseconds)
-        with translated_redis_errors():
-            await answered(pipeline.execute())
+        await answered(pipeline.execute())
 
     async def wait(self, response_id: str) -> None:
         """Return when a stop was asked for; a signal sent before the call counts."""
@@ -51,28 +50,19 @@ class RedisStopSignals:
 
     async def aclose(self) -> None:
         """Stop listening; the caller closes the client."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        await stopped(self._task)
+        self._task = None
 
     async def _look_up_or_listen(self, response_id: str) -> None:
         """Look up a signal sent before; a listener that starts looks up those of all waiting turns itself."""
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="stop signals")
+            self._task = self._supervisor.start("stop_signals", self._follow)
             return
         try:
             await self._look_up([response_id])
-        except (RedisError, OSError):
+        except Unavailable:
             # The listener gets the same error, and looks up all waiting turns again when Redis is back.
             return
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._follow()
-            except (RedisError, OSError):
-                await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _follow(self) -> None:
         """Look up signals that may have been missed, then wake tasks as signals arrive."""

@@ -1,4 +1,4 @@
-"""The unwritten events of the streams that this process writes, as plain state."""
+"""The unwritten and the newest written events of the streams that this process writes, as plain state."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,16 +9,50 @@ from backend.turns.redis.entries import END_ID, entry_id
 from shared.errors import BallastError, InternalError
 
 _PENDING_BYTES = 512 * 1024
+_RECENT_BYTES = 256 * 1024
+_DELTA = ".delta"
 
 
-@dataclass
+class RecentEvents:
+    """The newest events that Redis has, for readers in this process; a slower one reads the older ones from Redis."""
+
+    def __init__(self) -> None:
+        self._events: list[LoggedEvent] = []
+        self._bytes = 0
+
+    def add(self, events: Sequence[LoggedEvent]) -> None:
+        """Add the events that follow, and forget the oldest ones beyond the limit."""
+        self._events.extend(events)
+        self._bytes += sum([len(event.body) for event in events])
+        if self._bytes > 2 * _RECENT_BYTES:
+            self._forget_oldest()
+
+    def above(self, number: int) -> tuple[LoggedEvent, ...] | None:
+        """Return the events above a number, None where the first of them is not kept."""
+        if not self._events:
+            return None
+        first = number + 1 - self._events[0].sequence_number
+        return tuple(self._events[first:]) if first >= 0 else None
+
+    def _forget_oldest(self) -> None:
+        count = 0
+        while self._bytes > _RECENT_BYTES and count < len(self._events) - 1:
+            self._bytes -= len(self._events[count].body)
+            count += 1
+        del self._events[:count]
+
+
+@dataclass(eq=False)
 class Writer:
     """The unwritten events of one stream, and the state of their writing."""
 
     response_id: str
     next_number: int | None = None
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
+    recent: RecentEvents = field(default_factory=RecentEvents)
     pending_bytes: int = 0
+    renewed_at: float = 0.0
+    has_delta: bool = False
     is_ending: bool = False
     has_ended: bool = False
     has_written: bool = False
@@ -26,14 +60,22 @@ class Writer:
     failure: BallastError | None = None
     flushed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def add(self, events: Sequence[LoggedEvent]) -> None:
-        """Add events; their numbers must continue those of the last ones."""
-        first = events[0].sequence_number if self.next_number is None else self.next_number
-        if self.is_ending or [event.sequence_number for event in events] != list(range(first, first + len(events))):
-            raise InternalError("Events were appended out of turn.")
-        self.next_number = first + len(events)
+    def add(self, events: Sequence[LoggedEvent]) -> bool:
+        """Add events; their numbers must continue those of the last ones. Return whether they may wait for others.
+
+        The events up to the first piece of the answer may not: a user waits for it.
+        """
+        number = events[0].sequence_number if self.next_number is None else self.next_number
+        for event in events:
+            if self.is_ending or event.sequence_number != number:
+                raise InternalError("Events were appended out of turn.")
+            number += 1
+            self.pending_bytes += len(event.body)
+        self.next_number = number
         self.events.extend(events)
-        self.pending_bytes += sum(len(event.body) for event in events)
+        may_wait = self.has_delta
+        self.has_delta = self.has_delta or events[-1].type.endswith(_DELTA)
+        return may_wait
 
     def fail(self, failure: BallastError) -> None:
         """Refuse all further events; the first failure is kept."""
@@ -46,13 +88,18 @@ class Writer:
         self.flushed = asyncio.Event()
 
     @property
+    def is_over(self) -> bool:
+        """Whether no further events will come."""
+        return self.has_ended or self.is_dropped or self.failure is not None
+
+    @property
     def must_wait(self) -> bool:
         """Whether the appender waits: for the first write, which makes the stream, or because too much is pending."""
         is_open = self.failure is None and not self.is_dropped
         return is_open and (self.pending_bytes > _PENDING_BYTES or (not self.has_written and self.pending_bytes > 0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Flush:
     """The events of one writer that are sent in a round trip; `ends` adds the end marker."""
 
@@ -67,7 +114,11 @@ class Flush:
 
     def settle(self) -> None:
         """Record in the writer that this flush was sent or has failed."""
-        self.writer.pending_bytes -= sum(len(event.body) for event in self.events)
-        self.writer.has_written = self.writer.has_written or bool(self.events)
-        self.writer.has_ended = self.writer.has_ended or self.ends
-        self.writer.wake()
+        writer = self.writer
+        writer.pending_bytes -= sum([len(event.body) for event in self.events])
+        if self.events:
+            writer.has_written = True
+            if writer.failure is None and not writer.is_dropped:
+                writer.recent.add(self.events)
+        writer.has_ended = writer.has_ended or (self.ends and writer.failure is None)
+        writer.wake()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.foundation.services.supervision import repeat_forever, result_or_error
+from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, closed_turn
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.services.turn_ports import TurnPorts
@@ -47,10 +47,6 @@ class Recovery:
         await self._ports.turns.beat(self._replica, self._ports.clock.now())
         if self._is_only_replica:
             await self._close_lost(most=None)
-
-    async def keep_alive(self) -> None:
-        """Send heartbeats until cancelled, the first one at once."""
-        await repeat_forever(self.beat, BEAT_SECONDS)
 
     async def beat(self) -> None:
         """Send a heartbeat; with several replicas, also close some lost turns of the others.

@@ -6,6 +6,7 @@ from datetime import datetime
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.foundation.services.supervision import Supervisor
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.events import EventLog, StopSignals
@@ -26,6 +27,7 @@ class TurnPorts:
     clock: Clock
     observer: TurnObserver
     outgoing: OutgoingCheck
+    background: Supervisor
 
 
 @dataclass(frozen=True)

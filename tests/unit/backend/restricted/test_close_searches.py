@@ -13,6 +13,7 @@ from tests.contract.restricted_cases import LIMITS, make_search
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
 from tests.fakes.store_knowledge import FakeKnowledge
+from tests.fakes.supervision import make_supervisor
 
 TURN_TIME = timedelta(seconds=30)
 PATIENCE_SECONDS = 90
@@ -41,7 +42,7 @@ class House:
         self.ledger = Ledger(FakeKnowledge())
         self.observer = FakeSafeSummaryObserver()
         audit = RestrictedAudit(self.ledger, self.observer, self.clock, "secret")
-        self.closing = CloseSearches(self.ledger, audit, self.clock, TURN_TIME, seconds_between=0.001, per_round=2)
+        self.closing = CloseSearches(self.ledger, audit, self.clock, TURN_TIME, per_round=2)
 
     async def search(self, name: str) -> None:
         search = make_search(name, at=self.clock.now()).model_copy(update={"bases": ()})
@@ -83,7 +84,7 @@ async def test_it_goes_on_when_the_database_is_back() -> None:
     house.ledger.is_away = True
     with pytest.raises(Unavailable):
         await house.closing.close()
-    task = asyncio.create_task(house.closing.keep_closing())
+    task = asyncio.create_task(make_supervisor().repeat_forever("close_searches", house.closing.close, 0.001))
     asked_before = house.ledger.asked
     while house.ledger.asked < asked_before + 3:  # noqa: ASYNC110 -- the ledger tells nobody
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from backend.conversations.domain.responses import Item, ItemBody, StoredRespons
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.services.recovery import CLOSED_AT_ONCE, STALE_AFTER, Recovery
+from backend.turns.services.recovery import BEAT_SECONDS, CLOSED_AT_ONCE, STALE_AFTER, Recovery
 from shared.batch_buffer import BatchBuffer
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
 from shared.models.events import (
@@ -479,7 +479,7 @@ async def test_a_start_among_several_replicas_waits_for_no_lost_turn() -> None:
         recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
         await recovery.at_start()
         assert house.state.responses[lost.id].status == "in_progress"
-        beating = asyncio.ensure_future(recovery.keep_alive())
+        beating = asyncio.ensure_future(house.ports.background.repeat_forever("heartbeat", recovery.beat, BEAT_SECONDS))
         await eventually(lambda: house.state.responses[lost.id].status, lambda status: status == "failed")
         beating.cancel()
 

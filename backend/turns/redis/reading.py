@@ -1,0 +1,112 @@
+"""Reading one stream of events: from the memory of its writer where that is in this process, else from Redis."""
+
+import asyncio
+
+from backend.foundation.services.supervision import is_set_within
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered, away
+from backend.turns.redis.entries import END_ID, decode_fields, dropped_key, entries_of, entry_id, stream_key
+from backend.turns.redis.writers import Writer
+from shared.errors import Conflict, Unavailable
+
+SILENCE_SECONDS = BLOCK_MILLISECONDS / 1000
+_ENTRIES_PER_READ = 64
+_PAUSE_SECONDS = 0.5
+
+Events = tuple[LoggedEvent, ...]
+
+
+class EventsLost(Unavailable):
+    """Redis answers and does not have the events that it had."""
+
+
+class Patience:
+    """How long a reader bears that Redis does not answer."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._clock = asyncio.get_running_loop().time
+        self._answered_at = self._clock()
+
+    def note_answer(self) -> None:
+        """Begin anew."""
+        self._answered_at = self._clock()
+
+    def note_silence(self) -> None:
+        """Check that Redis has not been silent for too long.
+
+        Raises:
+            Unavailable: it has.
+        """
+        if self._clock() - self._answered_at >= self._seconds:
+            raise away()
+
+
+class StreamReader:
+    """Reads the events of a response above a number.
+
+    Events of a turn of this process come from the memory of its writer, which has them once Redis has them; what is
+    no longer there, and all events of other processes, are read from Redis.
+    """
+
+    def __init__(
+        self, client: RedisClient, response_id: str, after: int, own: Writer | None, patience: Patience
+    ) -> None:
+        self._client = client
+        self._response_id = response_id
+        self._after = after
+        self._own = own
+        self._patience = patience
+        self._has_ended = False
+
+    async def next_events(self) -> Events | None:
+        """Return the next events, none where none came within `SILENCE_SECONDS`; None at the end of the stream.
+
+        Raises:
+            Unavailable: Redis stays unavailable, or has lost the events.
+        """
+        if self._has_ended:
+            return None
+        events = await self._next_stored() if self._own is None else await self._next_own(self._own)
+        if events:
+            self._after = events[-1].sequence_number
+        return events
+
+    async def _next_own(self, writer: Writer) -> Events | None:
+        events = writer.recent.above(self._after)
+        if events == () and not writer.is_over:
+            await is_set_within(writer.flushed, SILENCE_SECONDS)
+            events = writer.recent.above(self._after)
+        if events is None or (not events and isinstance(writer.failure, Conflict)):
+            self._own = None
+            return ()
+        if events or not writer.is_over:
+            return events
+        if writer.failure is not None:
+            raise writer.failure.with_traceback(None)
+        return None
+
+    async def _next_stored(self) -> Events | None:
+        key = stream_key(self._response_id)
+        try:
+            reply = await answered(
+                self._client.xread({key: entry_id(self._after)}, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
+            )
+            entries = entries_of(reply)
+            is_kept = bool(entries) or await self._has(key)
+            was_dropped = not is_kept and await self._has(dropped_key(self._response_id))
+        except Unavailable:
+            self._patience.note_silence()
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return ()
+        self._patience.note_answer()
+        if was_dropped:
+            return None
+        if not is_kept:
+            raise EventsLost("The events of this response were lost.")
+        self._has_ended = bool(entries) and entries[-1][0] == END_ID
+        events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, self._after)]
+        return tuple(events) or (None if self._has_ended else ())
+
+    async def _has(self, key: str) -> bool:
+        return bool(await answered(self._client.exists(key)))
