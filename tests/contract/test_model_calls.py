@@ -8,6 +8,7 @@ import pytest
 
 from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
 from backend.conversations.domain.prompt_record import Reuse, SentPrompt, Shortfall
+from backend.conversations.domain.responses import Checkpoint
 from shared.models.events import Usage
 from tests.contract.store_cases import KINDS, Stores, make_conversation, make_end, make_entry, make_turn, open_stores
 
@@ -76,12 +77,12 @@ async def test_a_branch_begins_with_what_it_shares(stores: Stores) -> None:
 
 async def test_a_checkpoint_adds_calls_and_changes_none(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.checkpoint("resp_a", (), 2, made(make_call(1), sent=SENT))
+    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2, made(make_call(1), sent=SENT))])
     assert await stores.turns.model_calls("resp_a") == (make_call(1),)
     assert await sent_by(stores) is None
     ended = make_call(1, usage=Usage(cached_tokens=64), shortfall=Shortfall.PROVIDER_MISS)
     await stores.turns.append("conv_a", 1, (make_entry(1),), made(ended, make_call(2)))
-    await stores.turns.checkpoint("resp_a", (), 2, made(make_call(1), make_call(2), make_call(3)))
+    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2, made(make_call(1), make_call(2), make_call(3)))])
     assert await stores.turns.model_calls("resp_a") == (ended, make_call(2), make_call(3))
 
 
@@ -97,7 +98,7 @@ async def test_a_response_that_is_deleted_while_it_runs_leaves_no_calls(stores: 
     await stores.turns.append("conv_a", 1, (make_entry(1),), made(FULL))
     await stores.turns.delete("resp_a")
     await stores.turns.finish(make_end(2).model_copy(update={"calls": made(make_call(2))}))
-    await stores.turns.checkpoint("resp_a", (), 2, made(make_call(3)))
+    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2, made(make_call(3)))])
     assert await stores.turns.model_calls("resp_a") == ()
 
 

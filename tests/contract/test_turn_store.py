@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.conversations.domain.responses import ResponseStatus
+from backend.conversations.domain.responses import Checkpoint, ResponseStatus
 from shared.errors import NotFound, TurnRunning
 from tests.contract.store_cases import (
     KINDS,
@@ -114,7 +114,7 @@ async def test_fifty_conversations_write_at_once(stores: Stores) -> None:
             response_id = f"resp_{name}_{place}"
             length = 2 * place
             await stores.turns.begin(make_turn(length or None, response_id, conversation_id))
-            await stores.turns.checkpoint(response_id, (), 3)
+            await stores.turns.checkpoint_many([Checkpoint(response_id, (), 3)])
             assert await stores.turns.finish(make_end(length + 1, response_id, conversation_id))
 
     await asyncio.gather(*(converse(str(number)) for number in range(50)))
@@ -151,14 +151,14 @@ async def test_an_end_on_a_log_that_has_grown_is_refused_whole(stores: Stores) -
 
 async def test_a_checkpoint_shows_in_the_output_until_the_end(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.checkpoint("resp_a", ({"type": "message", "text": "so far"},), 4)
+    await stores.turns.checkpoint_many([Checkpoint("resp_a", ({"type": "message", "text": "so far"},), 4)])
     found = await stores.turns.find("resp_a")
     begun = make_turn().response
     so_far = {**begun.body, "output": [{"type": "message", "text": "so far"}]}
     assert found == begun.model_copy(update={"body": so_far, "last_event": 4})
     end = make_end(1)
     await stores.turns.finish(end)
-    await stores.turns.checkpoint("resp_a", (), 2)
+    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2)])
     assert await stores.turns.find("resp_a") == end.response
 
 

@@ -113,7 +113,9 @@ class TurnHouse:
     chat_shell: ChatShell = field(default_factory=ScriptedChatShell)
     state: StoreState = field(default_factory=StoreState)
     clock: FakeClock = field(default_factory=FakeClock)
-    events: MemoryEventLog = field(default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer()))
+    events: MemoryEventLog = field(
+        default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer(), 0.01)
+    )
     signals: MemoryStopSignals = field(default_factory=MemoryStopSignals)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
     failures: RecordingFailures = field(default_factory=RecordingFailures)
@@ -166,7 +168,7 @@ class TurnHouse:
         )
         return TurnServices(
             start=StartTurn(self.ports, context, models, policy, self.admission, self.registry),
-            follow=FollowEvents(self.turns, self.events, end_seconds=0.01),
+            follow=FollowEvents(self.turns, self.events),
             responses=Responses(self.ports),
             models=models,
             registry=self.registry,

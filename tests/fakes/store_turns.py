@@ -5,7 +5,7 @@ from datetime import datetime
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
-from backend.conversations.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
+from backend.conversations.domain.responses import Checkpoint, FinishedTurn, NewTurn, StoredResponse
 from shared.errors import NotFound, TurnRunning
 from tests.fakes.store_state import StoreState
 
@@ -47,18 +47,20 @@ class FakeTurnStore:
         self._state.entries[conversation_id].extend(entries)
         self._calls_of(calls).update((call.call, call) for call in calls.calls)
 
-    async def checkpoint(
-        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
-    ) -> None:
-        """Keep what a running turn has said so far; no effect once terminal."""
-        stored = self._state.responses.get(response_id)
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Keep what running turns have said so far; no effect once terminal."""
+        for checkpoint in checkpoints:
+            self._keep(checkpoint)
+
+    def _keep(self, checkpoint: Checkpoint) -> None:
+        stored = self._state.responses.get(checkpoint.response_id)
         if stored is None or stored.status.is_terminal:
             return
-        body = {**stored.body, "output": list(output)}
-        changed = stored.model_copy(update={"body": body, "last_event": last_event})
-        self._state.responses[response_id] = changed
-        for call in calls.calls:
-            self._calls_of(calls).setdefault(call.call, call)
+        body = {**stored.body, "output": list(checkpoint.output)}
+        changed = stored.model_copy(update={"body": body, "last_event": checkpoint.last_event})
+        self._state.responses[checkpoint.response_id] = changed
+        for call in checkpoint.calls.calls:
+            self._calls_of(checkpoint.calls).setdefault(call.call, call)
 
     def _calls_of(self, made: CallsMade) -> dict[int, ModelCall]:
         return self._state.calls.setdefault(made.response_id, {})

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
+from backend.conversations.domain.responses import Checkpoint
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
@@ -233,7 +234,7 @@ async def test_a_value_that_postgres_refuses_is_not_quoted(postgres_url: str, na
 async def test_text_that_json_cannot_hold_is_the_callers_fault(database: Database) -> None:
     for bad in ("\ud800", 2**70):
         with pytest.raises(InvalidRequest):
-            await sql_stores(database).turns.checkpoint("resp_a", ({"x": bad},), 1)
+            await sql_stores(database).turns.checkpoint_many([Checkpoint("resp_a", ({"x": bad},), 1)])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -137,6 +139,19 @@ class NewTurn(Value):
     response: StoredResponse
     entries: tuple[Entry, ...]
     items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a running turn has said so far, stored in case its process ends.
+
+    Only those of `calls` are stored that are not stored yet; `calls.sent` is not stored.
+    """
+
+    response_id: str
+    output: Sequence[ItemBody]
+    last_event: int
+    calls: CallsMade = NO_CALLS
 
 
 class FinishedTurn(Value):

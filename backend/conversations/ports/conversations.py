@@ -7,10 +7,10 @@ from typing import Protocol
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
 from backend.conversations.domain.responses import (
+    Checkpoint,
     Conversation,
     FinishedTurn,
     Item,
-    ItemBody,
     NewTurn,
     OpenedConversation,
     StoredResponse,
@@ -111,13 +111,8 @@ class TurnStore(Protocol):
         """
         ...
 
-    async def checkpoint(
-        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
-    ) -> None:
-        """Store the output of a running turn so far, in case this process ends; no effect once the turn has ended.
-
-        Only those of `calls` are stored that are not stored yet; `calls.sent` is not stored.
-        """
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Store all of them or none, each of another turn; one has no effect once its turn has ended."""
         ...
 
     async def finish(self, turn: FinishedTurn) -> bool:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, not_, select, upda
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
-from backend.conversations.domain.responses import FinishedTurn, ItemBody, NewTurn, StoredResponse
+from backend.conversations.domain.responses import Checkpoint, FinishedTurn, NewTurn, StoredResponse
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,
@@ -63,6 +63,7 @@ _FORGET_REPLICAS = Statement(delete(_replica).where(_replica.c.seen_at < bindpar
 # Columns that the beginning of a turn must not change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
 
+_CHECKPOINT_TIMEOUT_SECONDS = 10.0
 _REPLICA_FORGOTTEN_AFTER = timedelta(days=1)
 
 
@@ -101,21 +102,19 @@ class SqlTurnStore:
 
         await self._database.write(work)
 
-    async def checkpoint(
-        self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
-    ) -> None:
-        """Store the output of a running turn so far; no effect once its status is terminal."""
-        change = {
-            "where_response_id": response_id,
-            "partial_output": to_json(list(output)),
-            "last_event": last_event,
-        }
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Store the outputs of running turns so far; no effect once a status is terminal."""
+        alone = [(_checkpoint_change(each), each.calls) for each in checkpoints if each.calls.calls]
+        together = [_checkpoint_change(each) for each in checkpoints if not each.calls.calls]
 
         def work(connection: Connection) -> None:
-            if _CHANGE_RUNNING.change(connection, change):
-                add_calls(connection, calls)
+            if together:
+                _CHANGE_RUNNING.change(connection, *together)
+            for change, calls in alone:
+                if _CHANGE_RUNNING.change(connection, change):
+                    add_calls(connection, calls)
 
-        await self._database.write(work)
+        await self._database.write(work, timeout_seconds=_CHECKPOINT_TIMEOUT_SECONDS)
 
     async def finish(self, turn: FinishedTurn) -> bool:
         """Store the end of a turn and unlock the conversation; return False when the turn had ended already."""
@@ -168,6 +167,14 @@ class SqlTurnStore:
             _FIRST_BEAT.change(connection, {"name": replica, "seen_at": now})
 
         await self._database.write(work)
+
+
+def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
+    return {
+        "where_response_id": checkpoint.response_id,
+        "partial_output": to_json(list(checkpoint.output)),
+        "last_event": checkpoint.last_event,
+    }
 
 
 def _take_conversation(connection: Connection, turn: NewTurn) -> None:

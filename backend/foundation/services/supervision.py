@@ -60,6 +60,10 @@ class Supervisor:
             self._observer.background_failed(task, error)
         return error is None
 
+    def report(self, task: str, error: BaseException) -> None:
+        """Report a failure that was handled."""
+        self._observer.background_failed(task, error)
+
     def start(self, task: str, step: Step, seconds_between: float = 0.0) -> asyncio.Task[None]:
         """Do as `repeat_forever` in a task of its own; `step` may be work that does not end by itself."""
         return asyncio.create_task(self.repeat_forever(task, step, seconds_between), name=task)

@@ -48,6 +48,17 @@ def terminal_event(status: ResponseStatus, body: ResponseBody, number: int, *, w
     return encode_event({"type": TERMINAL_EVENTS[status], "sequence_number": number, "response": shown})
 
 
+def broken_off_events(body: ResponseBody, report: ErrorReport, after: int) -> tuple[LoggedEvent, LoggedEvent]:
+    """Build the end of a stream whose turn goes on unseen: an error event, and the response as failed."""
+    shown = shown_body(
+        {**body, "status": ResponseStatus.FAILED.value, "error": response_error(report)}, with_results=False
+    )
+    return (
+        encode_event({"sequence_number": after + 1, **error_event(report)}),
+        terminal_event(ResponseStatus.FAILED, shown, after + 2, with_results=False),
+    )
+
+
 def error_event(report: ErrorReport) -> UnnumberedEvent:
     """Build an error event in both forms: nested as Open Responses demands, and flat as OpenAI's types declare."""
     flat = {"code": response_error(report)["code"], "message": report.message, "param": report.param}

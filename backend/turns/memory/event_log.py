@@ -6,8 +6,12 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from itertools import chain
 from weakref import WeakValueDictionary
 
+from backend.foundation.services.supervision import is_set_within
 from backend.turns.domain.response_events import LoggedEvent
 from shared.errors import InternalError
+
+SILENCE_SECONDS = 2.0
+"""A reader is told after so long that nothing came."""
 
 CallLater = Callable[[float, Callable[[], None]], object]
 """A timer: calls a function after so many seconds."""
@@ -29,7 +33,13 @@ class MemoryEventLog:
     default is that of the running event loop.
     """
 
-    def __init__(self, retention_seconds: float, call_later: CallLater | None = None) -> None:
+    def __init__(
+        self,
+        retention_seconds: float,
+        call_later: CallLater | None = None,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        self._silence_seconds = silence_seconds
         self._retention_seconds = retention_seconds
         self._call_later = call_later
         self._open: dict[str, _OpenLog] = {}
@@ -76,8 +86,8 @@ class MemoryEventLog:
                 yield batch
             elif log.is_over:
                 return
-            else:
-                await log.changed.wait()
+            elif not await is_set_within(log.changed, self._silence_seconds):
+                yield ()
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""

@@ -8,6 +8,7 @@ from typing import cast
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_object import Ending, failed
+from backend.turns.services.checkpoints import Checkpoints
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
 from shared.batch_buffer import BatchBuffer
@@ -18,11 +19,6 @@ from shared.models.execution import ExecutionRequest, remaining_seconds
 
 MAX_WAITING_EVENTS = 256
 """With more events than this unwritten the reader waits; flow control then slows chat_shell and the provider, too."""
-
-CHECKPOINT_SECONDS = 0.5
-CHECKPOINT_CHARACTERS_A_SECOND = 32_768
-"""Each checkpoint writes the whole output again. The pause after a long one grows, so that a turn writes no more than
-this on average; for all but the longest answers it stays at `CHECKPOINT_SECONDS`."""
 
 DEADLINE_GRACE_SECONDS = 2.0
 """chat_shell reports a passed deadline itself; this timeout is for a chat_shell that cannot."""
@@ -35,7 +31,7 @@ async def run_turn(
     ports: TurnPorts,
     turn: Turn,
     opened: asyncio.Event,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    checkpoints: Checkpoints,
     finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
 ) -> StoredResponse:
     """Run a turn and return its response as it ended; `opened` is set once its first events can be read.
@@ -44,7 +40,7 @@ async def run_turn(
     stored: recovery closes the turn, in another replica soon, else at the next start of this one.
     """
     writer = TurnWriter(ports, turn, finish_pauses_seconds)
-    outcome = await result_or_error(_converse(ports, turn, writer, opened, checkpoint_seconds))
+    outcome = await result_or_error(_converse(ports, turn, writer, opened, checkpoints))
     ending = outcome if isinstance(outcome, Ending) else _ending_of_defect(ports, turn, outcome)
     response = await writer.finish(ending)
     ports.observer.turn_finished(response)
@@ -52,10 +48,9 @@ async def run_turn(
 
 
 async def _converse(
-    ports: TurnPorts, turn: Turn, writer: TurnWriter, opened: asyncio.Event, checkpoint_seconds: float
+    ports: TurnPorts, turn: Turn, writer: TurnWriter, opened: asyncio.Event, checkpoints: Checkpoints
 ) -> Ending:
     inbox = BatchBuffer[ExecutionEvent](MAX_WAITING_EVENTS)
-    ended = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         # The request is sent first: the user waits for all that is done here before it.
         reader = group.create_task(result_or_error(_read(ports, turn.request, inbox)))
@@ -63,14 +58,13 @@ async def _converse(
         opened.set()
         _observe_start(ports, turn)
         watcher = group.create_task(_cancel_on_signal(ports, turn.response.id, reader))
-        group.create_task(_write_checkpoints(writer, ended, checkpoint_seconds))
-        while batch := await inbox.take():
-            await writer.write(batch)
-            if writer.is_cut:
-                reader.cancel()
-        await writer.write_rest()
+        with checkpoints.following(writer):
+            while batch := await inbox.take():
+                await writer.write(batch)
+                if writer.is_cut:
+                    reader.cancel()
+            await writer.write_rest()
         watcher.cancel()
-        ended.set()
     if writer.ending is not None:
         return writer.ending
     if reader.cancelled():
@@ -114,21 +108,6 @@ async def _cancel_on_signal(ports: TurnPorts, response_id: str, reader: asyncio.
         else:
             reader.cancel()
             return
-
-
-async def _write_checkpoints(writer: TurnWriter, ended: asyncio.Event, checkpoint_seconds: float) -> None:
-    pause_seconds = checkpoint_seconds
-    while not await _is_set_within(ended, pause_seconds):
-        written = await writer.checkpoint()
-        pause_seconds = max(checkpoint_seconds, written / CHECKPOINT_CHARACTERS_A_SECOND)
-
-
-async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False
 
 
 def _ending_of_defect(ports: TurnPorts, turn: Turn, error: BaseException) -> Ending:

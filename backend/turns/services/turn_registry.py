@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.services.run_turn import CHECKPOINT_SECONDS, run_turn
+from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, Checkpoints
+from backend.turns.services.run_turn import run_turn
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS
 from shared.errors import InternalError
@@ -64,7 +66,7 @@ class TurnRegistry:
     ) -> None:
         self._ports = ports
         self._drain_seconds = drain_seconds
-        self._checkpoint_seconds = checkpoint_seconds
+        self._checkpoints = Checkpoints(ports.turns, ports.background, checkpoint_seconds)
         self._finish_pauses_seconds = finish_pauses_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -76,6 +78,7 @@ class TurnRegistry:
     async def __aenter__(self) -> Self:
         """Open the task group of the turns."""
         await self._group.__aenter__()
+        self._checkpoints.start()
         return self
 
     async def __aexit__(
@@ -86,7 +89,10 @@ class TurnRegistry:
             await self._wait_until_idle()
         for task in self._tasks:
             task.cancel()
-        await self._group.__aexit__(None, None, None)
+        try:
+            await self._group.__aexit__(None, None, None)
+        finally:
+            await self._checkpoints.stop()
 
     @property
     def running_count(self) -> int:
@@ -118,7 +124,7 @@ class TurnRegistry:
         if running.is_stored:
             return
         if running.has_ended:
-            await self._ports.events.drop(running.response.id)
+            await self._drop(running.response.id)
         else:
             self._unread.add(running.response.id)
 
@@ -139,11 +145,15 @@ class TurnRegistry:
 
     async def _run(self, turn: Turn, running: RunningTurn) -> None:
         """Run a turn; its failure must not cancel the other turns of the task group."""
-        run = run_turn(self._ports, turn, running.opened, self._checkpoint_seconds, self._finish_pauses_seconds)
+        run = run_turn(self._ports, turn, running.opened, self._checkpoints, self._finish_pauses_seconds)
         outcome = await result_or_error(run)
         if isinstance(outcome, BaseException):
             self._ports.observer.turn_broke(turn.response.id, outcome)
         running.set_result(outcome if isinstance(outcome, StoredResponse) else None)
         if turn.response.id in self._unread:
             self._unread.discard(turn.response.id)
-            await self._ports.events.drop(turn.response.id)
+            await self._drop(turn.response.id)
+
+    async def _drop(self, response_id: str) -> None:
+        """Drop events; a failure must end neither the process nor the answer that has just been made."""
+        await self._ports.background.attempt("drop_events", partial(self._ports.events.drop, response_id))

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain, repeat
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade
-from backend.conversations.domain.responses import FinishedTurn, StoredResponse
+from backend.conversations.domain.responses import Checkpoint, FinishedTurn, StoredResponse
 from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_log import TurnLog
 from backend.restricted.services.outgoing_scan import OutgoingScan
-from backend.turns.domain.output_items import characters_in
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
 from backend.turns.domain.response_projection import ResponseProjection
@@ -49,7 +49,8 @@ class TurnWriter:
             FirstPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
         )
         self._stored_length = turn.log_length
-        self._kept_number = -1
+        self._shown_number = -1
+        self._are_events_lost = False
         self._checkpointed_number = -1
         self._newest_delta_at: datetime | None = None
         self._not_measured: list[ExecutionEvent] = []
@@ -108,24 +109,19 @@ class TurnWriter:
         if entries and self._turn.is_stored:
             await self._append_entries(entries)
 
-    async def checkpoint(self) -> int:
-        """Store the output so far, in case this process dies; return its number of characters.
-
-        Without new output nothing is written.
-        """
+    def new_checkpoint(self) -> Checkpoint | None:
+        """Return the output so far, None where it is stored already."""
         self._measure_calls()
         calls = self._calls.unstored_calls(self._stored_length)
-        is_new = self._kept_number != self._checkpointed_number or calls.calls
+        is_new = self._shown_number != self._checkpointed_number or calls.calls
         if not self._turn.is_stored or not is_new:
-            return 0
-        number, output = self._kept_number, self._projection.output()
-        try:
-            await self._ports.turns.checkpoint(self._turn.response.id, output, number, calls)
-        except Unavailable:
-            return 0
-        self._checkpointed_number = number
-        self._calls.note_stored(calls)
-        return characters_in(output)
+            return None
+        return Checkpoint(self._turn.response.id, self._projection.output(), self._shown_number, calls)
+
+    def note_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Note that a checkpoint was stored."""
+        self._checkpointed_number = checkpoint.last_event
+        self._calls.note_stored(checkpoint.calls)
 
     async def finish(self, ending: Ending) -> StoredResponse:
         """Store the end, then append the terminal event: clients get it for a stored end only.
@@ -145,12 +141,10 @@ class TurnWriter:
 
     async def _append_last_events(self, last_events: list[LoggedEvent]) -> None:
         """Append the last events, unless earlier ones were lost: readers then use the stored response."""
-        if last_events[0].sequence_number != self._kept_number + 1:
+        if last_events[0].sequence_number != self._shown_number + 1:
             return
-        try:
+        with suppress(Conflict):
             await self._append_events(last_events)
-        except (Conflict, Unavailable):
-            return
 
     async def _close_events(self) -> None:
         """Close the event log; where it cannot be reached, readers use the stored response."""
@@ -194,9 +188,21 @@ class TurnWriter:
                 await asyncio.sleep(next(pauses_seconds))
 
     async def _append_events(self, events: list[LoggedEvent]) -> None:
-        if events:
-            await self._ports.events.append(self._turn.response.id, events)
-            self._kept_number = events[-1].sequence_number
+        """Append events; where the event log stays away, the turn goes on without: its answer is stored all the same.
+
+        The first events are an exception, because nobody could follow.
+        """
+        if not events:
+            return
+        if not self._are_events_lost:
+            try:
+                await self._ports.events.append(self._turn.response.id, events)
+            except Unavailable as error:
+                if self._shown_number < 0:
+                    raise
+                self._are_events_lost = True
+                self._ports.background.report("turn_events", error)
+        self._shown_number = events[-1].sequence_number
 
     async def _append_entries(self, entries: Sequence[Entry]) -> None:
         self._measure_calls()

@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import WITHHELD
-from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
-from backend.conversations.domain.responses import ItemBody
+from backend.conversations.domain.responses import Checkpoint
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from shared.errors import NotFound
 from shared.models.canonical import message_json
@@ -231,11 +230,9 @@ async def test_a_running_turn_shows_its_calls_so_far() -> None:
     gate, written = asyncio.Event(), asyncio.Event()
 
     class Watched(FakeTurnStore):
-        async def checkpoint(
-            self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
-        ) -> None:
-            await super().checkpoint(response_id, output, last_event, calls)
-            if calls.calls:
+        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
+            await super().checkpoint_many(checkpoints)
+            if any(checkpoint.calls.calls for checkpoint in checkpoints):
                 written.set()
 
     script = [ModelCallStarted(call=1), gate, *answer("One.")[1:]]

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, history
-from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
-from backend.conversations.domain.responses import Item, ItemBody, StoredResponse
+from backend.conversations.domain.responses import Checkpoint, Item, StoredResponse
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
@@ -309,8 +308,16 @@ async def test_events_out_of_reach_are_replaced_by_what_is_stored() -> None:
         running = await house.start()
         events.is_lost = True
         assert [event["type"] for event in await house.all_events(ended)] == ["response.created", "response.completed"]
-        with pytest.raises(Unavailable):
-            await house.all_events(running.response)
+        created, error, failed = await house.all_events(running.response)
+        assert created["type"] == "response.created"
+        assert (error["type"], error["error"]["type"], error["message"]) == (
+            "error",
+            "Unavailable",
+            "The event store is not available.",
+        )
+        assert (failed["type"], failed["response"]["status"]) == ("response.failed", "failed")
+        check_response(failed["response"])
+        assert [event["sequence_number"] for event in (created, error, failed)] == [0, 1, 2]
         await house.services.responses.cancel(ADA, running.response.id)
 
 
@@ -328,11 +335,9 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
 
 async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:
     class Counting(FakeTurnStore):
-        async def checkpoint(
-            self, response_id: str, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
-        ) -> None:
-            await super().checkpoint(response_id, output, last_event, calls)
-            written[response_id] += 1
+        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
+            await super().checkpoint_many(checkpoints)
+            written.update(checkpoint.response_id for checkpoint in checkpoints)
 
     written: Counter[str] = Counter()
     gates = [asyncio.Event() for _ in range(7)]
