@@ -9,8 +9,8 @@ class FakeProbe:
     def __init__(self) -> None:
         self.away = False
 
-    async def ping(self) -> None:
-        """Answer, or raise."""
+    async def check_writable(self) -> None:
+        """Take the write, or raise."""
         if self.away:
             raise Unavailable("The database does not answer.")
 

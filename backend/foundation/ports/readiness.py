@@ -4,13 +4,13 @@ from typing import Protocol
 
 
 class Probe(Protocol):
-    """A part that can be asked whether it can be reached."""
+    """A part that can be asked whether it does its work."""
 
-    async def ping(self) -> None:
-        """Send a cheap query.
+    async def check_writable(self) -> None:
+        """Write something small.
 
         Raises:
-            Unavailable: it does not answer. Retryable.
+            Unavailable: it does not answer or does not take writes. Retryable.
         """
         ...
 

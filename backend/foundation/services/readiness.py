@@ -22,7 +22,7 @@ class Components(NamedTuple):
 
 
 class Readiness:
-    """Ready is: not shutting down, and the database answers, without which no caller is even known.
+    """Ready is: not shutting down, and the database takes writes, without which no turn can begin.
 
     Neither chat_shell nor the event store is a part of it. All replicas share them: were one down, all would leave
     the balancer together, and with them the stored conversations, replays and the error that says what is wrong.
@@ -37,12 +37,12 @@ class Readiness:
 
         Raises:
             Draining: this process is shutting down.
-            Unavailable: the database does not answer.
+            Unavailable: the database does not answer, or takes no writes.
         """
         self._admission.check_open()
         try:
             async with asyncio.timeout(PING_TIMEOUT_SECONDS):
-                await self._database.ping()
+                await self._database.check_writable()
         except TimeoutError:
             raise Unavailable("The database does not answer.") from None
         return Components(database="ok", event_store="ok" if self._admission.has_event_store else "away")

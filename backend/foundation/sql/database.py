@@ -64,6 +64,10 @@ class Database(Protocol):
         """Send a cheap query."""
         ...
 
+    async def check_writable(self) -> None:
+        """Write a little, for a database that answers may be full, or a copy that nobody may write to."""
+        ...
+
     async def close(self) -> None:
         """Wait for the running units of work, then close the connections."""
         ...

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
-from backend.foundation.sql.statements import Parameters, Row, Statement
+from backend.foundation.sql.statements import Parameters, Row, Statement, write_probe
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -113,6 +113,10 @@ class PostgresDatabase:
     async def ping(self) -> None:
         """Send a cheap query."""
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
+
+    async def check_writable(self) -> None:
+        """Write a little."""
+        await self.write(write_probe, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated
-from backend.foundation.sql.statements import Parameters, Row, Statement, driver_of
+from backend.foundation.sql.statements import Parameters, Row, Statement, driver_of, write_probe
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -97,6 +97,10 @@ class SqliteDatabase:
     async def ping(self) -> None:
         """Send a cheap query."""
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
+
+    async def check_writable(self) -> None:
+        """Write a little."""
+        await self.write(write_probe, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def close(self) -> None:
         """Wait for the running units of work, then close the connections."""

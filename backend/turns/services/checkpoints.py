@@ -102,7 +102,7 @@ class Checkpoints:
             raise error
         for taken in group:
             if error is not None:
-                await self._background.attempt("checkpoint", partial(self._turns.checkpoint_many, [taken.checkpoint]))
+                await self._background.attempt("checkpoints", partial(self._turns.checkpoint_many, [taken.checkpoint]))
             self._note(taken)
 
     def _note(self, taken: _Taken) -> None:

@@ -119,6 +119,8 @@ class Recovery:
         try:
             async with asyncio.timeout(QUIET_SECONDS):
                 async for batch in self._ports.events.read(response.id, newest):
+                    if not batch:
+                        break
                     newest = batch[-1].sequence_number
         except TimeoutError:
             """No further event has come."""

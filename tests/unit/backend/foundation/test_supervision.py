@@ -1,0 +1,98 @@
+"""Work in the background outlives whatever happens to it."""
+
+import asyncio
+
+import pytest
+from prometheus_client import REGISTRY
+
+from backend.foundation.services.supervision import (
+    LONGEST_PAUSE_SECONDS,
+    Supervisor,
+    result_or_error,
+)
+from backend.foundation.telemetry.background import LoggingFailureObserver
+from shared.errors import Unavailable
+from tests.fakes.driver_errors import all_errors
+from tests.fakes.supervision import RecordingFailures, make_supervisor
+
+
+class Failing:
+    """Raises the errors one after the other, then sets `is_through` and succeeds."""
+
+    def __init__(self, errors: list[BaseException]) -> None:
+        self._errors = iter(errors)
+        self.is_through = asyncio.Event()
+
+    async def __call__(self) -> None:
+        for error in self._errors:
+            raise error
+        self.is_through.set()
+
+
+async def test_repeated_work_outlives_every_error_and_counts_each() -> None:
+    failures, errors = RecordingFailures(), all_errors()
+    step = Failing(errors)
+    task = make_supervisor(failures).start("work", step, 0.0)
+    async with asyncio.timeout(60):
+        await step.is_through.wait()
+    assert len(failures.failures) == len(errors)
+    assert {name for name, _ in failures.failures} == {"work"}
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_work_that_is_to_be_done_once_waits_for_an_outage_and_not_for_a_defect() -> None:
+    failures = RecordingFailures()
+    step = Failing([Unavailable("away"), Unavailable("away")])
+    await make_supervisor(failures).until_done("start", step)
+    assert step.is_through.is_set()
+    assert len(failures.failures) == 2
+    broken = Failing([KeyError("a bad row")])
+    await make_supervisor(failures).until_done("start", broken)
+    assert not broken.is_through.is_set()
+    assert len(failures.failures) == 3
+
+
+async def test_work_at_the_start_ends_when_the_process_is_to_stop() -> None:
+    stop = asyncio.Event()
+
+    async def step() -> None:
+        stop.set()
+        raise Unavailable("away")
+
+    await Supervisor(RecordingFailures(), lambda: 1.0, first_pause_seconds=3600.0).until_done("start", step, stop)
+
+
+async def test_pauses_grow_up_to_a_bound_and_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    step = Failing([Unavailable("away")] * 12)
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+        if step.is_through.is_set():
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    with pytest.raises(asyncio.CancelledError):
+        await Supervisor(RecordingFailures(), lambda: 0.0).repeat_forever("work", step, 2.0)
+    assert pauses[0] == 0.1
+    assert pauses[:12] == sorted(pauses[:12])
+    assert pauses[11] == LONGEST_PAUSE_SECONDS / 2
+    assert pauses[12] == 2.0
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_an_error_like_others() -> None:
+    async def torn() -> None:
+        raise asyncio.CancelledError
+
+    assert isinstance(await result_or_error(torn()), asyncio.CancelledError)
+
+
+async def test_failures_are_counted_by_task_and_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = {"task": "test_work"}
+    before = REGISTRY.get_sample_value("ballast_background_failures_total", labels) or 0
+    observer = LoggingFailureObserver()
+    observer.background_failed("test_work", Unavailable("The database is not available."))
+    observer.background_failed("test_work", KeyError("a defect"))
+    assert REGISTRY.get_sample_value("ballast_background_failures_total", labels) == before + 2

@@ -1,0 +1,160 @@
+"""Every background loop of the backend outlives every error that a driver can raise, and counts it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from backend.conversations.domain.responses import Checkpoint
+from backend.restricted.services.close_searches import CloseSearches
+from backend.restricted.services.forget_searches import ForgetSearches
+from backend.turns.redis.client import RedisClient
+from backend.turns.redis.event_log import RedisEventLog
+from backend.turns.redis.presence import RedisPresence
+from backend.turns.redis.stop_signals import RedisStopSignals
+from backend.turns.services.checkpoints import Checkpoints
+from backend.turns.services.recovery import Recovery
+from shared.errors import BallastError
+from tests.contract.event_cases import make_events
+from tests.fakes.clock import FakeClock
+from tests.fakes.driver_errors import all_errors
+from tests.fakes.openai_house import TurnHouse
+from tests.fakes.supervision import RecordingFailures, make_supervisor
+
+
+class Broken:
+    """Stands for a store or a Redis whose every call raises the next error, until all were raised."""
+
+    def __init__(self) -> None:
+        self._errors = iter(all_errors())
+        self.is_through = asyncio.Event()
+
+    async def fail(self, *_arguments: Any, **_options: Any) -> Any:
+        for error in self._errors:
+            raise error
+        self.is_through.set()
+        await asyncio.Event().wait()
+
+    def __getattr__(self, name: str) -> Any:
+        return self.fail
+
+    def __len__(self) -> int:
+        return 1
+
+    def pipeline(self, **_options: object) -> "BrokenPipeline":
+        return BrokenPipeline(self)
+
+
+class BrokenPipeline:
+    """Takes commands and fails to send them."""
+
+    def __init__(self, broken: Broken) -> None:
+        self.execute = broken.fail
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_arguments, **_options: None
+
+
+class Speaking:
+    """A turn that always has something new."""
+
+    def new_checkpoint(self) -> Checkpoint:
+        return Checkpoint("resp_a", (), 1)
+
+    def note_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Note nothing."""
+
+
+Loop = Callable[[Broken, RecordingFailures], Coroutine[None, None, None]]
+
+
+async def heartbeat(broken: Broken, failures: RecordingFailures) -> None:
+    house = TurnHouse(turns_class=lambda _state: cast(Any, broken), failures=failures)
+    await house.ports.background.repeat_forever(
+        "heartbeat", Recovery(house.ports, "replica-1", is_only_replica=False).beat, 0.0
+    )
+
+
+async def checkpoints(broken: Broken, failures: RecordingFailures) -> None:
+    storing = Checkpoints(cast(Any, broken), make_supervisor(failures), 0.0)
+    with storing.following(Speaking()):
+        storing.start()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await storing.stop()
+
+
+async def close_searches(broken: Broken, failures: RecordingFailures) -> None:
+    closing = CloseSearches(cast(Any, broken), cast(Any, broken), FakeClock(), timedelta(seconds=1))
+    await make_supervisor(failures).repeat_forever("close_searches", closing.close, 0.0)
+
+
+async def forget_searches(broken: Broken, failures: RecordingFailures) -> None:
+    forgetting = ForgetSearches(cast(Any, broken), FakeClock())
+    await make_supervisor(failures).repeat_forever("forget_searches", forgetting.forget, 0.0)
+
+
+async def stop_signals(broken: Broken, failures: RecordingFailures) -> None:
+    signals = RedisStopSignals(cast(RedisClient, broken), make_supervisor(failures))
+    try:
+        await signals.wait("resp_a")
+    finally:
+        await signals.aclose()
+
+
+@pytest.mark.parametrize("loop", [heartbeat, checkpoints, close_searches, forget_searches, stop_signals])
+async def test_a_loop_outlives_every_error(loop: Loop) -> None:
+    broken, failures = Broken(), RecordingFailures()
+    running = asyncio.create_task(loop(broken, failures))
+    async with asyncio.timeout(60):
+        await broken.is_through.wait()
+    assert not running.done()
+    assert len(failures.failures) >= len(all_errors()) / 2
+    assert loop.__name__ in {task for task, _ in failures.failures}
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_the_watch_of_redis_outlives_every_error() -> None:
+    broken, failures = Broken(), RecordingFailures()
+    presence = RedisPresence(cast(RedisClient, broken), interval_seconds=0.0, away_after_seconds=-1.0)
+    task = presence.start(make_supervisor(failures))
+    async with asyncio.timeout(60):
+        await broken.is_through.wait()
+    assert presence.is_away
+    assert not task.done()
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_the_writer_of_events_outlives_every_error_and_lets_nobody_wait() -> None:
+    broken, failures = Broken(), RecordingFailures()
+    log = RedisEventLog(cast(RedisClient, broken), make_supervisor(failures), 600.0, patience_seconds=-1.0)
+    async with asyncio.timeout(60):
+        for number in range(len(all_errors())):
+            with pytest.raises(BallastError):
+                await log.append(f"resp_{number}", make_events(0, 1))
+        last = asyncio.create_task(log.append("resp_last", make_events(0, 1)))
+        await broken.is_through.wait()
+    assert not last.done()
+    await log.aclose()
+    await asyncio.wait([last])
+
+
+async def test_events_that_could_not_be_dropped_are_dropped_later() -> None:
+    broken, failures = Broken(), RecordingFailures()
+    log = RedisEventLog(cast(RedisClient, broken), make_supervisor(failures), 600.0)
+    log._not_deleted.add("resp_a")
+    task = make_supervisor(failures).start("drop_events", log._delete_late)
+    async with asyncio.timeout(60):
+        await broken.is_through.wait()
+    assert not task.done()
+    assert len(failures.failures) == len(all_errors())
+    task.cancel()
+    await asyncio.wait([task])
