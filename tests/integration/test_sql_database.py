@@ -321,3 +321,40 @@ async def test_a_file_that_is_no_database_is_told_with_its_place(tmp_path: Path)
         with pytest.raises(ValueError, match=rf"cannot use {re.escape(url)} \({cause}\)"):
             await check_database_reachable(database, url)
         await database.close()
+
+
+async def test_a_frozen_postgres_is_unavailable_in_time_and_used_again(
+    postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    async with migrated(postgres_url) as database:
+        await database.check_writable()
+        with postgres_server.frozen():
+            frozen = [database.write(add_replica, timeout_seconds=0.2) for _ in range(30)]  # more than the pool holds
+            async with asyncio.timeout(30):
+                outcomes = await asyncio.gather(*frozen, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {Unavailable}
+        await database.check_writable()
+        await database.write(add_replica)
+        assert await database.read(count_replicas) == 1
+
+
+async def test_bursts_open_no_more_connections_than_are_kept(postgres_url: str) -> None:
+    def session(connection: Connection) -> int:
+        return connection.execute(text("SELECT pg_backend_pid() FROM pg_sleep(0.01)")).scalar_one()
+
+    async with migrated(postgres_url) as database:
+        sessions = [await asyncio.gather(*(database.write(session) for _ in range(60))) for _ in range(3)]
+    assert len(set().union(*map(set, sessions))) <= 20
+
+
+async def test_a_database_that_only_reads_is_not_writable(postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        await database.check_writable()
+        name = postgres_url.rpartition("/")[2]
+        alter = text(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        await database.write(lambda connection: connection.execute(alter))
+    reopened = open_database(postgres_url)
+    await reopened.ping()
+    with pytest.raises(Unavailable):
+        await reopened.check_writable()
+    await reopened.close()

@@ -49,6 +49,9 @@ class CountingDatabase:
         self.verbs.append("write")
         return await self._database.write(work, timeout_seconds=timeout_seconds)
 
+    async def check_writable(self) -> None:
+        await self._database.check_writable()
+
     async def ping(self) -> None:
         await self._database.ping()
 

@@ -4,9 +4,13 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+
+import psutil
 
 from deploy.demo.children import Child, ChildFailed, ChildSpec
 from tests.servers.places import new_directory, open_to_all, package_directory
@@ -64,6 +68,19 @@ class PostgresServer:
     def kill(self) -> None:
         """Kill it as a power cut would; what was committed is there after `restart`."""
         self._child.kill()
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Stop the server and its sessions in their tracks while the block runs: connections stay, nobody answers."""
+        processes = [psutil.Process(self._child.pid)]
+        processes += processes[0].children(recursive=True)
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                process.resume()
 
     def restart(self) -> None:
         """Start it again on the same data and port, stopping it first where it runs."""

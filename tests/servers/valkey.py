@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import socket
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 from deploy.demo.children import Child, ChildSpec
 from tests.servers.places import new_directory, package_directory
@@ -40,6 +42,25 @@ class ValkeyServer:
     def kill(self) -> None:
         """Kill it; what it acknowledged is there after `restart`."""
         self._child.kill()
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Stop the server in its tracks while the block runs: connections stay, and nobody answers."""
+        self._child.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._child.send(signal.SIGCONT)
+
+    @contextmanager
+    def set_to(self, command: str, back: str) -> Generator[None]:
+        """Send a command that changes the server while the block runs, and the one that changes it back."""
+        if self.answer(command) != "+OK":
+            raise RuntimeError(f"valkey refuses {command}")
+        try:
+            yield
+        finally:
+            self.answer(back)
 
     def restart(self) -> None:
         """Start it again on the same data and port, stopping it first where it runs."""

@@ -41,10 +41,11 @@ class RedisPresence:
 
     async def look(self) -> None:
         """Try to write once."""
-        loop = asyncio.get_running_loop()
-        if await self._takes_writes():
-            self._written_at = loop.time()
-        self.is_away = loop.time() - self._written_at > self._away_after_seconds
+        takes_writes = await self._takes_writes()
+        now = asyncio.get_running_loop().time()
+        if takes_writes:
+            self._written_at = now
+        self.is_away = now - self._written_at > self._away_after_seconds
 
     async def _takes_writes(self) -> bool:
         try:

@@ -12,6 +12,8 @@ from shared.errors import Conflict, Unavailable
 SILENCE_SECONDS = BLOCK_MILLISECONDS / 1000
 _ENTRIES_PER_READ = 64
 _PAUSE_SECONDS = 0.5
+_ANSWER_SECONDS = SILENCE_SECONDS + 2.0
+"""How late a waiting command may be answered; the client's own timeout would be followed by its repetitions."""
 
 Events = tuple[LoggedEvent, ...]
 
@@ -89,13 +91,11 @@ class StreamReader:
     async def _next_stored(self) -> Events | None:
         key = stream_key(self._response_id)
         try:
-            reply = await answered(
-                self._client.xread({key: entry_id(self._after)}, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
-            )
-            entries = entries_of(reply)
-            is_kept = bool(entries) or await self._has(key)
-            was_dropped = not is_kept and await self._has(dropped_key(self._response_id))
-        except Unavailable:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                entries = await self._read(key)
+                is_kept = bool(entries) or await self._has(key)
+                was_dropped = not is_kept and await self._has(dropped_key(self._response_id))
+        except (Unavailable, TimeoutError):
             self._patience.note_silence()
             await asyncio.sleep(_PAUSE_SECONDS)
             return ()
@@ -107,6 +107,10 @@ class StreamReader:
         self._has_ended = bool(entries) and entries[-1][0] == END_ID
         events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, self._after)]
         return tuple(events) or (None if self._has_ended else ())
+
+    async def _read(self, key: str) -> list[tuple[str, dict[bytes, bytes]]]:
+        cursor = {key: entry_id(self._after)}
+        return entries_of(await answered(self._client.xread(cursor, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)))
 
     async def _has(self, key: str) -> bool:
         return bool(await answered(self._client.exists(key)))

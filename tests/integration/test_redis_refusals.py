@@ -1,0 +1,106 @@
+"""Turns and their followers while Redis answers and does not do its work, or is silent without going away."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from backend.turns.redis.client import connect
+from backend.turns.redis.event_log import RedisEventLog
+from backend.turns.redis.presence import RedisPresence
+from shared.errors import Unavailable
+from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
+from tests.fakes.json_paths import at
+from tests.fakes.openai_house import TurnHouse
+from tests.fakes.supervision import make_supervisor
+from tests.servers.valkey import ValkeyServer
+
+PATIENCE_SECONDS = 0.3
+Trouble = Callable[[ValkeyServer], AbstractContextManager[None]]
+
+
+def full(server: ValkeyServer) -> AbstractContextManager[None]:
+    return server.set_to("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")
+
+
+def read_only(server: ValkeyServer) -> AbstractContextManager[None]:
+    """Make it a copy of a server that does not answer."""
+    return server.set_to("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")
+
+
+def frozen(server: ValkeyServer) -> AbstractContextManager[None]:
+    return server.frozen()
+
+
+TROUBLES = (full, read_only, frozen)
+
+
+@pytest.fixture
+async def client(valkey_url: str) -> AsyncIterator[Any]:
+    opened: Any = connect(valkey_url)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_redis_that_takes_no_writes_counts_as_away(
+    valkey_server: ValkeyServer, client: Any, trouble: Trouble
+) -> None:
+    presence = RedisPresence(client, away_after_seconds=0.0)
+    await presence.look()
+    assert not presence.is_away
+    with trouble(valkey_server):
+        await presence.look()
+        assert presence.is_away
+    async with asyncio.timeout(60):
+        while presence.is_away:
+            await presence.look()
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_turn_is_stored_whole_and_its_followers_end(
+    valkey_server: ValkeyServer, client: Any, valkey_url: str, trouble: Trouble
+) -> None:
+    gate = asyncio.Event()
+    script: list[Any] = list(answer("Half ", "and half."))
+    script.insert(2, gate)
+    elsewhere_client: Any = connect(valkey_url)
+    events = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=PATIENCE_SECONDS)
+    elsewhere = RedisEventLog(elsewhere_client, make_supervisor(), 600.0, patience_seconds=PATIENCE_SECONDS)
+    house = TurnHouse(chat_shell=ScriptedChatShell(script), events=events)  # pyright: ignore[reportArgumentType]
+    there = TurnHouse(state=house.state, events=elsewhere)  # pyright: ignore[reportArgumentType]
+    async with asyncio.timeout(60), house.registry:
+        running = await house.start()
+        followers = [asyncio.create_task(each.all_events(running.response)) for each in (house, there)]
+        while "Half" not in str(house.state.responses[running.response.id].body["output"]):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        with trouble(valkey_server):
+            gate.set()
+            ended = await running.ended()
+            seen = await asyncio.gather(*followers)
+    assert at(ended.body, "output", 0, "content", 0, "text") == "Half and half."
+    assert house.state.responses[ended.id] == ended
+    for told in seen:
+        assert told[-1]["type"] in ("response.completed", "response.failed")
+        if told[-1]["type"] == "response.failed":
+            assert (told[-2]["type"], told[-2]["error"]["type"]) == ("error", "Unavailable")
+        else:
+            assert told[-1]["response"] == ended.body
+    await events.aclose()
+    await elsewhere.aclose()
+    await elsewhere_client.aclose()
+
+
+async def test_a_new_turn_is_refused_where_its_first_event_cannot_be_written(
+    valkey_server: ValkeyServer, client: Any
+) -> None:
+    log = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=0.0)
+    house = TurnHouse(chat_shell=ScriptedChatShell(answer("Hello.")), events=log)  # pyright: ignore[reportArgumentType]
+    with full(valkey_server):
+        async with asyncio.timeout(60), house.registry:
+            ended = await house.ask()
+    assert ended.status == "failed"
+    assert at(ended.body, "error", "type") == Unavailable.__name__
+    await log.aclose()
