@@ -4,9 +4,10 @@ import asyncio
 from contextlib import ExitStack
 from pathlib import Path
 
-import asyncpg
 import psutil
+from sqlalchemy import Connection, text
 
+from backend.foundation.sql.chosen import open_database
 from tests.bench.figures import Figure
 from tests.bench.pair import BenchPair, bench_pair
 from tests.bench.streaming import STREAMS, load
@@ -53,12 +54,16 @@ def _cpu_seconds(pid: int) -> float:
     return times.user + times.system
 
 
-async def _sessions(postgres: PostgresServer, database: str) -> int:
+async def _sessions(postgres: PostgresServer, name: str) -> int:
     """Return how many sessions the database has seen."""
-    connection = await asyncpg.connect(postgres.url("postgres", driver=""))
+
+    def count(connection: Connection) -> int:
+        found = text("SELECT sessions FROM pg_stat_database WHERE datname = :name")
+        return connection.execute(found, {"name": name}).scalar_one()
+
+    database = open_database(postgres.url("postgres"))
     try:
         await asyncio.sleep(1.5)  # sessions count themselves at most once a second
-        found = await connection.fetchval("SELECT sessions FROM pg_stat_database WHERE datname = $1", database)
+        return await database.read(count)
     finally:
-        await connection.close()
-    return int(found)
+        await database.close()

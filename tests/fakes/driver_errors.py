@@ -28,7 +28,7 @@ def subclasses(root: type[Any]) -> list[type[Any]]:
 
 def made(kind: type[Any]) -> BaseException:
     """Make an error of a class, whatever it wants to be made of."""
-    error: BaseException = kind.__new__(kind, "refused")
+    error = BaseException.__new__(kind, "refused")
     error.args = ("refused",)
     return error
 

@@ -11,6 +11,7 @@ from backend.turns.redis.client import connect
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
 from shared.errors import Unavailable
+from tests.contract.event_cases import make_events
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import TurnHouse
@@ -103,4 +104,19 @@ async def test_a_new_turn_is_refused_where_its_first_event_cannot_be_written(
             ended = await house.ask()
     assert ended.status == "failed"
     assert at(ended.body, "error", "type") == Unavailable.__name__
+    await log.aclose()
+
+
+async def test_events_that_an_outage_kept_are_deleted_after_it(valkey_server: ValkeyServer, client: Any) -> None:
+    log = RedisEventLog(client, make_supervisor(), 600.0)
+    await log.append("resp_a", make_events(0, 1))
+    valkey_server.kill()
+    try:
+        with pytest.raises(Unavailable):
+            await log.drop("resp_a")
+    finally:
+        valkey_server.restart()
+    await log.delete_late()
+    assert not await log.exists("resp_a")
+    assert await client.exists("ballast:dropped:resp_a")
     await log.aclose()

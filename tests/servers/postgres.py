@@ -72,15 +72,15 @@ class PostgresServer:
     @contextmanager
     def frozen(self) -> Generator[None]:
         """Stop the server and its sessions in their tracks while the block runs: connections stay, nobody answers."""
-        processes = [psutil.Process(self._child.pid)]
-        processes += processes[0].children(recursive=True)
-        for process in processes:
-            process.suspend()
+        members = [psutil.Process(self._child.pid)]
+        members += members[0].children(recursive=True)
+        for member in members:
+            member.suspend()
         try:
             yield
         finally:
-            for process in processes:
-                process.resume()
+            for member in members:
+                member.resume()
 
     def restart(self) -> None:
         """Start it again on the same data and port, stopping it first where it runs."""

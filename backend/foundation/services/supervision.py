@@ -38,7 +38,7 @@ class Supervisor:
         failures = 0
         while True:
             failures = 0 if await self.attempt(task, step) else failures + 1
-            await asyncio.sleep(self._pause_seconds(failures, seconds_between) if failures else seconds_between)
+            await asyncio.sleep(self.pause_seconds(failures, seconds_between) if failures else seconds_between)
 
     async def until_done(self, task: str, step: Step, unless: asyncio.Event | None = None) -> None:
         """Run `step` until it succeeds, or fails by more than an outage: repeating it would not cure that.
@@ -50,7 +50,7 @@ class Supervisor:
         while isinstance(error := await result_or_error(_awaited(step)), BaseException):
             self._observer.background_failed(task, error)
             failures += 1
-            if not isinstance(error, Unavailable) or await is_set_within(given_up, self._pause_seconds(failures, 0.0)):
+            if not isinstance(error, Unavailable) or await is_set_within(given_up, self.pause_seconds(failures, 0.0)):
                 return
 
     async def attempt(self, task: str, step: Step) -> bool:
@@ -68,7 +68,8 @@ class Supervisor:
         """Do as `repeat_forever` in a task of its own; `step` may be work that does not end by itself."""
         return asyncio.create_task(self.repeat_forever(task, step, seconds_between), name=task)
 
-    def _pause_seconds(self, failures: int, seconds_between: float) -> float:
+    def pause_seconds(self, failures: int, seconds_between: float) -> float:
+        """Return the pause after so many failures in a row of work that else pauses for `seconds_between`."""
         longest = max(LONGEST_PAUSE_SECONDS, min(seconds_between, LONGEST_PAUSE_OF_RARE_WORK_SECONDS))
         doubled = self._first_pause_seconds * 2.0 ** min(failures - 1, 16)
         return min(doubled, longest) * (1 + self._jitter()) / 2

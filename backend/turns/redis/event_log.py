@@ -121,7 +121,7 @@ class RedisEventLog:
         except Unavailable:
             self._not_deleted.add(response_id)
             if self._deleting is None:
-                self._deleting = self._supervisor.start("drop_events", self._delete_late, _DELETE_SECONDS)
+                self._deleting = self._supervisor.start("drop_events", self.delete_late, _DELETE_SECONDS)
             raise
 
     async def aclose(self) -> None:
@@ -140,7 +140,8 @@ class RedisEventLog:
         if isinstance(deleted, Exception):
             raise away() from deleted
 
-    async def _delete_late(self) -> None:
+    async def delete_late(self) -> None:
+        """Delete the events that an outage kept from being deleted."""
         for response_id in tuple(self._not_deleted):
             await self._delete(response_id)
             self._not_deleted.discard(response_id)

@@ -48,7 +48,7 @@ class _Taken:
     characters: int
 
 
-class Checkpoints:
+class CheckpointWriter:
     """Stores the checkpoints of the turns that it follows; `start` begins, `stop` ends it."""
 
     def __init__(self, turns: TurnStore, background: Supervisor, seconds: float = CHECKPOINT_SECONDS) -> None:

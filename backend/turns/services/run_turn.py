@@ -8,7 +8,7 @@ from typing import cast
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_object import Ending, failed
-from backend.turns.services.checkpoints import Checkpoints
+from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
 from shared.batch_buffer import BatchBuffer
@@ -31,7 +31,7 @@ async def run_turn(
     ports: TurnPorts,
     turn: Turn,
     opened: asyncio.Event,
-    checkpoints: Checkpoints,
+    checkpoints: CheckpointWriter,
     finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
 ) -> StoredResponse:
     """Run a turn and return its response as it ended; `opened` is set once its first events can be read.
@@ -48,7 +48,7 @@ async def run_turn(
 
 
 async def _converse(
-    ports: TurnPorts, turn: Turn, writer: TurnWriter, opened: asyncio.Event, checkpoints: Checkpoints
+    ports: TurnPorts, turn: Turn, writer: TurnWriter, opened: asyncio.Event, checkpoints: CheckpointWriter
 ) -> Ending:
     inbox = BatchBuffer[ExecutionEvent](MAX_WAITING_EVENTS)
     async with asyncio.TaskGroup() as group:

@@ -9,7 +9,7 @@ from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, Checkpoints
+from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
 from backend.turns.services.run_turn import run_turn
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS
@@ -66,7 +66,7 @@ class TurnRegistry:
     ) -> None:
         self._ports = ports
         self._drain_seconds = drain_seconds
-        self._checkpoints = Checkpoints(ports.turns, ports.background, checkpoint_seconds)
+        self._checkpoints = CheckpointWriter(ports.turns, ports.background, checkpoint_seconds)
         self._finish_pauses_seconds = finish_pauses_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()

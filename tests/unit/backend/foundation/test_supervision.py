@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from backend.foundation.services.supervision import (
+    LONGEST_PAUSE_OF_RARE_WORK_SECONDS,
     LONGEST_PAUSE_SECONDS,
     Supervisor,
     result_or_error,
@@ -64,22 +65,13 @@ async def test_work_at_the_start_ends_when_the_process_is_to_stop() -> None:
     await Supervisor(RecordingFailures(), lambda: 1.0, first_pause_seconds=3600.0).until_done("start", step, stop)
 
 
-async def test_pauses_grow_up_to_a_bound_and_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    step = Failing([Unavailable("away")] * 12)
-
-    async def note(seconds: float) -> None:
-        pauses.append(seconds)
-        if step.is_through.is_set():
-            raise asyncio.CancelledError
-
-    monkeypatch.setattr(asyncio, "sleep", note)
-    with pytest.raises(asyncio.CancelledError):
-        await Supervisor(RecordingFailures(), lambda: 0.0).repeat_forever("work", step, 2.0)
-    assert pauses[0] == 0.1
-    assert pauses[:12] == sorted(pauses[:12])
-    assert pauses[11] == LONGEST_PAUSE_SECONDS / 2
-    assert pauses[12] == 2.0
+def test_pauses_grow_up_to_a_bound_and_spread() -> None:
+    early, late = (Supervisor(RecordingFailures(), lambda jitter=jitter: jitter) for jitter in (0.0, 1.0))
+    pauses = [early.pause_seconds(failures, 2.0) for failures in range(1, 100)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (0.1, LONGEST_PAUSE_SECONDS / 2)
+    assert late.pause_seconds(1, 2.0) == 0.2
+    assert late.pause_seconds(99, 3600.0) == LONGEST_PAUSE_OF_RARE_WORK_SECONDS
 
 
 async def test_a_cancellation_that_nobody_asked_for_is_an_error_like_others() -> None:

@@ -14,7 +14,7 @@ from backend.turns.redis.client import RedisClient
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
 from backend.turns.redis.stop_signals import RedisStopSignals
-from backend.turns.services.checkpoints import Checkpoints
+from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.recovery import Recovery
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
@@ -81,7 +81,7 @@ async def heartbeat(broken: Broken, failures: RecordingFailures) -> None:
 
 
 async def checkpoints(broken: Broken, failures: RecordingFailures) -> None:
-    storing = Checkpoints(cast(Any, broken), make_supervisor(failures), 0.0)
+    storing = CheckpointWriter(cast(Any, broken), make_supervisor(failures), 0.0)
     with storing.following(Speaking()):
         storing.start()
         try:
@@ -145,16 +145,3 @@ async def test_the_writer_of_events_outlives_every_error_and_lets_nobody_wait() 
     assert not last.done()
     await log.aclose()
     await asyncio.wait([last])
-
-
-async def test_events_that_could_not_be_dropped_are_dropped_later() -> None:
-    broken, failures = Broken(), RecordingFailures()
-    log = RedisEventLog(cast(RedisClient, broken), make_supervisor(failures), 600.0)
-    log._not_deleted.add("resp_a")
-    task = make_supervisor(failures).start("drop_events", log._delete_late)
-    async with asyncio.timeout(60):
-        await broken.is_through.wait()
-    assert not task.done()
-    assert len(failures.failures) == len(all_errors())
-    task.cancel()
-    await asyncio.wait([task])

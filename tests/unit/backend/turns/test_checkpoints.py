@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from backend.conversations.domain.responses import Checkpoint
-from backend.turns.services.checkpoints import CHECKPOINTS_AT_ONCE, Checkpoints
+from backend.turns.services.checkpoints import CHECKPOINTS_AT_ONCE, CheckpointWriter
 from shared.errors import InvalidRequest, Unavailable
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
@@ -49,7 +49,7 @@ class Office:
 
     def __init__(self, stack: ExitStack, names: Sequence[str]) -> None:
         self.store, self.failures = Store(), RecordingFailures()
-        self.checkpoints = Checkpoints(self.store, make_supervisor(self.failures))
+        self.checkpoints = CheckpointWriter(self.store, make_supervisor(self.failures))
         self.turns = [Turn(name) for name in names]
         for turn in self.turns:
             stack.enter_context(self.checkpoints.following(turn))
