@@ -273,6 +273,9 @@ async def test_damaged_conversations_items_and_responses_are_named(database: Dat
         await stores.conversations.all_items("conv_a", 9)
     with pytest.raises(CorruptRecord, match="resp_a"):
         await stores.turns.find("resp_a")
+    await stores.turns.begin(make_turn(None, "resp_b", "conv_b"))
+    unfinished = await stores.turns.unfinished(alive_since=None)
+    assert [response.id for response in unfinished] == ["resp_b"]  # the damaged one keeps no other from its end
 
 
 async def test_of_turns_through_two_engines_one_wins(url: str) -> None:

@@ -1,6 +1,7 @@
 """The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, bindparam, delete, insert, not_, select, update
@@ -27,7 +28,8 @@ from backend.conversations.sql.shared_statements import (
     write_rows,
 )
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.statements import Statement
+from backend.foundation.sql.statements import Row, Statement
+from shared.errors import CorruptRecord
 
 _conversation = tables.conversation
 _response = tables.response
@@ -154,7 +156,7 @@ class SqlTurnStore:
         """Return the running responses whose replica has not recorded that it is alive since that instant."""
         query, parameters = (_RUNNING, {}) if alive_since is None else (_ABANDONED, {"where_seen_at": alive_since})
         return await self._database.read(
-            lambda connection: tuple([to_response(row) for row in query.rows(connection, parameters)])
+            lambda connection: tuple(_readable_responses(query.rows(connection, parameters)))
         )
 
     async def beat(self, replica: str, now: datetime) -> None:
@@ -167,6 +169,13 @@ class SqlTurnStore:
             _FIRST_BEAT.change(connection, {"name": replica, "seen_at": now})
 
         await self._database.write(work)
+
+
+def _readable_responses(rows: Iterable[Row]) -> Generator[StoredResponse]:
+    """Read what can be read: a damaged row must not keep the turns of the others from being closed."""
+    for row in rows:
+        with suppress(CorruptRecord):
+            yield to_response(row)
 
 
 def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
