@@ -6,7 +6,7 @@ capitals, blanks and marks are placed by code. So the look of letters, blanks, c
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
@@ -48,9 +48,20 @@ class Piece:
     text: str
 
 
+SENTENCES, CLAUSES = frozenset((Kind.STOP,)), frozenset((Kind.STOP, Kind.PAUSE))
+"""The marks that end a sentence, and those that end a clause."""
+
+
 def pieces(text: str) -> tuple[Piece, ...]:
     """Return the words of a text with its stops and pauses, in lower case and simplified Chinese."""
     return tuple(_with_whole_stretches(_without_idle_marks(_pieces(plain(text)))))
+
+
+def parts_of(of: Iterable[Piece], ends: Collection[Kind]) -> Iterator[list[Piece]]:
+    """Yield the words of each part of a text up to one of these marks, without marks; a part has words."""
+    for is_end, row in groupby(of, key=lambda piece: piece.kind in ends):
+        if not is_end and (part := [piece for piece in row if piece.kind not in CLAUSES]):
+            yield part
 
 
 @lru_cache(maxsize=256)

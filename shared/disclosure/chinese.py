@@ -1,7 +1,9 @@
 """Chinese text cut into words, and which of them are known and everyday."""
 
 import math
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
 
 from shared.disclosure.word_lists import ranks
 
@@ -15,7 +17,8 @@ _SPREAD = 50.0
 _UNKNOWN_COST = 18.0
 """Of a character that is no word by itself: more than that of the rarest word."""
 
-_FUNCTION_RANK = 60
+FUNCTION_RANK = 60
+"""Words that are more frequent than this join others and say nothing by themselves."""
 
 
 @lru_cache(maxsize=8_192)
@@ -52,7 +55,16 @@ def is_withheld_han(word: str) -> bool:
 
 def is_function_han(word: str) -> bool:
     """Whether a word is among those that join others and say nothing by themselves."""
-    return ranks("chinese_everyday").get(word, UNRANKED_HAN) < _FUNCTION_RANK
+    return han_rank(word) < FUNCTION_RANK
+
+
+def rows(words: Iterable[str], rank: int = FUNCTION_RANK) -> Iterator[str]:
+    """Yield, joined, each row of words of one character that are not more frequent than this rank."""
+    for is_lone, row in groupby(
+        words, key=lambda word: len(word) == 1 and not word.isascii() and han_rank(word) >= rank
+    ):
+        if is_lone:
+            yield "".join(row)
 
 
 def han_rank(word: str) -> int:

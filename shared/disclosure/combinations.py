@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations
 
-from shared.disclosure import chinese
-from shared.disclosure.canonical import Kind, Piece
+from shared.disclosure.canonical import SENTENCES, Piece, parts_of
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, bags_of, written_content_of
+from shared.disclosure.source import SourceReading, Term, bag_of, words_of, written_content_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -107,7 +106,7 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
 
 def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations) -> Iterator[Finding]:
     """Yield sentences of an answer that have nearly all the words of a sentence of the source, in whatever order."""
-    for bag in bags_of(chain.from_iterable((*field, Piece(Kind.STOP, ".")) for field in fields), ()):
+    for bag in (bag_of(part) for field in fields for part in parts_of(field, SENTENCES)):
         longest = len(bag) / RETOLD
         alike = (source for source in known.bags if len(source) <= longest and len(bag) <= LONGER * len(source))
         if any(len(bag & source) >= RETOLD * len(source) for source in alike):
@@ -120,16 +119,10 @@ def _shortest(bag: frozenset[str]) -> int:
 
 def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:
     """Yield items of a list that say what another says, but for a word: a pattern to be filled in, and no advice."""
-    words = [frozenset(word for piece in field for word in _words(piece)) for field in fields]
+    words = [frozenset(words_of(chain.from_iterable(parts_of(field, SENTENCES)))) for field in fields]
     for first, second in combinations(words, 2):
         if len(first & second) >= ALIKE * min(len(first), len(second)):
             yield Finding(GateCode.DECODERS, " ".join(sorted(first & second)))
-
-
-def _words(piece: Piece) -> tuple[str, ...]:
-    if piece.kind is Kind.HAN:
-        return chinese.segment(piece.text)
-    return (piece.text,) if piece.kind is Kind.WORD else ()
 
 
 def _is_own(term: Term, own: OwnWords) -> bool:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.disclosure import english
-from shared.disclosure.canonical import Kind, Piece, pieces, plain
+from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term
+from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import syllables
-from shared.disclosure.words import PLAIN_SHARE, rareness
+from shared.disclosure.words import is_plain
 
 OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 """Letters of a word that count: in a reading of many letters, at the beginning of one, and in a reading of few."""
@@ -50,9 +50,9 @@ class HiddenTerms:
     ) -> "HiddenTerms":
         """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
         both = (*readings, *siblings)
-        labels = (term for each in both for term in each.labels if not _is_plain(term, 1.0))
-        introduced = (term for each in both for term in each.introduced)
-        terms = [*labels, *(term for term in introduced if not _is_plain(term, PLAIN_SHARE[not term.han]))]
+        labels = (term for each in both for term in each.labels if not is_plain(term))
+        introduced = (term for each in both for term in each.introduced if not is_plain(term, is_set_off=True))
+        terms = [*labels, *introduced]
         joined = {term.letters for term in terms}
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))
         words = frozenset(word for each in readings for word in each.words)
@@ -75,7 +75,7 @@ class HiddenTerms:
 
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
-    parts = [part for field in fields for part in _sentences(pieces(field))]
+    parts = [part for field in fields for part in parts_of(pieces(field), SENTENCES)]
     words = [row for part in parts if (row := [piece.text for piece in part if piece.kind is Kind.WORD])]
     return _is_in_letters(words, fields, hidden) or _is_in_han(parts, fields, hidden)
 
@@ -166,23 +166,6 @@ def _slopes(rows: Sequence[str]) -> Iterator[str]:
 
 def _strides(text: str) -> Iterator[str]:
     yield from (text[start::step] for step in _STEPS for start in range(step))
-
-
-def _sentences(of: Iterable[Piece]) -> Iterator[list[Piece]]:
-    part: list[Piece] = []
-    for piece in of:
-        if piece.kind is Kind.STOP:
-            yield part
-            part = []
-        elif piece.kind is not Kind.PAUSE:
-            part.append(piece)
-    if part:
-        yield part
-
-
-def _is_plain(term: Term, share: float) -> bool:
-    """Whether a term is a single word among such a share of the everyday ones."""
-    return len(term.content) == 1 and rareness(term.content[0]) <= share
 
 
 def _sounds(han: str) -> tuple[str, ...]:

@@ -1,13 +1,13 @@
 """A chunk of a restricted base as the rules read it: what it names, what it introduces, and what it says."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain
 
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import Kind, Piece, pieces, plain
+from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.introductions import introduced_in, labels_in
 from shared.disclosure.names import EnglishNames, english_names, persons_in
@@ -74,25 +74,26 @@ def reading_of(source: SourceText) -> SourceReading:
     text = plain(shown_lines(source.text))
     title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
     above = (title, *source.headings)
-    whole = "\n".join((*above, text))
-    found = pieces(whole)
+    body = pieces(text)
+    found = (*pieces("\n".join(above)), *body)
     words = frozenset(piece.text for piece in found if piece.kind is Kind.WORD)
     han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
+    segments = [chinese.segment(stretch) for stretch in han]
     names = english_names(text, above)
-    planned = (name for stretch in han for name in _planned(chinese.segment(stretch)))
+    planned = (name for segment in segments for name in _planned(segment))
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     return SourceReading(
         words=words,
         stems=frozenset(map(english.stem_of, words)),
         han=han,
-        han_words=frozenset(word for stretch in han for word in chinese.segment(stretch)),
+        han_words=frozenset(chain.from_iterable(segments)),
         names=names,
-        persons=frozenset(persons_in(plain(whole))),
+        persons=frozenset(persons_in(plain("\n".join((*above, text))))),
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
-        bags=frozenset(chain(bags_of(pieces(text), ()), bags_of(pieces(text), (Kind.PAUSE,)))),
-        rare=frozenset(row for stretch in han for row in _lone_rows(chinese.segment(stretch))),
+        bags=frozenset(bag_of(part) for ends in (SENTENCES, CLAUSES) for part in parts_of(body, ends)),
+        rare=frozenset(row for segment in segments for row in chinese.rows(segment) if _is_name(row)),
     )
 
 
@@ -100,17 +101,22 @@ read_source = lru_cache(maxsize=KEPT_CHUNKS)(reading_of)
 """Read one chunk, or remember how it was read."""
 
 
-def bags_of(of: Iterable[Piece], ends: Collection[Kind]) -> Iterator[frozenset[str]]:
-    """Yield the stems and single Chinese characters, without figures, of each part up to one of these marks."""
-    bag: set[str] = set()
-    for piece in (*of, Piece(Kind.STOP, ".")):
-        if piece.kind is Kind.WORD and piece.text.isalpha():
-            bag.add(english.stem_of(piece.text))
-        elif piece.kind is Kind.HAN:
-            bag.update(piece.text)
-        elif piece.kind in ends or piece.kind is Kind.STOP:
-            yield frozenset(bag)
-            bag = set()
+def bag_of(part: Iterable[Piece]) -> frozenset[str]:
+    """Return the stems and single Chinese characters, without figures, of a part of a text."""
+    bags = (
+        piece.text if piece.kind is Kind.HAN else (english.stem_of(piece.text),) for piece in part if _is_said(piece)
+    )
+    return frozenset(chain.from_iterable(bags))
+
+
+def _is_said(piece: Piece) -> bool:
+    return piece.kind is Kind.HAN or piece.text.isalpha()
+
+
+def words_of(of: Iterable[Piece]) -> Iterator[str]:
+    """Yield the words of a text, with Chinese cut into its words, and its marks."""
+    for piece in of:
+        yield from chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,)
 
 
 def _planned(words: Sequence[str]) -> Iterator[str]:
@@ -137,15 +143,9 @@ def written_content_of(text: str) -> Iterator[tuple[str, str]]:
             yield from ((word, word) for word in chinese.segment(piece.text) if not chinese.is_function_han(word))
 
 
-def _lone_rows(words: Iterable[str]) -> Iterator[str]:
-    """Yield rows of two to four characters none of which is part of a word: names and codes, mostly."""
-    for is_lone, row in groupby(words, key=lambda word: len(word) == 1 and not chinese.is_function_han(word)):
-        if (
-            is_lone
-            and 1 < len(joined := "".join(row)) <= _LONGEST_ROW
-            and chinese.han_rank(max(joined, key=chinese.han_rank)) > _RARE_RANK
-        ):
-            yield joined
+def _is_name(row: str) -> bool:
+    """Whether characters none of which is part of a word are a name or a code, as they mostly are."""
+    return 1 < len(row) <= _LONGEST_ROW and max(map(chinese.han_rank, row)) > _RARE_RANK
 
 
 def _terms(texts: Iterable[str]) -> Iterator[Term]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import Kind, Piece
+from shared.disclosure.canonical import CLAUSES, Kind, Piece, parts_of
 from shared.disclosure.names import RARE_NAME, familiar, titled
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading
+from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
 from shared.models.safe_summary import GateCode
 
@@ -23,7 +23,7 @@ PLAIN_CAPITAL_SHARE = 0.3
 FREE_CHARACTER_SHARE = 0.4
 """Two lone characters of the source are a phrase, and no name, where both are among this share of everyday words."""
 
-LONE_RANK, LONE_CHARACTERS, LONE_MEAN = 1_000, 3, 3_000
+LONE_RANK, LONE_CHARACTERS, LONE_MEAN = 1_001, 3, 3_000
 """Lone characters that are each rarer than this rank as a word are no words of the language: where more of them stand
 in a row, and where so many have this rank in the geometric mean."""
 
@@ -60,8 +60,8 @@ class ProtectedWords:
         capital = frozenset(word for reading in both for word in reading.names.capital)
         certain = frozenset(word for reading in both for word in reading.names.certain)
         stems = frozenset(map(english.stem_of, plain))
-        labels = [(term, False) for reading in both for term in reading.labels]
-        introduced = [(term, True) for reading in both for term in reading.introduced]
+        labels = (term for reading in both for term in reading.labels if not is_plain(term))
+        introduced = (term for reading in both for term in reading.introduced if not is_plain(term, is_set_off=True))
         return cls(
             stems=frozenset(stem for reading in both for stem in reading.stems),
             han=tuple(stretch for reading in readings for stretch in reading.han),
@@ -73,12 +73,7 @@ class ProtectedWords:
                 if english.stem_of(word) not in stems and rareness(english.stem_of(word)) > PLAIN_CAPITAL_SHARE
             },
             persons=frozenset(name for reading in both for name in reading.persons),
-            singles=frozenset(
-                term.content[0]
-                for term, is_set_off in (*labels, *introduced)
-                if len(term.content) == 1
-                and rareness(term.content[0]) > (PLAIN_SHARE[term.content[0].isascii()] if is_set_off else 1.0)
-            ),
+            singles=frozenset(term.content[0] for term in chain(labels, introduced) if len(term.content) == 1),
         )
 
 
@@ -149,28 +144,18 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
     """Yield words that stand twice in a row, characters thrice, and rows of one-word clauses: a code, no sentence."""
-    words = [
-        word for piece in of for word in (chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,))
-    ]
+    words = list(words_of(of))
     for word, row in groupby(words):
         if word.isalnum() and sum(1 for _ in row) > 1 + (len(word) == 1):
             yield Finding(GateCode.DECODERS, word)
-    for row in lone_rows(words):
+    for row in chinese.rows(words, LONE_RANK):
         product = math.prod(map(chinese.han_rank, row))
         if len(row) > LONE_CHARACTERS or (len(row) == LONE_CHARACTERS and product > LONE_MEAN**LONE_CHARACTERS):
             yield Finding(GateCode.DECODERS, row)
-    lengths = [len(tuple(clause)) for is_mark, clause in groupby(words, key=",.".__contains__) if not is_mark]
+    lengths = [len(tuple(words_of(clause))) for clause in parts_of(of, CLAUSES)]
     longest = max((sum(1 for _ in row) for is_lone, row in groupby(lengths, key=(1).__eq__) if is_lone), default=0)
     if longest >= LONE_CLAUSES:
         yield Finding(GateCode.DECODERS, ", ".join(words[: 2 * longest]))
-
-
-def lone_rows(words: Sequence[str]) -> Iterator[str]:
-    """Yield each row of lone Chinese characters that are rare as words."""
-    rare = [len(word) == 1 and not word.isascii() and chinese.han_rank(word) > LONE_RANK for word in words]
-    for is_rare, row in groupby(zip(rare, words, strict=True), key=lambda pair: pair[0]):
-        if is_rare:
-            yield "".join(word for _, word in row)
 
 
 def rejoined_words(fields: Sequence[Sequence[Piece]], protected: ProtectedWords) -> Iterator[Finding]:
@@ -197,17 +182,10 @@ def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
 
 def _joined_characters(words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield rows of lone characters that stand so in the source and are no words: what names and codes are made of."""
-    row = ""
-    for word in (*words, ""):
-        if len(word) == 1 and not chinese.is_function_han(word):
-            row += word
-            continue
-        for start in range(len(row) - 1):
-            pair = row[start : start + 2]
-            is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
-            if not is_phrase and not own.holds_han(pair) and any(pair in stretch for stretch in protected.han):
-                yield Finding(GateCode.IDENTIFIERS, pair)
-        row = ""
+    for pair in ("".join(two) for row in chinese.rows(words) for two in pairwise(row)):
+        is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
+        if not is_phrase and not own.holds_han(pair) and any(pair in stretch for stretch in protected.han):
+            yield Finding(GateCode.IDENTIFIERS, pair)
 
 
 def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
@@ -225,6 +203,12 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
                 yield Finding(GateCode.IDENTIFIERS, part)
         if match := familiar(name).search(stretch):
             yield Finding(GateCode.IDENTIFIERS, match[0])
+
+
+def is_plain(term: Term, *, is_set_off: bool = False) -> bool:
+    """Whether a term is a single word that stays everyday though it is a label, or set off in a text."""
+    word = term.content[0]
+    return len(term.content) == 1 and rareness(word) <= (PLAIN_SHARE[word.isascii()] if is_set_off else 1.0)
 
 
 def rareness(content: str) -> float:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.safe_description import LeftOut
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
+from shared.disclosure.canonical import CLAUSES, Kind, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import Combinations, containment_findings, retelling_findings, term_findings
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceText, reading_of
@@ -40,7 +40,7 @@ def queries_of(text: str) -> tuple[str, ...]:
     """
     found = pieces(text)
     unusual = [form for piece in found for form in _unusual(piece)]
-    clauses = [" ".join(form for piece in clause for form in _forms(piece)) for clause in _clauses(found)]
+    clauses = [" ".join(form for piece in clause for form in _forms(piece)) for clause in parts_of(found, CLAUSES)]
     return tuple(dict.fromkeys(query for query in (" ".join(unusual), *clauses[:MAX_CLAUSES], text) if query))
 
 
@@ -73,16 +73,6 @@ def _findings(text: str, sources: Sequence[SourceText]) -> Iterator[Finding]:
     yield from retelling_findings([found], combinations)
     if is_order_to_model(text) or is_order_to_model(canonical):
         yield Finding(GateCode.INSTRUCTION, "")
-
-
-def _clauses(found: Sequence[Piece]) -> Iterator[list[Piece]]:
-    clause: list[Piece] = []
-    for piece in (*found, Piece(Kind.STOP, ".")):
-        if piece.kind in (Kind.WORD, Kind.HAN):
-            clause.append(piece)
-        elif clause:
-            yield clause
-            clause = []
 
 
 def _unusual(piece: Piece) -> Iterator[str]:

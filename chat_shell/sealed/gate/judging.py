@@ -11,7 +11,7 @@ from chat_shell.sealed.gate.case import GateCase
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
-from shared.disclosure.canonical import Kind, Piece, compose, pieces, unreadable
+from shared.disclosure.canonical import CLAUSES, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import alike_findings, containment_findings, retelling_findings, term_findings
 from shared.disclosure.folding import fold
 from shared.disclosure.languages import has_other_words, language_of
@@ -74,17 +74,8 @@ def _other_checks(
 
 def _orders(candidate: Candidate, fields: Sequence[Sequence[Piece]]) -> Iterable[Sequence[str]]:
     """Yield the points of an answer in their orders: of each list, of all fields, and of the clauses of a field."""
-    return (*candidate.lists, candidate.fields, *([piece.text for piece in _clauses(field)] for field in fields))
-
-
-def _clauses(field: Iterable[Piece]) -> Iterator[Piece]:
-    clause: list[Piece] = []
-    for piece in (*field, Piece(Kind.STOP, ".")):
-        if piece.kind in (Kind.STOP, Kind.PAUSE):
-            yield Piece(Kind.WORD, " ".join(part.text for part in clause))
-            clause = []
-        else:
-            clause.append(piece)
+    clauses = ([" ".join(piece.text for piece in part) for part in parts_of(field, CLAUSES)] for field in fields)
+    return (*candidate.lists, candidate.fields, *clauses)
 
 
 def _release(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: GateCase) -> Released | None:
