@@ -1,6 +1,7 @@
 """Combinations that may not leave though each of their words may: terms of several words, and most of a passage."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +9,7 @@ from itertools import chain, combinations
 
 from shared.disclosure.canonical import SENTENCES, Piece, parts_of
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, bag_of, words_of, written_content_of
+from shared.disclosure.source import SourceReading, Term, words_of, written_content_of, written_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -19,8 +20,9 @@ defined, called or set off; the words of a label of two are neighbours."""
 WHOLE_TERM, TERM_SHARE = 3, 0.75
 """Terms of up to three words count where all of them stand together, longer ones where three quarters of them do."""
 
-SCATTERED_SHARE = 0.05
-"""A term of three and more words, none among so large a share of the everyday ones, counts wherever its words stand."""
+SCATTERED_SHARE, SCATTERED_WORDS = 0.05, 3
+"""A term, none of whose words is among so large a share of the everyday ones, counts wherever its words stand, if so
+many of them are not the user's."""
 
 CONTAINED = ((0.6, 5), (0.8, 4))
 """An answer contains a sentence if it has such a share of its weight, and so many of its words of content."""
@@ -29,10 +31,10 @@ CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 """An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
 
 RETOLD, LONGER = 0.85, 4.0
-"""A sentence of an answer retells one of a source if it has such a share of its words, in any order, among at most so
-many times its number of words; words are compared by their stems, Chinese by single characters."""
+"""A sentence of an answer retells one of a source if it has such a share of its words of content, in any order, among
+at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
 
-SHORTEST_RETOLD = {True: 6, False: 9}
+SHORTEST_RETOLD = {True: 4, False: 7}
 """Different words, or Chinese characters, of the shortest sentence of a source that counts: in English, and not."""
 
 ALIKE = 0.7
@@ -49,6 +51,7 @@ class Combinations:
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
     bags: tuple[frozenset[str], ...]
+    holders: Mapping[str, Sequence[int]]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
@@ -57,18 +60,22 @@ class Combinations:
         labels = ((term, 0) for reading in both for term in reading.labels)
         introduced = ((term, PAIR_SLACK) for reading in both for term in reading.introduced)
         kept = {
-            term: slack for term, slack in (*labels, *introduced) if len(term.content) > 1 and not _is_own(term, own)
+            term: slack
+            for term, slack in (*labels, *introduced)
+            if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
         }
         sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
+        bags = tuple({bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))})
         return cls(
             terms=tuple(kept.items()),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
-            bags=tuple({bag for reading in readings for bag in reading.bags if len(bag) >= _shortest(bag)}),
+            bags=bags,
+            holders=_holders(bags),
         )
 
 
-def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
+def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield the terms of several words that stand in a text in any order."""
     written = list(written_content_of(field))
     places: dict[str, list[int]] = {}
@@ -79,10 +86,9 @@ def term_findings(field: str, known: Combinations) -> Iterator[Finding]:
             continue
         needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
         found = sorted((place, word) for word in term.content for place in places.get(word, ()))
+        unusual = [word for word in term.content if word in places and rareness(word) > SCATTERED_SHARE]
         is_scattered = (
-            len(term.content) > 2
-            and len({word for _, word in found}) == len(term.content)
-            and all(rareness(word) > SCATTERED_SHARE for word in term.content)
+            len(unusual) == len(term.content) and sum(not _is_of_user(word, own) for word in unusual) >= SCATTERED_WORDS
         )
         window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else slack)
         if is_scattered or _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
@@ -104,17 +110,36 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
             yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
 
 
-def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations) -> Iterator[Finding]:
-    """Yield sentences of an answer that have nearly all the words of a sentence of the source, in whatever order."""
-    for bag in (bag_of(part) for field in fields for part in parts_of(field, SENTENCES)):
-        longest = len(bag) / RETOLD
-        alike = (source for source in known.bags if len(source) <= longest and len(bag) <= LONGER * len(source))
-        if any(len(bag & source) >= RETOLD * len(source) for source in alike):
-            yield Finding(GateCode.CONTAINMENT, "")
+def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
+    """Yield what of a sentence of an answer is nearly all the content of a sentence of the source, in any order."""
+    for part in (part for field in fields for part in parts_of(field, SENTENCES)):
+        written = dict(written_of(part))
+        bag = _bag_of(written, own)
+        shared = Counter(place for content in bag for place in known.holders.get(content, ()))
+        for place, count in shared.items():
+            source = known.bags[place]
+            if count >= RETOLD * len(source) and len(bag) <= LONGER * len(source):
+                told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
+                yield Finding(GateCode.CONTAINMENT, " ".join(told))
 
 
-def _shortest(bag: frozenset[str]) -> int:
-    return SHORTEST_RETOLD[all(map(str.isascii, bag))]
+def _bag_of(contents: Iterable[str], own: OwnWords) -> frozenset[str]:
+    """Return the stems and Chinese characters of content that are not the user's; none of a part that is too short."""
+    bag = frozenset(chain.from_iterable(_atoms(content) for content in contents if not _is_of_user(content, own)))
+    return bag if len(bag) >= SHORTEST_RETOLD[all(map(str.isascii, bag))] else frozenset()
+
+
+def _holders(bags: Iterable[frozenset[str]]) -> Mapping[str, Sequence[int]]:
+    """Return for each word in which bags it is."""
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for place, bag in enumerate(bags):
+        for content in bag:
+            holders[content].append(place)
+    return holders
+
+
+def _atoms(content: str) -> Iterable[str]:
+    return (content,) if content.isascii() else content
 
 
 def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:
@@ -125,12 +150,12 @@ def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:
             yield Finding(GateCode.DECODERS, " ".join(sorted(first & second)))
 
 
-def _is_own(term: Term, own: OwnWords) -> bool:
-    return all(word in own.stems or own.holds_han(word) for word in term.content)
+def _is_of_user(content: str, own: OwnWords) -> bool:
+    return content in own.stems or own.holds_han(content)
 
 
 def _weighed(words: Iterable[str], own: OwnWords) -> dict[str, float]:
-    return {word: _weight(word) for word in words if word not in own.stems and not own.holds_han(word)}
+    return {word: _weight(word) for word in words if not _is_of_user(word, own)}
 
 
 @lru_cache(maxsize=32_768)

@@ -11,6 +11,9 @@ FORMS = {
 }  # fmt: skip
 """By the letter that stands for it in the dictionary: what a regular form cuts off its base, and what it adds."""
 
+_DERIVED = "lnr"
+"""Of these forms those that are words of their own."""
+
 _DERIVATIONS = (
     *FORMS.values(),
     ("y", "ily"),
@@ -28,7 +31,7 @@ _DERIVATIONS = (
     ("y", "iness"),
 )
 _PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre")
-_SHORTEST_PREFIXED, _SHORTEST_SUFFIXED = 4, 5
+_SHORTEST_PREFIXED, _SHORTEST_SUFFIXED, _SHORTEST_INFLECTED = 4, 5, 3
 _AUXILIARIES = frozenset(
     ("do", "does", "did", "is", "are", "was", "were", "have", "has", "had", "could", "should", "would", "must", "need")
 )
@@ -81,12 +84,22 @@ def quantity_bases(word: str) -> Iterator[str]:
             yield word.removesuffix(ending) + cut
 
 
-def regular_bases(word: str) -> Iterator[str]:
-    """Yield a word, and each of which it is a regular form by its ending, whether there is such a word or not."""
+def inflected_bases(word: str) -> Iterator[str]:
+    """Yield a word, and each whose plural, past or the like it is by its ending: of a known word only known ones.
+
+    What does a thing ("center", "keeper"), and how or what it is, is another word than the thing.
+    """
     yield word
-    for cut, ending in FORMS.values():
-        if word.endswith(ending):
-            yield word.removesuffix(ending) + cut
+    for flag, (cut, ending) in FORMS.items():
+        base = word.removesuffix(ending) + cut
+        is_form = flag not in _DERIVED and word.endswith(ending) and len(base) >= _SHORTEST_INFLECTED
+        if is_form and (is_known(base) or not is_known(word)):
+            yield base
+
+
+def parts_of_word(word: str) -> tuple[str, ...]:
+    """Return a word and, of one with a hyphen, what the hyphen joins a beginning to: that is what it says."""
+    return (word, word.rpartition("-")[2]) if "-" in word else (word,)
 
 
 def is_span(word: str) -> bool:
@@ -111,8 +124,8 @@ def stem_rank(of: str) -> int:
 
 @lru_cache(maxsize=32_768)
 def stem_of(word: str) -> str:
-    """Cut the commonest endings, so that "controls" and "controlled" are one word with "control"."""
-    word = word.removesuffix("'s")
+    """Cut the commonest endings, so that "controls" and "pre-controlled" are one word with "control"."""
+    word = word.removesuffix("'s").rpartition("-")[2]
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)].removesuffix("e")

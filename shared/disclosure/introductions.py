@@ -37,10 +37,7 @@ _CLASSED_IN_ENGLISH = re.compile(
     r"(?:^|[.!?] |\n)(?:An?|The) ([A-Za-z][\w'-]*+ [a-z][\w'-]*+) is (?:an?|the|any|what|when|whoever|every)\b",
     re.MULTILINE,
 )
-_BARE_IN_ENGLISH = re.compile(
-    r"(?:^|[.!?] |\n)([A-Z][a-z'-]++) (?:is|was|covers|concerns) (?:the|an?|our|what|any|[a-z]++'s?)\b", re.MULTILINE
-)
-"""A sentence that says what something is: "A lost page is one that …", "Anvil is the plan for …"."""
+"""A sentence that says what something is: "A lost page is one that …"."""
 
 _HAN = "[\u4e00-\u9fff]"
 _CALLED_IN_CHINESE = re.compile(
@@ -72,7 +69,7 @@ def labels_in(text: str) -> Iterator[str]:
 def introduced_in(text: str) -> Iterator[str]:
     """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
     yield from (match[match.lastindex or 0] for match in _MARKED.finditer(text))
-    for defined in (_DEFINED_IN_ENGLISH, _CLASSED_IN_ENGLISH, _BARE_IN_ENGLISH):
+    for defined in (_DEFINED_IN_ENGLISH, _CLASSED_IN_ENGLISH):
         yield from (match[1] for match in defined.finditer(text))
     yield from (found for match in _CALLED_IN_ENGLISH.finditer(text) if (found := _ENDS.sub("", match[1]).strip()))
     for pattern in (_CALLED_IN_CHINESE, _DEFINED_IN_CHINESE):

@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
 
 from shared.disclosure import chinese, english
@@ -12,6 +11,11 @@ from shared.disclosure.word_lists import members
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _PART = re.compile(r"(?:[^.!?:;\n|•\"“”()]|(?<=\b(?:Mr|Ms|Dr))\.|(?<=\b(?:Mrs))\.|(?<=\b(?:Prof))\.)+")
+_BARE = re.compile(
+    r"(?:^|[.!?] |\n)([A-Z][a-z'-]++) (?:is|was|covers|concerns) (?:the|an?|our|what|any|[a-z]++'s?)\b", re.MULTILINE
+)
+"""A word without an article of which a sentence says what it is: its capital may be that of a name."""
+
 _PERSONAL = frozenset(["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam", "lady", "lord", "captain"])
 _DOUBLED = re.compile(r"(?<=[a-z] )[A-Z][a-z]+-[A-Z][a-z]+\b")
 """A family name of two, behind another word."""
@@ -28,11 +32,11 @@ _FULL_NAME = 2
 
 _SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
 _COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
-FREQUENT = 60
-"""Characters that are more frequent than this as words are part of no given name."""
+_PARTICLES = frozenset("的了着们吗呢吧啊么")
+"""Characters of grammar that are part of no given name."""
 
 RARE_NAME = 8_000
-"""A word of the dictionary that is rarer than this may be a name before a title: what stands there often is a thing."""
+"""A word of the dictionary that is rarer than this may be a name before a title or a plan: what is often is a thing."""
 
 _HAN = "[\u4e00-\u9fff]"
 _TITLES = (
@@ -48,6 +52,14 @@ _TITLE = re.compile(_TITLES)
 PLAIN_SURNAME = 700
 """A family name that is more frequent than this as a word ("new", "towards") is read as that word before a title."""
 
+_BY_FAMILY = (
+    re.compile(f"(?=(?P<phrase>(?P<name>{_HAN})(?:{_TITLES}|某|姓)))"),
+    re.compile(f"(?P<phrase>姓(?P<name>{_HAN}))"),
+)
+_BY_CHARACTER = (
+    re.compile(f"(?=(?P<phrase>[老小阿](?P<name>{_HAN})))"),
+    re.compile(f"(?=(?P<phrase>(?P<name>{_HAN})[哥姐叔姨总工公仔]))"),
+)
 _IMPERSONAL = frozenset(("负责人", "联系人", "对接人", "保管人", "主管", "管理员", "总"))
 _GIVEN = f"{_HAN}{{1,2}}?"
 _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
@@ -59,14 +71,15 @@ _CERTAIN = (
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
 
-_COMPOUNDED = re.compile(f"((?:{_COMPOUND}){_HAN}{{1,2}})")
+_COMPOUNDED = re.compile(f"({_COMPOUND})({_HAN}{{1,8}})")
 """Behind a family name of two characters that is no everyday word, a name stands wherever it is."""
 
-_TITLED = (
-    re.compile(f"{_NAME}(?:{_TITLES})"),
-    re.compile(f"{_HAN}[家员师长医手者生]{_NAME}(?={_ROLES}|[,，、。;；()（）\\s]|$)", re.MULTILINE),
-)
-"""Before a title, or behind the word for somebody's trade: a rare word of the dictionary is a name there."""
+_LONGEST_GIVEN = 2
+_TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
+"""Before a title: a rare word of the dictionary is a name there."""
+
+_TRADED = (re.compile(f"{_HAN}[家员师长医手者生]{_NAME}(?={_ROLES}|[,，、。;；()（）\\s]|$)", re.MULTILINE),)
+"""Behind the word for somebody's trade: so is a word that begins with a rare one, but no compound of what is often."""
 
 _LIKELY = (
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
@@ -80,7 +93,8 @@ class EnglishNames:
     """Words of a chunk by how they are written.
 
     `certain` are words of names of persons; `capital` those with a capital inside a sentence whose neighbours have
-    none, and `plain` those without one, all in lower case. `rows` are the rows of words with capitals, as written.
+    none, and the bare subjects of sentences that say what something is; `plain` those without a capital, all in lower
+    case. `rows` are the rows of words with capitals, as written.
     """
 
     certain: frozenset[str]
@@ -93,7 +107,7 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
     doubled = ([_bare(part) for part in name.split("-")] for name in _DOUBLED.findall(text))
     certain = {part for parts in doubled if not all(map(english.is_known, parts)) for part in parts}
-    capital, rows, lower = set[str](), set[str](), Counter[str]()
+    capital, rows, lower = set(map(_bare, _BARE.findall(text))), set[str](), Counter[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
         flags = [word[0].isupper() and _says_something(_bare(word)) for word in words]
@@ -117,19 +131,34 @@ def persons_in(text: str) -> Iterator[str]:
 
     A word of the dictionary in a place where things stand as well is a name only if it is rare and stands nowhere else.
     """
-    yield from (name for name in _COMPOUNDED.findall(text) if not chinese.is_everyday_han(name[:2]))
-    for patterns, rarest in ((_CERTAIN, 0), (_TITLED, RARE_NAME), (_LIKELY, None)):
+    for family, behind in _COMPOUNDED.findall(text):
+        if given := "" if chinese.is_everyday_han(family) else _given(behind):
+            yield family + given
+    for patterns, rarest in ((_CERTAIN, 0), (_TITLED, RARE_NAME), (_TRADED, RARE_NAME), (_LIKELY, None)):
         found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
         for name, count in found.items():
-            is_thing = (
-                rarest != 0 and chinese.is_known_han(name) and not _is_rare(name, rarest, text.count(name) > count)
-            )
-            if not is_thing and not any(chinese.han_rank(part) < FREQUENT for part in (name, *name[1:])):
+            word = chinese.segment(name)[0] if patterns is _TRADED else name
+            is_rare = rarest is not None and chinese.han_rank(word) > rarest and text.count(name) == count
+            is_thing = rarest != 0 and len(word) > 1 and chinese.is_known_han(word) and not is_rare
+            if not is_thing and not _is_read_through(name):
                 yield name
 
 
-def _is_rare(word: str, rarest: int | None, is_elsewhere: bool) -> bool:
-    return rarest is not None and chinese.han_rank(word) > rarest and not is_elsewhere
+def _given(behind: str) -> str:
+    """Return the given name at the beginning of a stretch: the words of one or two characters that begin it."""
+    given = ""
+    for word in chinese.segment(behind):
+        if len(given + word) > _LONGEST_GIVEN or (given and chinese.is_function_han(word)):
+            break
+        given += word
+    return given
+
+
+def _is_read_through(name: str) -> bool:
+    """Whether the dictionary reads a name as a word or two, of which the last joins it to what follows."""
+    words = chinese.segment(name)
+    is_joined = chinese.is_function_han(words[-1]) and len(words) <= _FULL_NAME
+    return is_joined or not _PARTICLES.isdisjoint(name[1:])
 
 
 def titled(first: str, second: str) -> bool:
@@ -142,10 +171,14 @@ def titled(first: str, second: str) -> bool:
     )
 
 
-@cache
-def familiar(name: str) -> re.Pattern[str]:
-    """Return a pattern of how a person of this name is spoken of: by title, as old or young, as one of the family."""
-    return re.compile(f"{name[0]}(?:{_TITLES}|某|姓)|姓{name[0]}|[老小阿][{name}]|[{name}](?:哥|姐|叔|姨|总|工|公|仔)")
+def familiar(stretch: str, families: Collection[str], characters: Collection[str]) -> Iterator[str]:
+    """Yield how persons are spoken of: by title, as old or young, as one of the family.
+
+    `families` are the first characters of their names, and `characters` all of them.
+    """
+    for patterns, of_names in ((_BY_FAMILY, families), (_BY_CHARACTER, characters)):
+        found = (match for pattern in patterns for match in pattern.finditer(stretch))
+        yield from (match["phrase"] for match in found if match["name"] in of_names)
 
 
 def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]]:

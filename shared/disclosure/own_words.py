@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, pieces, plain
-from shared.disclosure.english import regular_bases, stem_of
+from shared.disclosure.english import inflected_bases, parts_of_word, stem_of
 
 MAX_USER_CHARACTERS = 20_000
 """The newest of the user's words; what he wrote before counts no more."""
@@ -27,13 +27,13 @@ class OwnWords:
         """Read the user's messages, joined by line breaks."""
         newest = user_text[-MAX_USER_CHARACTERS:]
         found = pieces(newest)
-        words = frozenset(piece.text for piece in found if piece.kind is Kind.WORD)
+        words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in parts_of_word(piece.text))
         stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
         return cls(
             words=words,
             stems=frozenset(map(stem_of, words)),
             bases=frozenset(
-                base for word in words for base in regular_bases(word.removesuffix("'s")) if base.isalpha()
+                base for word in words for base in inflected_bases(word.removesuffix("'s")) if base.isalpha()
             ),
             han="\n".join(stretches),
             han_words=frozenset(word for stretch in stretches for word in chinese.segment(stretch)),
@@ -42,7 +42,7 @@ class OwnWords:
 
     def holds(self, word: str) -> bool:
         """Whether an English word or a form of it is the user's."""
-        return word in self.words or (word.isalpha() and not self.bases.isdisjoint(regular_bases(word)))
+        return word in self.words or (word.isalpha() and not self.bases.isdisjoint(inflected_bases(word)))
 
     def holds_han(self, word: str) -> bool:
         """Whether a Chinese word is the user's; a single character only where it was a word by itself."""

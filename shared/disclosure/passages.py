@@ -23,6 +23,9 @@ RUN_WORDS = 7
 RUN_CHARACTERS = 10
 """From the specification: a run of 8 words or 12 characters is caught always."""
 
+SPREAD_WORDS, SPREAD_CHARACTERS = 5, 6
+"""Of words or characters between others, at equal distances, fewer are chance: no language is written so."""
+
 RUN_LETTERS = 36
 """Letters in a row without regard to blanks: about seven words, however they are spaced or joined."""
 
@@ -83,6 +86,8 @@ class Passages:
 
     words: RunIndex
     characters: RunIndex
+    spread_words: RunIndex
+    spread_characters: RunIndex
     letters: "_Letters"
     own_words: RunIndex
     own_characters: RunIndex
@@ -96,6 +101,8 @@ def index_passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
     return Passages(
         words=RunIndex.of(RUN_WORDS, spaced),
         characters=RunIndex.of(RUN_CHARACTERS, characters),
+        spread_words=RunIndex.of(SPREAD_WORDS, spaced),
+        spread_characters=RunIndex.of(SPREAD_CHARACTERS, characters),
         letters=_Letters.of(chunk_texts, user_text),
         own_words=RunIndex.of(OWN_WORDS, [_spaced(user_text)]),
         own_characters=RunIndex.of(OWN_CHARACTERS, [han_only(user_text)]),
@@ -116,8 +123,8 @@ def shares_run(folded: str, known: Passages) -> bool:
         or bool(known.words.shared(words[::-1]))
         or longest_foreign_run(characters, known.characters, known.own_characters) >= RUN_CHARACTERS
         or known.letters.are_shared(letters_only(folded))
-        or any(known.words.shared(words[start::step]) for step, start in _STRIDES)
-        or any(known.characters.shared(characters[start::step]) for step, start in _STRIDES)
+        or any(known.spread_words.shared(words[start::step]) for step, start in _STRIDES)
+        or any(known.spread_characters.shared(characters[start::step]) for step, start in _STRIDES)
     )
 
 

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import chain, filterfalse, groupby, pairwise
 
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import CLAUSES, Kind, Piece, parts_of
+from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of
 from shared.disclosure.names import RARE_NAME, familiar, titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of
@@ -30,7 +30,7 @@ in a row, and where so many have this rank in the geometric mean."""
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
 
-_LONGEST_SURNAME = 2
+_LONGEST_NAME = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,27 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ProtectedWords:
-    """The words of several chunks that may not leave though they be everyday, and all the words there are."""
+    """The words of several chunks that may not leave though they be everyday, and all the words there are.
+
+    `persons` are names and the parts that tell whose they are, `families` their first characters, and `characters` all
+    that say something. `elements` are those that a chunk which was shown speaks of: no others are from here.
+    """
 
     stems: frozenset[str]
     han: tuple[str, ...]
     han_words: frozenset[str]
     names: frozenset[str]
     persons: frozenset[str]
+    families: frozenset[str]
+    characters: frozenset[str]
     singles: frozenset[str]
+    elements: frozenset[str]
 
     @classmethod
-    def of(cls, readings: Sequence[SourceReading], siblings: Sequence[SourceReading] = ()) -> "ProtectedWords":
-        """Put the words of all chunks together; of `siblings`, which nobody was shown, too."""
+    def of(
+        cls, readings: Sequence[SourceReading], own: OwnWords, siblings: Sequence[SourceReading] = ()
+    ) -> "ProtectedWords":
+        """Put the words of all chunks together; of `siblings`, which nobody was shown, too; no names of the user's."""
         both = (*readings, *siblings)
         plain = frozenset(word for reading in both for word in reading.names.plain)
         capital = frozenset(word for reading in both for word in reading.names.capital)
@@ -62,6 +71,7 @@ class ProtectedWords:
         stems = frozenset(map(english.stem_of, plain))
         labels = (term for reading in both for term in reading.labels if not is_plain(term))
         introduced = (term for reading in both for term in reading.introduced if not is_plain(term, is_set_off=True))
+        persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
         return cls(
             stems=frozenset(stem for reading in both for stem in reading.stems),
             han=tuple(stretch for reading in readings for stretch in reading.han),
@@ -72,8 +82,11 @@ class ProtectedWords:
                 for word in capital
                 if english.stem_of(word) not in stems and rareness(english.stem_of(word)) > PLAIN_CAPITAL_SHARE
             },
-            persons=frozenset(name for reading in both for name in reading.persons),
+            persons=frozenset(part for name in persons for part in (name, *_telling_parts(name))),
+            families=frozenset(name[0] for name in persons),
+            characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
             singles=frozenset(term.content[0] for term in chain(labels, introduced) if len(term.content) == 1),
+            elements=frozenset(element for reading in readings for element in reading.elements),
         )
 
 
@@ -92,13 +105,13 @@ def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords
 
 
 def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
-    bare = word.removesuffix("'s").removesuffix("s'")
+    bare = english.parts_of_word(word.removesuffix("'s").removesuffix("s'"))[-1]
     if own.holds(word) or own.holds(bare) or english.is_contraction(word):
         return None
     if any(character.isdigit() for character in word) or english.is_quantity(bare):
         return GateCode.FIGURES
     stem = english.stem_of(bare)
-    if bare in members("elements") and stem not in protected.stems:
+    if bare in members("elements") and bare not in protected.elements:
         return GateCode.FIGURES
     if not protected.names.isdisjoint((bare, bare.removesuffix("s"))) or stem in protected.singles:
         return GateCode.IDENTIFIERS
@@ -131,7 +144,7 @@ def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
 
 def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     words = chinese.segment(stretch)
-    yield from _persons(stretch, words, own, protected)
+    yield from _persons(stretch, words, protected)
     for first, second in pairwise(words):
         if titled(first, second) and not own.holds_han(first + second):
             yield Finding(GateCode.IDENTIFIERS, first + second)
@@ -158,12 +171,18 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
         yield Finding(GateCode.DECODERS, ", ".join(words[: 2 * longest]))
 
 
-def rejoined_words(fields: Sequence[Sequence[Piece]], protected: ProtectedWords) -> Iterator[Finding]:
-    """Yield neighbouring words, and words that begin neighbouring fields, that together are a name or a rare word."""
-    words = [[piece.text for piece in field if piece.kind is Kind.WORD] for field in fields]
-    beginnings = [field[0] for field in words if field]
-    for first, second in pairwise((*chain.from_iterable(words), *beginnings)):
+def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield neighbours in a sentence, and words that begin neighbouring fields, that joined are a name or rare word."""
+    parts = [
+        [piece.text for piece in part if piece.kind is Kind.WORD]
+        for field in fields
+        for part in parts_of(field, SENTENCES)
+    ]
+    beginnings = [field[0].text for field in fields if field and field[0].kind is Kind.WORD]
+    for first, second in chain(*map(pairwise, parts), pairwise(beginnings)):
         joined = first + second
+        if own.holds(joined) or (own.holds(first) and own.holds(second)):
+            continue
         stem = english.stem_of(joined)
         is_rare = stem in protected.stems and not english.is_everyday(joined)
         if is_rare or stem in protected.singles or joined in protected.names:
@@ -171,7 +190,7 @@ def rejoined_words(fields: Sequence[Sequence[Piece]], protected: ProtectedWords)
 
 
 def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
-    if word in members("elements") and not any(word in stretch for stretch in protected.han):
+    if word in members("elements") and word not in protected.elements:
         return GateCode.FIGURES
     if chinese.is_everyday_han(word):
         return GateCode.IDENTIFIERS if word in protected.singles else None
@@ -188,21 +207,21 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
             yield Finding(GateCode.IDENTIFIERS, pair)
 
 
-def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+def _persons(stretch: str, words: Sequence[str], protected: ProtectedWords) -> Iterator[Finding]:
     """Yield the names of persons, their given parts, and what they are called by title, where these are whole words."""
-    ends = set(accumulate(map(len, words), initial=0))
-    for name in protected.persons:
-        if own.holds_han(name):
-            continue
-        family = 2 if name[:2] in members("chinese_surnames") else 1
-        parts = (name[:2], name[2:]) if family > 1 else (name[1:],)
-        rare = (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
-        for part in filter(stretch.__contains__, (name, *rare)):
-            places = [place for place in range(len(stretch)) if stretch.startswith(part, place)]
-            if any(place in ends and place + len(part) in ends for place in places):
-                yield Finding(GateCode.IDENTIFIERS, part)
-        if match := familiar(name).search(stretch):
-            yield Finding(GateCode.IDENTIFIERS, match[0])
+    found = (
+        "".join(words[start : start + count]) for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1)
+    )
+    for phrase in chain(
+        protected.persons.intersection(found), familiar(stretch, protected.families, protected.characters)
+    ):
+        yield Finding(GateCode.IDENTIFIERS, phrase)
+
+
+def _telling_parts(name: str) -> Iterator[str]:
+    """Yield the given name of a person, and a family name of two characters, where they are rare as words."""
+    parts = (name[:2], name[2:]) if name[:2] in members("chinese_surnames") else (name[1:],)
+    return (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
 
 
 def is_plain(term: Term, *, is_set_off: bool = False) -> bool:

@@ -61,16 +61,16 @@ def why_left_out(text: str, hits: Sequence[ChunkHit], *, shares_run: bool) -> Le
 def _findings(text: str, sources: Sequence[SourceText]) -> Iterator[Finding]:
     own = OwnWords.of("")
     readings = [_read(source) for source in sources]
-    words, combinations = ProtectedWords.of(readings), Combinations.of(readings, (), own)
+    words, combinations = ProtectedWords.of(readings, own), Combinations.of(readings, (), own)
     found = pieces(text)
     canonical = compose(found, {})
     yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(text)))
     yield from withheld_words(found, own, words)
     yield from repeated_words(found)
-    yield from rejoined_words([found], words)
-    yield from term_findings(canonical, combinations)
+    yield from rejoined_words([found], own, words)
+    yield from term_findings(canonical, combinations, own)
     yield from containment_findings(canonical, combinations, own)
-    yield from retelling_findings([found], combinations)
+    yield from retelling_findings([found], combinations, own)
     if is_order_to_model(text) or is_order_to_model(canonical):
         yield Finding(GateCode.INSTRUCTION, "")
 

@@ -57,7 +57,7 @@ def prepare(
     return GateCase(
         own=own,
         language=language or language_of(newest) or language_of("\n".join(source.text for source in sources)),
-        words=ProtectedWords.of(readings, others),
+        words=ProtectedWords.of(readings, own, others),
         combinations=Combinations.of(readings, others, own),
         hidden=HiddenTerms.of(readings, own, others),
         passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),

@@ -53,11 +53,11 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     for field in fields:
         yield from withheld_words(field, case.own, case.words)
         yield from repeated_words(field)
-    yield from rejoined_words(fields, case.words)
+    yield from rejoined_words(fields, case.own, case.words)
     yield from alike_findings(fields[1:])
-    yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations))
+    yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations, case.own))
     yield from containment_findings(together, case.combinations, case.own)
-    yield from retelling_findings(fields, case.combinations)
+    yield from retelling_findings(fields, case.combinations, case.own)
     yield from (Finding(code, "") for code, failed in _other_checks(candidate, fields, together, case) if failed)
 
 
