@@ -66,7 +66,7 @@ _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
 _PERSONAL_TITLES = "先生|女士|老师|同志|师傅|医生|护士|教授|博士|某"
 _CERTAIN = (
     re.compile(f"{_NAME}(?:{_PERSONAL_TITLES})"),
-    re.compile(f"(?:{_TITLES})(?:为|是|:|：|由|\\s)?{_NAME}(?={_ROLES}|[,，。、;；:：()（）\\s]|$)"),
+    re.compile(f"(?:{_TITLES})(?:为|是|:|：|由|\\s){_NAME}(?={_ROLES}|[,，。、;；:：()（）\\s]|$)"),
     re.compile(f"(?:由|经|找){_NAME}(?:{_ROLES})"),
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
@@ -78,8 +78,10 @@ _LONGEST_GIVEN = 2
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 """Before a title: a rare word of the dictionary is a name there."""
 
-_TRADED = (re.compile(f"{_HAN}[家员师长医手者生]{_NAME}(?={_ROLES}|[,，、。;；()（）\\s]|$)", re.MULTILINE),)
-"""Behind the word for somebody's trade: so is a word that begins with a rare one, but no compound of what is often."""
+_TRADED = (
+    re.compile(f"(?:{_HAN}[家员师长医手者生]|{_TITLES}){_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|$)", re.MULTILINE),
+)
+"""Behind a title or a trade: so is a word that begins with a rare one, but no compound of what is often."""
 
 _LIKELY = (
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
