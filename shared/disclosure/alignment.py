@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 MATCH, GAP = 2, 1
 """+2 a shared word, −1 each place at which one of the two has a word by itself (from the specification)."""
@@ -10,15 +11,22 @@ MATCH, GAP = 2, 1
 _LONGEST_GAP = 5
 """Further apart two matches do not add up: the gap costs more than the next two matches bring."""
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Positions = Mapping[str, Sequence[int]]
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return for each first of pairs all that it is paired with, in order."""
+    found: defaultdict[Key, list[Value]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return dict(found)
 
 
 def positions_of(words: Iterable[str]) -> Positions:
     """Return where each word stands."""
-    positions: defaultdict[str, list[int]] = defaultdict(list)
-    for position, word in enumerate(words):
-        positions[word].append(position)
-    return dict(positions)
+    return grouped((word, position) for position, word in enumerate(words))
 
 
 def character_pairs(text: str) -> list[str]:

@@ -1,12 +1,13 @@
 """Combinations that may not leave though each of their words may: terms of several words, and most of a passage."""
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations
 
+from shared.disclosure.alignment import grouped, positions_of
 from shared.disclosure.canonical import SENTENCES, Piece, parts_of
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of, written_content_of, written_of
@@ -71,16 +72,14 @@ class Combinations:
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
             bags=bags,
-            holders=_holders(bags),
+            holders=grouped((content, place) for place, bag in enumerate(bags) for content in bag),
         )
 
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield the terms of several words that stand in a text in any order."""
     written = list(written_content_of(field))
-    places: dict[str, list[int]] = {}
-    for place, (content, _) in enumerate(written):
-        places.setdefault(content, []).append(place)
+    places = positions_of(content for content, _ in written)
     for term, slack in known.terms:
         if places.keys().isdisjoint(term.content):
             continue
@@ -99,10 +98,12 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
     """Yield sentences and chunks of which an answer holds most, in whatever order."""
     said = dict(written_content_of(answer))
     for sentence in known.sentences:
-        shared = sorted(said.keys() & sentence.keys())
+        shared = said.keys() & sentence.keys()
+        if len(shared) < CONTAINED[-1][1]:
+            continue
         weight = sum(sentence[word] for word in shared)
         if any(len(shared) >= words and weight >= share * sum(sentence.values()) for share, words in CONTAINED):
-            yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
+            yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in sorted(shared)))
     weights = _weighed(said, own)
     for chunk in known.chunks:
         shared = sorted(chunk & weights.keys())
@@ -127,15 +128,6 @@ def _bag_of(contents: Iterable[str], own: OwnWords) -> frozenset[str]:
     """Return the stems and Chinese characters of content that are not the user's; none of a part that is too short."""
     bag = frozenset(chain.from_iterable(_atoms(content) for content in contents if not _is_of_user(content, own)))
     return bag if len(bag) >= SHORTEST_RETOLD[all(map(str.isascii, bag))] else frozenset()
-
-
-def _holders(bags: Iterable[frozenset[str]]) -> Mapping[str, Sequence[int]]:
-    """Return for each word in which bags it is."""
-    holders: defaultdict[str, list[int]] = defaultdict(list)
-    for place, bag in enumerate(bags):
-        for content in bag:
-            holders[content].append(place)
-    return holders
 
 
 def _atoms(content: str) -> Iterable[str]:

@@ -52,14 +52,8 @@ _TITLE = re.compile(_TITLES)
 PLAIN_SURNAME = 700
 """A family name that is more frequent than this as a word ("new", "towards") is read as that word before a title."""
 
-_BY_FAMILY = (
-    re.compile(f"(?=(?P<phrase>(?P<name>{_HAN})(?:{_TITLES}|某|姓)))"),
-    re.compile(f"(?P<phrase>姓(?P<name>{_HAN}))"),
-)
-_BY_CHARACTER = (
-    re.compile(f"(?=(?P<phrase>[老小阿](?P<name>{_HAN})))"),
-    re.compile(f"(?=(?P<phrase>(?P<name>{_HAN})[哥姐叔姨总工公仔]))"),
-)
+_BY_FAMILY = (re.compile(f"(?=(({_HAN})(?:{_TITLES}|某|姓)))"), re.compile(f"(姓({_HAN}))"))
+_BY_CHARACTER = (re.compile(f"(?=([老小阿]({_HAN})))"), re.compile(f"(?=(({_HAN})[哥姐叔姨总工公仔]))"))
 _IMPERSONAL = frozenset(("负责人", "联系人", "对接人", "保管人", "主管", "管理员", "总"))
 _GIVEN = f"{_HAN}{{1,2}}?"
 _NAME = f"((?:{_COMPOUND}|[{_SURNAMES}]){_GIVEN})"
@@ -71,16 +65,14 @@ _CERTAIN = (
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
 
-_COMPOUNDED = re.compile(f"({_COMPOUND})({_HAN}{{1,8}})")
+_COMPOUNDED = re.compile(f"({_COMPOUND})(?=({_HAN}{{1,8}}))")
 """Behind a family name of two characters that is no everyday word, a name stands wherever it is."""
 
 _LONGEST_GIVEN = 2
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 """Before a title: a rare word of the dictionary is a name there."""
 
-_TRADED = (
-    re.compile(f"(?:{_HAN}[家员师长医手者生]|{_TITLES}){_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|$)", re.MULTILINE),
-)
+_TRADED = (re.compile(f"(?:{_HAN}[家员师长医手者生]|{_TITLES}){_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|(?m:$))"),)
 """Behind a title or a trade: so is a word that begins with a rare one, but no compound of what is often."""
 
 _LIKELY = (
@@ -180,7 +172,7 @@ def familiar(stretch: str, families: Collection[str], characters: Collection[str
     """
     for patterns, of_names in ((_BY_FAMILY, families), (_BY_CHARACTER, characters)):
         found = (match for pattern in patterns for match in pattern.finditer(stretch))
-        yield from (match["phrase"] for match in found if match["name"] in of_names)
+        yield from (match[1] for match in found if match[2] in of_names)
 
 
 def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]]:

@@ -5,11 +5,11 @@ reading has: of six letters in a row chance makes one in millions, of five only 
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.disclosure import english
+from shared.disclosure.alignment import grouped
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
@@ -60,16 +60,11 @@ class HiddenTerms:
         han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
         names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
-        by_beginning: defaultdict[str, list[str]] = defaultdict(list)
-        by_sound: defaultdict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = defaultdict(list)
-        for name in kept:
-            by_beginning[name[:2]].append(name)
-            if len(name) >= SOUNDS:
-                by_sound[_sounds(name)[:2]].append((_sounds(name), name))
+        heard = ((_sounds(name), name) for name in kept if len(name) >= SOUNDS)
         return cls(
             {least: frozenset(_at_least(words, least) | _at_least(names, least - NAMES_SHORTER)) for least in _LEAST},
-            by_beginning,
-            by_sound,
+            grouped((name[:2], name) for name in kept),
+            grouped((sounds[:2], (sounds, name)) for sounds, name in heard),
         )
 
 

@@ -65,28 +65,22 @@ class ProtectedWords:
     ) -> "ProtectedWords":
         """Put the words of all chunks together; of `siblings`, which nobody was shown, too; no names of the user's."""
         both = (*readings, *siblings)
-        plain = frozenset(word for reading in both for word in reading.names.plain)
-        capital = frozenset(word for reading in both for word in reading.names.capital)
-        certain = frozenset(word for reading in both for word in reading.names.certain)
-        stems = frozenset(map(english.stem_of, plain))
+        plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
+        stems = {word: english.stem_of(word) for reading in both for word in reading.names.capital}
+        capital = (word for word, stem in stems.items() if stem not in plain and rareness(stem) > PLAIN_CAPITAL_SHARE)
         labels = (term for reading in both for term in reading.labels if not is_plain(term))
         introduced = (term for reading in both for term in reading.introduced if not is_plain(term, is_set_off=True))
         persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
         return cls(
-            stems=frozenset(stem for reading in both for stem in reading.stems),
+            stems=frozenset[str]().union(*(reading.stems for reading in both)),
             han=tuple(stretch for reading in readings for stretch in reading.han),
-            han_words=frozenset(word for reading in both for word in reading.han_words),
-            names=certain
-            | {
-                word
-                for word in capital
-                if english.stem_of(word) not in stems and rareness(english.stem_of(word)) > PLAIN_CAPITAL_SHARE
-            },
+            han_words=frozenset[str]().union(*(reading.han_words for reading in both)),
+            names=frozenset(capital).union(*(reading.names.certain for reading in both)),
             persons=frozenset(part for name in persons for part in (name, *_telling_parts(name))),
             families=frozenset(name[0] for name in persons),
             characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
             singles=frozenset(term.content[0] for term in chain(labels, introduced) if len(term.content) == 1),
-            elements=frozenset(element for reading in readings for element in reading.elements),
+            elements=frozenset[str]().union(*(reading.elements for reading in readings)),
         )
 
 

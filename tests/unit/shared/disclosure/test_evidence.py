@@ -116,11 +116,12 @@ def test_only_a_form_of_the_same_word_is_the_users(word: str, user: str, is_his:
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("管理员权限表，须复核。", set()),
+        ("管理员权限表，须复核。", set[str]()),
         ("据说是企业家路遥，他已退休。", {"路遥"}),
         ("须向司徒静口头报告。", {"司徒静"}),
         ("须向独孤念真口头报告。", {"独孤念真"}),
         ("须向慕容文静报告。", {"慕容文静"}),
+        ("由司徒静和独孤念真同去。", {"司徒静", "独孤念真"}),
     ],
 )
 def test_a_name_ends_where_another_word_begins(text: str, names: set[str]):
