@@ -171,8 +171,8 @@ def familiar(stretch: str, families: Collection[str], characters: Collection[str
     `families` are the first characters of their names, and `characters` all of them.
     """
     for patterns, of_names in ((_BY_FAMILY, families), (_BY_CHARACTER, characters)):
-        found = (match for pattern in patterns for match in pattern.finditer(stretch))
-        yield from (match[1] for match in found if match[2] in of_names)
+        found = (pair for pattern in patterns for pair in pattern.findall(stretch))
+        yield from (phrase for phrase, name in found if name in of_names)
 
 
 def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]]:

@@ -81,6 +81,7 @@ def reading_of(source: SourceText) -> SourceReading:
     planned = (name for segment in segments for name in _planned(segment))
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     stems = frozenset(map(english.stem_of, words))
+    said = chain(parts_of(body, SENTENCES), parts_of(body, CLAUSES))
     return SourceReading(
         words=words,
         stems=stems,
@@ -96,11 +97,7 @@ def reading_of(source: SourceText) -> SourceReading:
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
-        parts=frozenset(
-            frozenset(content for content, _ in written_of(part))
-            for ends in (SENTENCES, CLAUSES)
-            for part in parts_of(body, ends)
-        ),
+        parts=frozenset(frozenset(dict(written_of(part))) for part in said),
         rare=frozenset(row for segment in segments for row in chinese.rows(segment) if _is_name(row)),
     )
 

@@ -167,13 +167,9 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
 
 def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield neighbours in a sentence, and words that begin neighbouring fields, that joined are a name or rare word."""
-    parts = [
-        [piece.text for piece in part if piece.kind is Kind.WORD]
-        for field in fields
-        for part in parts_of(field, SENTENCES)
-    ]
-    beginnings = [field[0].text for field in fields if field and field[0].kind is Kind.WORD]
-    for first, second in chain(*map(pairwise, parts), pairwise(beginnings)):
+    parts = [part for field in fields for part in parts_of(field, SENTENCES)]
+    neighbours = chain(*map(pairwise, parts), pairwise([field[0] for field in fields if field]))
+    for first, second in ((before.text, behind.text) for before, behind in neighbours):
         joined = first + second
         if own.holds(joined) or (own.holds(first) and own.holds(second)):
             continue
@@ -203,13 +199,10 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
 
 def _persons(stretch: str, words: Sequence[str], protected: ProtectedWords) -> Iterator[Finding]:
     """Yield the names of persons, their given parts, and what they are called by title, where these are whole words."""
-    found = (
-        "".join(words[start : start + count]) for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1)
-    )
-    for phrase in chain(
-        protected.persons.intersection(found), familiar(stretch, protected.families, protected.characters)
-    ):
-        yield Finding(GateCode.IDENTIFIERS, phrase)
+    rows = (words[start : start + count] for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1))
+    named = protected.persons.intersection(map("".join, rows))
+    called = familiar(stretch, protected.families, protected.characters)
+    yield from (Finding(GateCode.IDENTIFIERS, phrase) for phrase in chain(named, called))
 
 
 def _telling_parts(name: str) -> Iterator[str]:
