@@ -72,14 +72,19 @@ _LONGEST_GIVEN = 2
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 """Before a title: a rare word of the dictionary is a name there."""
 
-_TRADED = (re.compile(f"(?:{_HAN}[家员师长医手者生]|{_TITLES}){_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|(?m:$))"),)
-"""Behind a title or a trade: so is a word that begins with a rare one, but no compound of what is often."""
+_BEHIND = f"{_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|$)"
+_ENTITLED = (re.compile(f"(?:{_TITLES}){_BEHIND}", re.MULTILINE),)
+_TRADED = (re.compile(f"{_HAN}[家员师长医手者生]{_BEHIND}", re.MULTILINE),)
+"""Behind a title any word is a name, behind a trade a rare one; a compound that a frequent word begins is none."""
 
 _LIKELY = (
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
     re.compile(f"(?:^|[|:：、,，\\s(（]){_NAME}(?=$|[|、,，\\s)）])", re.MULTILINE),
 )
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
+
+_PLACES = ((_CERTAIN, 0), (_ENTITLED, 0), (_TITLED, RARE_NAME), (_TRADED, RARE_NAME), (_LIKELY, None))
+"""Patterns, each with the rank behind which a word of the dictionary is a name there: 0 for all, None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +133,14 @@ def persons_in(text: str) -> Iterator[str]:
     for family, behind in _COMPOUNDED.findall(text):
         if given := "" if chinese.is_everyday_han(family) else _given(behind):
             yield family + given
-    for patterns, rarest in ((_CERTAIN, 0), (_TITLED, RARE_NAME), (_TRADED, RARE_NAME), (_LIKELY, None)):
+    for patterns, rarest in _PLACES:
         found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
         for name, count in found.items():
-            word = chinese.segment(name)[0] if patterns is _TRADED else name
-            is_rare = rarest is not None and chinese.han_rank(word) > rarest and text.count(name) == count
-            is_thing = rarest != 0 and len(word) > 1 and chinese.is_known_han(word) and not is_rare
+            first = chinese.segment(name)[0]
+            is_compound = patterns in (_ENTITLED, _TRADED) and 1 < len(first) < len(name)
+            word, least = (first, RARE_NAME) if is_compound else (name, rarest)
+            is_rare = least is not None and chinese.han_rank(word) > least and text.count(name) == count
+            is_thing = least != 0 and chinese.is_known_han(word) and not is_rare
             if not is_thing and not _is_read_through(name):
                 yield name
 
