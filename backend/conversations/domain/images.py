@@ -1,11 +1,13 @@
 """Check the URLs of images: an http(s) URL, or a data URL that contains the image."""
 
-import base64
-import binascii
 import re
+from string import ascii_letters, digits
 from urllib.parse import urlsplit
 
 DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
+_ALPHABET = f"{ascii_letters}{digits}+/".encode()
+_GROUP_CHARACTERS = 4
+_SLICE_CHARACTERS = 2**18
 
 
 def check_image_url(url: str) -> None:
@@ -22,12 +24,16 @@ def check_image_url(url: str) -> None:
 
 
 def _check_base64(text: str) -> None:
-    try:
-        body = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        body = b""
-    if not body:
+    """Check the characters and the length (RFC 4648, section 4); to decode megabytes would take five times as long."""
+    padding = len(text) - len(text.rstrip("="))
+    is_whole = bool(text) and len(text) % _GROUP_CHARACTERS == 0 and padding <= 2
+    starts = range(0, len(text) - padding, _SLICE_CHARACTERS)
+    if not is_whole or any(_has_strange(text[at : min(at + _SLICE_CHARACTERS, len(text) - padding)]) for at in starts):
         raise ValueError("the data address holds no valid base64")
+
+
+def _has_strange(text: str) -> bool:
+    return bool(text.encode("utf-8", "surrogatepass").translate(None, _ALPHABET))
 
 
 def _is_web_address(url: str) -> bool:

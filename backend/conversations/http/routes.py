@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Body, Depends, Query
 from pydantic import BaseModel, Field
 
-from backend.conversations.domain.input_items import InputItem
+from backend.conversations.domain.input_items import InputItems
 from backend.conversations.domain.item_bodies import Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
 from backend.conversations.domain.responses import Conversation
@@ -23,7 +23,7 @@ router = new_router("Conversations")
 class CreateConversation(RequestBody):
     """What a conversation begins with."""
 
-    items: list[InputItem] | None = None
+    items: InputItems | None = None
     metadata: Metadata | None = None
 
 
@@ -36,7 +36,7 @@ class UpdateConversation(RequestBody):
 class CreateItems(RequestBody):
     """Items to append to the history."""
 
-    items: Annotated[list[InputItem], Field(min_length=1)]
+    items: Annotated[InputItems, Field(min_length=1)]
 
 
 class ShownConversation(BaseModel):

@@ -1,13 +1,15 @@
-"""Strict reading of JSON bodies, so that each accepted body can be stored and sent on."""
+"""Strict reading of JSON bodies, so that each accepted body can be stored and sent on, and none holds the event loop."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from backend.foundation.domain.json_objects import decode_object
+from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, Result, Steps, decode_in_steps
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
+from shared.models.json_bounds import JsonScanner
 
 Handler = Callable[[Request], Coroutine[None, None, Response]]
 
@@ -21,7 +23,7 @@ class JsonRequest(Request):
         self._decoded = decoded
 
     async def json(self) -> JsonObject:
-        """Return the body as `decode_object` decoded it."""
+        """Return the body as `decode_in_steps` decoded it."""
         return self._decoded
 
 
@@ -35,11 +37,11 @@ class JsonRoute(APIRoute):
             return answer
 
         async def decode_and_answer(request: Request) -> Response:
-            body = await request.body()
-            if not body:
-                return await answer(request)
-            check_media_type(request)
-            return await answer(JsonRequest(request, body, decode_object(body)))
+            text = await read_json(request)
+            if not text.raw:
+                return await answer(JsonRequest(request, b"", {}))
+            # FastAPI asks for no more of the body than whether there is one.
+            return await answer(JsonRequest(request, b"{}", await in_steps(decode_in_steps(text))))
 
         return decode_and_answer
 
@@ -47,6 +49,33 @@ class JsonRoute(APIRoute):
 def new_router(tag: str) -> APIRouter:
     """Make a router whose JSON bodies are read strictly; every router of the API is made here."""
     return APIRouter(route_class=JsonRoute, tags=[tag])
+
+
+async def read_json(request: Request) -> JsonText:
+    """Read a body and scan it as it arrives; it may be empty.
+
+    Raises:
+        InvalidRequest: a bound of JSON text is exceeded, or the Content-Type is not that of JSON.
+    """
+    scan, raw = JsonScanner(REQUEST_BOUNDS), bytearray()
+    async for piece in request.stream():
+        if not raw and piece:
+            check_media_type(request)
+        raw += piece
+        scan.feed(piece)
+    scan.end()
+    return JsonText(raw, scan)
+
+
+async def in_steps(steps: Steps[Result]) -> Result:
+    """Run steps with the event loop's other work between them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        await asyncio.sleep(0)
 
 
 def check_media_type(request: Request) -> None:

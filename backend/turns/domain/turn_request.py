@@ -2,16 +2,24 @@
 
 from typing import Annotated, Literal, cast
 
-from pydantic import Discriminator, Field, Tag, ValidationError
+from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError
 
-from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
+from backend.conversations.domain.input_items import (
+    MAX_ITEMS,
+    FunctionName,
+    Given,
+    InputItem,
+    InputItems,
+    text_or_list_of,
+)
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
-from backend.foundation.domain.json_objects import decode_object
+from backend.foundation.domain.json_objects import JsonText, Steps, decode_in_steps, result_of, scanned
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.invalid_fields import refusal_of
-from shared.models.values import JsonObject
+from shared.models.values import JsonObject, JsonValue
 
+ITEMS_A_STEP = 100
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
@@ -162,7 +170,7 @@ class TurnRequest(Given):
     metadata: Metadata | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
-    include: list[Include] | None = None
+    include: Annotated[list[Include], Field(max_length=64)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     user: str | None = None
@@ -215,21 +223,45 @@ class TurnRequest(Given):
         return tuple(tool for tool in self.tools or () if isinstance(tool, FunctionTool))
 
 
+_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+
+
 def parse_turn_request(raw: bytes) -> TurnRequest:
+    """Parse and check a request body at once; see `turn_request_in_steps`."""
+    return result_of(turn_request_in_steps(scanned(raw)))
+
+
+def turn_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
     """Parse and check a request body.
 
     Raises:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    given = decode_object(raw)
+    given = yield from decode_in_steps(text)
+    items = cast("list[JsonValue]", found if isinstance(found := given.get("input"), list) else [])
+    is_long = ITEMS_A_STEP < len(items) <= MAX_ITEMS
     try:
-        request = TurnRequest.model_validate(given)
+        request = TurnRequest.model_validate({**given, "input": items[:1]} if is_long else given)
     except ValidationError as error:
         raise refusal_of(error, given=given, tells_unsupported=True) from None
+    if is_long:
+        request = request.model_copy(update={"input": (yield from _items_in_steps(items))})
     _check_combinations(request)
     _check_functions(request)
     return request
+
+
+def _items_in_steps(items: list[JsonValue]) -> Steps[list[InputItem]]:
+    read: list[InputItem] = []
+    for place, item in enumerate(items):
+        if place % ITEMS_A_STEP == 0:
+            yield
+        try:
+            read.append(_ITEM.validate_python(item))
+        except ValidationError as error:
+            raise refusal_of(error, f"input[{place}]", item, tells_unsupported=True) from None
+    return read
 
 
 def _check_combinations(request: TurnRequest) -> None:

@@ -10,12 +10,12 @@ from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Includ
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.inline_schema import inlined
-from backend.foundation.http.json_body import check_media_type, new_router
+from backend.foundation.http.json_body import check_media_type, in_steps, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep
 from backend.turns.domain.response_object import ResponseBody, report_in, shown_body
-from backend.turns.domain.turn_request import TurnRequest, parse_turn_request
+from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.http.event_stream import EventStream
 from backend.turns.services.turn_registry import RunningTurn
 from backend.turns.services.use_cases import TurnServices
@@ -49,9 +49,8 @@ AfterParam = Annotated[int | None, Query(ge=0, le=2**53, description="Events aft
 )
 async def create_response(request: Request, services: ServicesDep, caller: CallerDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
-    raw = await request.body()
     check_media_type(request)
-    asked = parse_turn_request(raw)
+    asked = await in_steps(turn_request_in_steps(await read_json(request)))
     running = await services.start(caller, asked, request.state.request_id)
     mark_turn_begun(request)
     if asked.stream:

@@ -1,0 +1,97 @@
+"""A thread that measures how long the event loop lets its callbacks wait, and sees where it is held."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Self
+
+PERIOD_SECONDS = 0.05
+HELD_SECONDS = 0.1
+"""From here on a lag is reported with the place at which the loop was held."""
+
+REMEMBERED_SECONDS = 15.0
+MAX_FRAMES = 12
+
+OnHeld = Callable[[float, list[str]], None]
+
+
+class LoopWatchdog:
+    """Asks the running loop for a sign of life, 20 times a second; use it as `with`, inside the loop.
+
+    `on_held` is called in the watchdog's thread with the lag in seconds and the innermost frames of the loop's thread,
+    as module, function and line: no values, so that no text of users is reported. A call that holds the interpreter's
+    lock stops this thread, too: the frames are then those that follow the call.
+    """
+
+    def __init__(
+        self, on_held: OnHeld, held_seconds: float = HELD_SECONDS, period_seconds: float = PERIOD_SECONDS
+    ) -> None:
+        self._on_held = on_held
+        self._held_seconds = held_seconds
+        self._period_seconds = period_seconds
+        self._lags: deque[tuple[float, float]] = deque([(0.0, 0.0)])
+        self._answered = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Start watching the running loop."""
+        loop, watched = asyncio.get_running_loop(), threading.get_ident()
+        self._thread = threading.Thread(target=self._watch, args=(loop, watched), name="loop-watchdog", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop watching."""
+        self._stopped.set()
+        self._answered.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def lag_seconds(self) -> float:
+        """The longest lag of the last 15 seconds."""
+        since = time.monotonic() - REMEMBERED_SECONDS
+        return max((lag for seen_at, lag in tuple(self._lags) if seen_at >= since), default=0.0)
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, watched: int) -> None:
+        while not self._stopped.wait(self._period_seconds):
+            try:
+                self._measure(loop, watched)
+            except RuntimeError:
+                return  # the loop is closed
+
+    def _measure(self, loop: asyncio.AbstractEventLoop, watched: int) -> None:
+        self._answered.clear()
+        asked_at = time.monotonic()
+        loop.call_soon_threadsafe(self._answered.set)
+        places: list[str] = []
+        if not self._answered.wait(self._held_seconds):
+            places = _places(sys._current_frames().get(watched))  # pyright: ignore[reportPrivateUsage]
+            self._answered.wait()
+        now = time.monotonic()
+        lag = now - asked_at
+        self._remember(now, lag)
+        if lag >= self._held_seconds and not self._stopped.is_set():
+            self._on_held(lag, places)
+
+    def _remember(self, now: float, lag: float) -> None:
+        # A lag that an equal or longer one follows is never the longest again.
+        while self._lags and (self._lags[-1][1] <= lag or self._lags[-1][0] < now - REMEMBERED_SECONDS):
+            self._lags.pop()
+        self._lags.append((now, lag))
+
+
+def _places(frame: FrameType | None) -> list[str]:
+    places: list[str] = []
+    while frame is not None and len(places) < MAX_FRAMES:
+        module = frame.f_globals.get("__name__", "?")
+        places.append(f"{module}.{frame.f_code.co_name}:{frame.f_lineno}")
+        frame = frame.f_back
+    return places
