@@ -1,6 +1,7 @@
 """Starting and stopping the backend, which is put together from what the wiring of each room builds."""
 
 import asyncio
+import hmac
 import random
 import secrets
 import signal
@@ -24,6 +25,7 @@ from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
 from backend.foundation.telemetry.background import LoggingFailureObserver
+from backend.foundation.telemetry.loop import LoopMeter
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.services.use_cases import KnowledgeServices
@@ -114,9 +116,19 @@ async def serve(settings: Settings) -> None:
         until_done = backend.supervisor.until_done
         await until_done("admin_key", partial(_ensure_admin_key, settings, backend.identity.api_keys), stop)
         await until_done("recovery_at_start", backend.recovery.at_start, stop)
-        options = HttpOptions(settings.service_token.get_secret_value(), settings.max_body_bytes)
-        server = http_server(create_app(ROUTERS, backend.services, options))
+        server = http_server(create_app(ROUTERS, backend.services, _http_options(settings, backend)))
+        stack.enter_context(LoopMeter())
         await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
+
+
+def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
+    token = settings.service_token.get_secret_value()
+
+    async def holder_of(presented: str | None) -> str:
+        is_chat_shell = presented is not None and hmac.compare_digest(presented.encode(), token.encode())
+        return "chat_shell" if is_chat_shell else await backend.identity.authenticate.key_id(presented)
+
+    return HttpOptions(token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of)
 
 
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
@@ -159,7 +171,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
         background=supervisor,
     )
-    admission = Admission(store.presence)
+    admission = Admission(store.presence, settings.max_turns)
     context = turn_context(ports, knowledge.store, knowledge.descriptions)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
     return Backend(

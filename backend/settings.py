@@ -1,11 +1,11 @@
 """The backend's settings; docs/settings.md explains each."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from shared.environment import HeaderSecret
 
@@ -75,6 +75,8 @@ class Settings(BaseModel):
     context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
     time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
     max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024)
+    max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024)
+    max_turns: int = Field(1000, alias="BACKEND_MAX_TURNS", ge=1, le=100_000)
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
     event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
@@ -84,3 +86,9 @@ class Settings(BaseModel):
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
     embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL")
     service_token: HeaderSecret = Field(alias="SERVICE_TOKEN", min_length=1)
+
+    @model_validator(mode="after")
+    def _one_body_fits(self) -> Self:
+        if self.max_bodies_bytes < self.max_body_bytes:
+            raise ValueError("BACKEND_MAX_BODIES_BYTES: must be at least BACKEND_MAX_BODY_BYTES")
+        return self

@@ -12,6 +12,7 @@ BallastError
 ├── Conflict                    the current state of the object forbids the request
 │   └── TurnRunning             the conversation has a running turn already
 ├── MethodNotAllowed
+├── TooManyRequests             the caller holds as much as one caller may; waiting helps
 ├── Unavailable                 a part of the system cannot be used now, but may be later
 │   ├── Draining                the process is shutting down
 │   └── ChatShellUnavailable
@@ -116,6 +117,13 @@ class MethodNotAllowed(BallastError):
     code = "method_not_allowed"
 
 
+class TooManyRequests(BallastError):
+    """The caller holds as much as one caller may; waiting helps."""
+
+    code = "rate_limit_exceeded"
+    retryable = True
+
+
 class Unavailable(BallastError):
     """A part of the system cannot be used now, but may be later."""
 
@@ -145,7 +153,9 @@ class InternalError(BallastError):
 
 
 class ModelError(BallastError):
-    """The provider of the model failed."""
+    """The provider of the model failed; `status` is the HTTP status that it gave, where it gave one."""
+
+    status: int | None = None
 
 
 class ModelUnavailable(ModelError):

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import traceback
 from enum import StrEnum
 
 import structlog
@@ -24,8 +25,14 @@ class LogEvent(StrEnum):
     SAFE_SUMMARY_COMPLETED = "Safe summary completed"
     PERSIST_HTTP_REQUEST = "Persist HTTP request"
     PERSIST_HTTP_RESPONSE = "Persist HTTP response"
+    HTTP_REQUEST = "HTTP request"
+    REQUEST_FAILED = "Request failed"
+    MODEL_FAILED = "Model failed"
+    LOOP_HELD = "Event loop held"
 
 
+MAX_CAUSES = 8
+MAX_FRAMES = 12
 QUIET_LIBRARIES = ("uvicorn", "uvicorn.access", "uvicorn.error", "alembic", "aiosqlite", "asyncio", "grpc", "aiohttp")
 
 
@@ -66,6 +73,21 @@ def bind_ids(*, request_id: str, conversation_id: str, turn_id: str) -> None:
 def bind_turn(*, conversation_id: str, turn_id: str) -> None:
     """Add the ids of conversation and turn to those lines, where the ids of the request are bound already."""
     structlog.contextvars.bind_contextvars(conversation_id=conversation_id, turn_id=turn_id)
+
+
+def origin_of(error: BaseException) -> dict[str, list[str]]:
+    """Return where an error came from: the classes of it and of its causes, and the place of the first of them.
+
+    What an exception says is left out, because libraries put values there that no log may hold.
+    """
+    chain = [error]
+    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < MAX_CAUSES:
+        chain.append(before)
+    frames = traceback.extract_tb(chain[-1].__traceback__)[-MAX_FRAMES:]
+    return {
+        "causes": [type(each).__name__ for each in chain],
+        "raised_at": [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
+    }
 
 
 def trace_id_of(request_id: str) -> str:

@@ -15,11 +15,15 @@ class KeyRole(StrEnum):
 
 
 class Caller(Value):
-    """The authenticated user of a request; with a service key, this is the user on whose behalf it calls."""
+    """The authenticated user of a request; with a service key, this is the user on whose behalf it calls.
+
+    `key_id` is the id of the key; it is empty where no key was presented.
+    """
 
     user_id: str
     tenant: str
     role: KeyRole
+    key_id: str = ""
 
 
 class ApiKey(Value):

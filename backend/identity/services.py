@@ -43,10 +43,10 @@ class Authenticate:
         """
         key = await self._known(secret)
         if key.role is KeyRole.SERVICE:
-            return Caller(user_id=_checked_user_id(act_for), tenant=key.tenant, role=key.role)
+            return Caller(user_id=_checked_user_id(act_for), tenant=key.tenant, role=key.role, key_id=key.id)
         if act_for not in (None, key.user_id):
             raise PermissionDenied(f"Only a service key may act for a user with {ACT_FOR_HEADER}.")
-        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role)
+        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id)
 
     async def admin(self, secret: str | None) -> Caller:
         """Return the administrator who calls.
@@ -58,7 +58,15 @@ class Authenticate:
         key = await self._known(secret)
         if key.role is not KeyRole.ADMIN:
             raise PermissionDenied("This takes an API key with role admin.")
-        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role)
+        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id)
+
+    async def key_id(self, secret: str | None) -> str:
+        """Return the id of a key.
+
+        Raises:
+            Unauthenticated: the key is missing or unknown.
+        """
+        return (await self._known(secret)).id
 
     async def _known(self, secret: str | None) -> ApiKey:
         if not secret:

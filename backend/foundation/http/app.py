@@ -6,10 +6,12 @@ from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
 
+from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.errors import install_error_handlers
-from backend.foundation.http.middleware import AccessCounters, BodyLimit, CleanAddress, LastCatch, RequestIds
+from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
+from backend.foundation.services.shares import SharedBudget
 
 
 def create_app(routers: Iterable[APIRouter], services: Iterable[object], options: HttpOptions) -> FastAPI:
@@ -17,6 +19,8 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
 
     The caller closes the services.
     """
+    bodies = SharedBudget("room for bodies", options.max_bodies_bytes, least=options.max_body_bytes)
+    bodies_held.set_function(lambda: bodies.taken)
     # The documentation pages serve their own scripts, so that they work without internet access.
     app = FastAPIOffline(
         title="Ballast",
@@ -27,10 +31,12 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
         swagger_ui_parameters={"validatorUrl": "none"},
         middleware=[
             Middleware(RequestIds),
-            Middleware(AccessCounters),
+            Middleware(AccessLog),
             Middleware(LastCatch),
             Middleware(CleanAddress),
-            Middleware(BodyLimit, max_body_bytes=options.max_body_bytes),
+            Middleware(
+                BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of
+            ),
         ],
     )
     install_services(app, options, *services)

@@ -5,14 +5,19 @@ from collections.abc import Mapping
 from typing import cast
 
 import orjson
+import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import Scope
 
 from shared import errors
 from shared.models.invalid_fields import Complaint, refusal_among
+from shared.telemetry import LogEvent, origin_of
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("backend.http")
 
 STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
     errors.BallastError: (500, "server_error"),
@@ -23,6 +28,7 @@ STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
     errors.NotFound: (404, "not_found_error"),
     errors.Conflict: (409, "conflict_error"),
     errors.MethodNotAllowed: (405, "invalid_request_error"),
+    errors.TooManyRequests: (429, "rate_limit_error"),
     errors.Unavailable: (503, "server_error"),
     errors.DeadlineExceeded: (504, "server_error"),
     errors.CorruptRecord: (500, "server_error"),
@@ -37,6 +43,15 @@ STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
 
 NEVER_REPEATED = (errors.TurnRunning, errors.ModelError)
 """Errors of requests whose turn runs or ran: OpenAI's clients repeat 409, 429 and 5xx unless a header forbids it."""
+
+RETRY_AFTER_SECONDS: Mapping[type[errors.BallastError], float] = {
+    errors.TurnRunning: 1,
+    errors.Unavailable: 1,
+    errors.TooManyRequests: 1,
+    errors.ModelRateLimited: 5,
+    errors.ModelQuotaExhausted: 60,
+}
+"""How long a client waits where the error itself does not say it: every 429 and 503 does, and 409 where it helps."""
 
 CODE_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -63,11 +78,18 @@ def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> R
     headers: dict[str, str] = {}
     if turn_begun or isinstance(error, NEVER_REPEATED):
         headers["x-should-retry"] = "false"
-    if error.retry_after_seconds is not None:
-        headers["retry-after"] = str(max(0, math.ceil(error.retry_after_seconds)))
+    wait_seconds = _retry_after_seconds(error)
+    if wait_seconds is not None:
+        headers["retry-after"] = str(max(0, math.ceil(wait_seconds)))
     if isinstance(error, errors.Unauthenticated):
         headers["www-authenticate"] = "Bearer"
     return render(status, error_body(error), headers)
+
+
+def _retry_after_seconds(error: errors.BallastError) -> float | None:
+    if error.retry_after_seconds is not None:
+        return error.retry_after_seconds
+    return next((RETRY_AFTER_SECONDS[kind] for kind in type(error).__mro__ if kind in RETRY_AFTER_SECONDS), None)
 
 
 def render(status: int, body: Mapping[str, str | None], headers: Mapping[str, str] | None = None) -> Response:
@@ -90,7 +112,23 @@ def install_error_handlers(app: FastAPI) -> None:
 
 async def _on_ballast_error(request: Request, error: Exception) -> Response:
     begun = getattr(request.state, "turn_begun", False)
-    return error_response(cast(errors.BallastError, error), turn_begun=begun)
+    found = cast(errors.BallastError, error)
+    log_server_error(found, request.scope)
+    return error_response(found, turn_begun=begun)
+
+
+def log_server_error(error: errors.BallastError, scope: Scope) -> None:
+    """Log an error that is answered with 5xx: its causes and where they were raised, without their text."""
+    status, _ = status_of(type(error))
+    if status >= 500:
+        log.error(
+            LogEvent.REQUEST_FAILED, method=scope["method"], route=route_of(scope), status=status, **origin_of(error)
+        )
+
+
+def route_of(scope: Scope) -> str:
+    """Return the route's template, such as `/v1/responses/{response_id}`."""
+    return str(getattr(scope.get("route"), "path", "none"))
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:

@@ -3,12 +3,21 @@
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
 
+from backend.foundation.http.reading import ReadLimits, TimedProtocol, UnfinishedHeads
+
 SLOW_READER_SECONDS = 10
 """How long open connections may take to end after the shutdown of the application."""
+
+KEEP_ALIVE_SECONDS = 5
+"""How long a connection may be idle between two requests."""
+
+DEFAULT_LIMITS = ReadLimits()
 
 
 class HttpServer(uvicorn.Server):
@@ -20,13 +29,16 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def http_server(app: FastAPI) -> HttpServer:
+def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer:
     """Build the server; run it with `serve(sockets=[…])`."""
+    # uvicorn calls it like the class of a protocol, once for each connection.
+    protocol = partial(TimedProtocol, limits, UnfinishedHeads(limits.unfinished_heads))
     return HttpServer(
         uvicorn.Config(
             app,
             loop="uvloop",
-            http="httptools",
+            http=cast(type[TimedProtocol], protocol),
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             lifespan="off",
             access_log=False,
             log_config=None,

@@ -1,18 +1,28 @@
-"""Plain ASGI middleware: request ids, access counters, unexpected errors, checks of addresses and of body sizes."""
+"""Plain ASGI middleware: request ids, the access log and its counters, unexpected errors, checks of addresses."""
+
+from time import perf_counter
 
 import structlog
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.foundation.http.errors import GENERIC_MESSAGE, error_response
-from shared.errors import BallastError, InternalError, InvalidRequest, PayloadTooLarge
+from backend.foundation.http.errors import GENERIC_MESSAGE, error_response, route_of
+from shared.errors import BallastError, InternalError, InvalidRequest
 from shared.ids import REQUEST_ID, IdPrefix, new_id
-from shared.telemetry import trace_id_of
+from shared.telemetry import LogEvent, origin_of, trace_id_of
 
+CLIENT_CLOSED_REQUEST = 499
+"""The status that nginx logs when the client has left before the answer began; no client reads it."""
+
+KEY_ID = "key_id"
+"""Where the state of a request holds the id of its caller's key, once it is known."""
+
+QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 requests_total = Counter("ballast_http_requests_total", "Requests by route", ("method", "route", "status"))
+bodies_held = Gauge("ballast_http_body_bytes", "Bytes of request bodies held now")
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
@@ -40,8 +50,12 @@ class RequestIds:
             await self._app(scope, receive, send_with_id)
 
 
-class AccessCounters:
-    """Counts requests by method, route and status; ids in addresses never become labels."""
+class AccessLog:
+    """Counts requests by method, route and status, and logs a line about each when its answer has ended.
+
+    Neither an id in an address nor a query becomes a label or stands in the line; the key is named by its id. Checks
+    of health and scrapes of metrics are logged only where they fail.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -51,18 +65,60 @@ class AccessCounters:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        access = _Access(scope, receive, send)
+        try:
+            await self._app(scope, access.receive, access.send)
+        finally:
+            access.log()
 
-        async def send_and_count(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"
-                requests_total.labels(method, _route_of(scope), message["status"]).inc()
-            await send(message)
 
-        await self._app(scope, receive, send_and_count)
+class _Access:
+    """What the log line says of one request."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._began_at = perf_counter()
+        self._status = CLIENT_CLOSED_REQUEST
+        self._received_bytes = 0
+        self._sent_bytes = 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._received_bytes += len(message.get("body", b""))
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            requests_total.labels(self._method, route_of(self._scope), self._status).inc()
+        else:
+            self._sent_bytes += len(message.get("body", b""))
+        await self._send(message)
+
+    def log(self) -> None:
+        route = route_of(self._scope)
+        if route in QUIET_ROUTES and self._status < 400:
+            return
+        log.info(
+            LogEvent.HTTP_REQUEST,
+            method=self._method,
+            route=route,
+            status=self._status,
+            duration_ms=round((perf_counter() - self._began_at) * 1000, 1),
+            received_bytes=self._received_bytes,
+            sent_bytes=self._sent_bytes,
+            key_id=self._scope.get("state", {}).get(KEY_ID),
+        )
+
+    @property
+    def _method(self) -> str:
+        return self._scope["method"] if self._scope["method"] in KNOWN_METHODS else "other"
 
 
 class LastCatch:
-    """Answers 500 to unexpected exceptions and logs their traceback; the answer reveals nothing of the exception."""
+    """Answers 500 to unexpected exceptions and logs where they came from; the answer reveals nothing of the exception."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -88,70 +144,12 @@ class LastCatch:
             await self._app(scope, receive, send_and_note)
         except ClientDisconnect:
             return
-        except Exception:
-            log.exception("Unexpected error", method=scope["method"], route=_route_of(scope))
+        except Exception as error:
+            log.error("Unexpected error", method=scope["method"], route=route_of(scope), **origin_of(error))
             if started:
                 raise
             begun = bool(scope.get("state", {}).get("turn_begun"))
             await error_response(InternalError(GENERIC_MESSAGE), turn_begun=begun)(scope, receive, send)
-
-
-class BodyLimit:
-    """Answers 413 to a body over the limit, whether its length was announced or not.
-
-    The rest of such a body is not read; the server discards it as it comes.
-    """
-
-    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
-        self._app = app
-        self._max_body_bytes = max_body_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        announced = Headers(scope=scope).get("content-length", "")
-        if announced.isdecimal() and _exceeds(announced, self._max_body_bytes):
-            await error_response(self._complaint())(scope, receive, send)
-            return
-        await _LimitedExchange(self._complaint(), self._max_body_bytes, receive, send).run(self._app, scope)
-
-    def _complaint(self) -> PayloadTooLarge:
-        return PayloadTooLarge(f"The body is larger than {self._max_body_bytes} bytes.")
-
-
-class _LimitedExchange:
-    """One request with a limited body: beyond the limit, a 413 replaces the answer of the application."""
-
-    def __init__(self, complaint: PayloadTooLarge, max_body_bytes: int, receive: Receive, send: Send) -> None:
-        self._complaint = complaint
-        self._left_bytes = max_body_bytes
-        self._receive = receive
-        self._send = send
-        self._started = False
-
-    async def run(self, app: ASGIApp, scope: Scope) -> None:
-        try:
-            await app(scope, self._counting_receive, self._checking_send)
-        except PayloadTooLarge as error:
-            if error is not self._complaint:
-                raise
-        if self._left_bytes < 0 and not self._started:
-            await error_response(self._complaint)(scope, self._receive, self._send)
-
-    async def _counting_receive(self) -> Message:
-        message = await self._receive()
-        self._left_bytes -= len(message.get("body", b""))
-        if self._left_bytes < 0:
-            raise self._complaint
-        return message
-
-    async def _checking_send(self, message: Message) -> None:
-        if self._left_bytes < 0 and not self._started:
-            return
-        self._started = True
-        await self._send(message)
 
 
 class CleanAddress:
@@ -171,14 +169,3 @@ class CleanAddress:
 
 def _has_nul(query: bytes) -> bool:
     return b"\0" in query or b"%00" in query
-
-
-def _exceeds(announced: str, limit_bytes: int) -> bool:
-    """Compare by length first, because Python refuses to convert numbers of thousands of digits."""
-    digits = announced.lstrip("0")
-    return len(digits) > len(str(limit_bytes)) or int(digits or "0") > limit_bytes
-
-
-def _route_of(scope: Scope) -> str:
-    """Return the route's template, such as `/v1/responses/{response_id}`."""
-    return str(getattr(scope.get("route"), "path", "none"))

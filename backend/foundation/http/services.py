@@ -2,21 +2,35 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, FastAPI, Request
 
+from backend.foundation.http.bodies import HolderOf
+
 DEFAULT_MAX_BODY_BYTES = 33_554_432
+DEFAULT_MAX_BODIES_BYTES = 268_435_456
 
 Service = TypeVar("Service")
 
 
+async def digest_of(presented: str | None) -> str:
+    """Name a caller by what he presents, where nobody can say whether it is a key."""
+    return sha256((presented or "").encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @dataclass(frozen=True)
 class HttpOptions:
-    """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`."""
+    """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`.
+
+    `holder_of` names who presents a key or token, before a large body of his is read.
+    """
 
     service_token: str
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
+    max_bodies_bytes: int = DEFAULT_MAX_BODIES_BYTES
+    holder_of: HolderOf = digest_of
 
 
 def install_services(app: FastAPI, *services: object) -> None:

@@ -1,20 +1,25 @@
-"""Whether this process takes new turns."""
+"""Whether this process takes new turns, and whose."""
 
 from backend.foundation.ports.readiness import Presence
+from backend.foundation.services.shares import Holder, Lease, SharedBudget
 from shared.errors import Draining, Unavailable
 
 RETRY_AFTER_SECONDS = 1.0
 """How long a refused client waits: its next attempt may reach another replica."""
 
 
+DEFAULT_MAX_TURNS = 1000
+
+
 class Admission:
-    """Decides whether this process takes new turns: it does from its start until it shuts down.
+    """Decides whether this process takes new turns: from its start until it shuts down, up to `max_turns` at a time.
 
     `event_store` watches where the events of turns are kept; it is None where that is the memory of this process.
     """
 
-    def __init__(self, event_store: Presence | None = None) -> None:
+    def __init__(self, event_store: Presence | None = None, max_turns: int = DEFAULT_MAX_TURNS) -> None:
         self._accepting = True
+        self._places = SharedBudget("places for turns", max_turns)
         self._event_store = event_store
 
     @property
@@ -41,6 +46,17 @@ class Admission:
         self.check_open()
         if not self.has_event_store:
             raise Unavailable("The event store is not available.", retry_after_seconds=RETRY_AFTER_SECONDS)
+
+    def place(self, *holders: Holder) -> Lease:
+        """Take the place of one turn for those who ask for it.
+
+        Raises:
+            Unavailable: all places are taken. Retryable.
+            TooManyRequests: one of the holders has his part of them. Retryable.
+        """
+        place = self._places.lease(*holders)
+        place.grow(1)
+        return place
 
     def check_open(self) -> None:
         """Return where nothing but what it depends on may keep this process from taking turns.

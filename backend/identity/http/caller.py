@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_of
 from backend.identity.domain import Caller
 from backend.identity.services import ACT_FOR_HEADER, IdentityServices
@@ -40,11 +41,17 @@ async def _caller(
     request: Request, services: ServicesDep, credentials: BearerDep, act_for: ActForHeader = None
 ) -> Caller:
     _require_single(request, ACT_FOR_HEADER)
-    return await services.authenticate.user(credentials.credentials if credentials else None, act_for)
+    return _noted(request, await services.authenticate.user(credentials.credentials if credentials else None, act_for))
 
 
-async def _admin(services: ServicesDep, credentials: BearerDep) -> Caller:
-    return await services.authenticate.admin(credentials.credentials if credentials else None)
+async def _admin(request: Request, services: ServicesDep, credentials: BearerDep) -> Caller:
+    return _noted(request, await services.authenticate.admin(credentials.credentials if credentials else None))
+
+
+def _noted(request: Request, caller: Caller) -> Caller:
+    """Note the id of the key for the access log."""
+    request.scope["state"][KEY_ID] = caller.key_id
+    return caller
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]

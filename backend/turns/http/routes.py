@@ -8,6 +8,7 @@ from fastapi import Depends, Query, Request, Response
 
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
+from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.inline_schema import inlined
 from backend.foundation.http.json_body import check_media_type, in_steps, new_router, read_json
@@ -53,6 +54,7 @@ async def create_response(request: Request, services: ServicesDep, caller: Calle
     asked = await in_steps(turn_request_in_steps(await read_json(request)))
     running = await services.start(caller, asked, request.state.request_id)
     mark_turn_begun(request)
+    running.at_end(held_body(request).keep())
     if asked.stream:
         return _event_stream(services, running)
     if asked.is_background:

@@ -6,7 +6,8 @@ from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.conversations.domain.turn_input import read_items, read_string
 from backend.foundation.services.admission import Admission
-from backend.identity.domain import Caller
+from backend.foundation.services.shares import MOST, Holder
+from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.turns.domain.requested_settings import turn_settings
@@ -51,11 +52,14 @@ class StartTurn:
             InvalidRequest: the input is not valid; `param` names the place.
             NotFound: the conversation, response, model or base does not exist for this caller.
             TurnRunning: a turn holds the conversation. Retryable later.
-            Unavailable: a service that the turn depends on is unavailable; nothing was stored.
+            TooManyRequests: the caller has as many turns running as one may. Retryable later.
+            Unavailable: a service that the turn depends on is unavailable, or too many turns run; nothing was stored.
         """
         self._admission.check()
-        with self._registry.preparing():
-            running = await self._begun(caller, request, request_id)
+        with self._admission.place(*_holders(caller)) as place:
+            with self._registry.preparing():
+                running = await self._begun(caller, request, request_id)
+            running.at_end(place.keep())
         await running.opened.wait()
         return running
 
@@ -115,3 +119,10 @@ class StartTurn:
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name
+
+
+def _holders(caller: Caller) -> tuple[Holder, ...]:
+    """Return whose places a turn takes: those of the key, and of each user for whom a service key acts."""
+    if caller.role is not KeyRole.SERVICE:
+        return (Holder(caller.key_id or f"{caller.tenant}/{caller.user_id}"),)
+    return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))

@@ -1,7 +1,7 @@
 """The turns that run in this process, each in a task of its own that outlives the client's connection."""
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
@@ -26,6 +26,14 @@ class RunningTurn:
         self.opened = asyncio.Event()
         self._ended = asyncio.Event()
         self._result: StoredResponse | None = None
+        self._at_end: list[Callable[[], None]] = []
+
+    def at_end(self, release: Callable[[], None]) -> None:
+        """Call a function when the turn has ended, at once where it has already."""
+        if self.has_ended:
+            release()
+        else:
+            self._at_end.append(release)
 
     async def ended(self) -> StoredResponse:
         """Wait for the turn's end and return the response; cancelling the wait does not stop the turn.
@@ -43,6 +51,8 @@ class RunningTurn:
         self._result = outcome
         self.opened.set()
         self._ended.set()
+        for release in self._at_end:
+            release()
 
     @property
     def has_ended(self) -> bool:

@@ -19,6 +19,7 @@ STATUS_OF: Mapping[type[errors.BallastError], StatusCode] = {
     errors.NotFound: StatusCode.NOT_FOUND,
     errors.Conflict: StatusCode.ABORTED,
     errors.MethodNotAllowed: StatusCode.UNIMPLEMENTED,
+    errors.TooManyRequests: StatusCode.RESOURCE_EXHAUSTED,
     errors.Unavailable: StatusCode.UNAVAILABLE,
     errors.DeadlineExceeded: StatusCode.DEADLINE_EXCEEDED,
     errors.CorruptRecord: StatusCode.DATA_LOSS,

@@ -17,6 +17,7 @@ STATUS_OF: Mapping[type[errors.BallastError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.MethodNotAllowed: 405,
+    errors.TooManyRequests: 429,
     errors.Unavailable: 503,
     errors.DeadlineExceeded: 504,
     errors.CorruptRecord: 500,
@@ -25,6 +26,9 @@ STATUS_OF: Mapping[type[errors.BallastError], int] = {
     errors.ModelRateLimited: 429,
     errors.ModelRequestRejected: 400,
 }
+
+RETRY_AFTER = "1"
+"""The seconds to wait where the error itself does not say it."""
 
 
 def http_status(error: errors.BallastError) -> int:
@@ -36,11 +40,14 @@ def error_response(error: errors.BallastError) -> Response:
     """Describe an error; `type` is its class, so that the other service can raise it again."""
     report = report_of(error)
     headers = {"www-authenticate": "Bearer"} if isinstance(error, errors.Unauthenticated) else {}
+    status = http_status(error)
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(ceil(error.retry_after_seconds))
+    elif status in (429, 503):
+        headers["retry-after"] = RETRY_AFTER
     return Response(
         orjson.dumps({"error": report.model_dump(include={"message", "type", "param", "code"})}),
-        status_code=http_status(error),
+        status_code=status,
         headers=headers,
         media_type="application/json",
     )

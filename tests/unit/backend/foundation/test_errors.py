@@ -25,6 +25,7 @@ EXPECTED = {
     "Conflict": 409,
     "TurnRunning": 409,
     "MethodNotAllowed": 405,
+    "TooManyRequests": 429,
     "Unavailable": 503,
     "Draining": 503,
     "ChatShellUnavailable": 503,
@@ -81,7 +82,18 @@ def test_other_errors_leave_the_choice_to_the_client() -> None:
 def test_retry_after_is_whole_seconds_rounded_up() -> None:
     response = error_response(errors.Unavailable("x", retry_after_seconds=0.3))
     assert response.headers["retry-after"] == "1"
-    assert "retry-after" not in error_response(errors.Unavailable("x")).headers
+    assert "retry-after" not in error_response(errors.InternalError("x")).headers
+
+
+@pytest.mark.parametrize("kind", [found for found in _tree(errors.BallastError) if status_of(found)[0] in (429, 503)])
+def test_who_is_asked_to_come_later_is_told_when(kind: type[errors.BallastError]) -> None:
+    assert int(error_response(kind("x")).headers["retry-after"]) >= 1
+
+
+def test_a_conflict_that_waiting_ends_says_how_long_to_wait_and_that_a_client_must_not_repeat_by_itself() -> None:
+    headers = error_response(errors.TurnRunning("x")).headers
+    assert (headers["retry-after"], headers["x-should-retry"]) == ("1", "false")
+    assert "retry-after" not in error_response(errors.Conflict("x")).headers
 
 
 async def test_what_nobody_expected_is_a_500_that_tells_nothing(house: FakeHouse) -> None:
@@ -100,9 +112,10 @@ async def test_what_nobody_expected_is_a_500_that_tells_nothing(house: FakeHouse
     assert "hunter2" not in answer.text
     assert answer.headers["x-should-retry"] == "false"
     assert "x-request-id" in answer.headers
-    assert [(line["event"], line["exc_info"], line["route"]) for line in lines] == [
-        ("Unexpected error", True, "/breaks")
-    ]
+    logged = next(line for line in lines if line["event"] == "Unexpected error")
+    assert (logged["log_level"], logged["route"], logged["causes"]) == ("error", "/breaks", ["KeyError"])
+    assert logged["raised_at"][-1].startswith("test_errors.py:")
+    assert "hunter2" not in str(lines)
 
 
 async def test_the_router_speaks_the_same_shape(app: FastAPI) -> None:

@@ -1,0 +1,172 @@
+"""The bytes of request bodies: how long one may be, and how many may be held at a time, by whom."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.foundation.http.errors import error_response, log_server_error
+from backend.foundation.services.shares import Holder, Lease, SharedBudget
+from shared.errors import BallastError, PayloadTooLarge
+
+SMALL_BODY_BYTES = 65_536
+"""A longer body is read only for a caller who is known, whose part of all bytes it counts against."""
+
+LEASE = "body_lease"
+
+HolderOf = Callable[[str | None], Awaitable[str]]
+"""Returns the name of who presents a bearer key or token, or raises `Unauthenticated`."""
+
+
+class BodyLimit:
+    """Answers 413 to a body over the limit, and 503 or 429 to one for which there is no room now.
+
+    Bytes count from when they are announced, or arrive, until the answer begins; where a turn keeps what it was given,
+    until the turn ends (`held_body`). The rest of a refused body is not read; the server discards it as it comes.
+    """
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int, budget: SharedBudget, holder_of: HolderOf) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._budget = budget
+        self._holder_of = holder_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        announced = _announced_bytes(headers, self._max_body_bytes)
+        too_large = PayloadTooLarge(f"The body is larger than {self._max_body_bytes} bytes.")
+        if announced > self._max_body_bytes:
+            await error_response(too_large)(scope, receive, send)
+            return
+        body = _HeldBody(self._budget, self._holder_of, headers, announced)
+        scope.setdefault("state", {})[LEASE] = body
+        exchange = _LimitedExchange(body, too_large, self._max_body_bytes, receive, send)
+        try:
+            await exchange.run(self._app, scope)
+        finally:
+            body.release()
+
+
+def held_body(request: Request) -> "_HeldBody":
+    """Return the bytes that the body of a request takes, so that a turn can hold them."""
+    held: _HeldBody = request.scope["state"][LEASE]
+    return held
+
+
+class _HeldBody:
+    """The bytes of one body, taken from the budget as they are announced or arrive."""
+
+    def __init__(self, budget: SharedBudget, holder_of: HolderOf, headers: Headers, announced: int) -> None:
+        self._budget = budget
+        self._holder_of = holder_of
+        self._headers = headers
+        self._announced = announced
+        self._lease = budget.lease()
+        self._taken = 0
+        self._is_kept = False
+
+    async def grow_to(self, length: int) -> None:
+        """Take the bytes up to this length, at least those that were announced.
+
+        Raises:
+            Unauthenticated: the body is not small, and nobody is known who sends it.
+            TooManyRequests: the caller has his part of all bytes.
+            Unavailable: there is no room for more bytes.
+        """
+        wanted = max(length, self._announced)
+        if wanted > SMALL_BODY_BYTES >= self._taken:
+            self._own(await self._holder_of(_bearer(self._headers)))
+        self._lease.grow(wanted - self._taken)
+        self._taken = wanted
+
+    def keep(self) -> Callable[[], None]:
+        """Hold the bytes until the returned function is called."""
+        self._is_kept = True
+        return self._lease.release
+
+    def release(self) -> None:
+        """Give the bytes back, unless they are kept."""
+        if not self._is_kept:
+            self._lease.release()
+
+    def _own(self, name: str) -> None:
+        owned: Lease = self._budget.lease(Holder(name))
+        owned.grow(self._taken)
+        self._lease.release()
+        self._lease = owned
+
+
+class _LimitedExchange:
+    """One request with a limited body: beyond a limit, a refusal replaces the answer of the application."""
+
+    def __init__(
+        self, body: _HeldBody, too_large: PayloadTooLarge, max_body_bytes: int, receive: Receive, send: Send
+    ) -> None:
+        self._body = body
+        self._too_large = too_large
+        self._max_body_bytes = max_body_bytes
+        self._received_bytes = 0
+        self._refusal: BallastError | None = None
+        self._receive = receive
+        self._send = send
+        self._started = False
+
+    async def run(self, app: ASGIApp, scope: Scope) -> None:
+        try:
+            await app(scope, self._counting_receive, self._checking_send)
+        except BallastError as error:
+            if error is not self._refusal:
+                raise
+        if self._refusal is not None and not self._started:
+            log_server_error(self._refusal, scope)
+            await error_response(self._refusal)(scope, self._receive, self._send)
+
+    async def _counting_receive(self) -> Message:
+        if not self._started:
+            await self._hold(self._received_bytes)
+        message = await self._receive()
+        arrived = len(message.get("body", b""))
+        self._received_bytes += arrived
+        if self._received_bytes > self._max_body_bytes:
+            self._refusal = self._too_large
+            raise self._refusal
+        if arrived and not self._started:
+            await self._hold(self._received_bytes)
+        return message
+
+    async def _hold(self, length: int) -> None:
+        try:
+            await self._body.grow_to(length)
+        except BallastError as refusal:
+            self._refusal = refusal
+            raise
+
+    async def _checking_send(self, message: Message) -> None:
+        if self._refusal is not None and not self._started:
+            return
+        if not self._started:
+            self._started = True
+            self._body.release()
+        await self._send(message)
+
+
+def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
+    """Return the announced length, or just more than the limit where it is a number beyond it; 0 without one.
+
+    Compared by length first, because Python refuses to convert numbers of thousands of digits.
+    """
+    announced = headers.get("content-length", "")
+    if not announced.isdecimal():
+        return 0
+    digits = announced.lstrip("0")
+    return limit_bytes + 1 if len(digits) > len(str(limit_bytes)) else int(digits or "0")
+
+
+def _bearer(headers: Headers) -> str | None:
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else None

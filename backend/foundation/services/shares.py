@@ -1,0 +1,104 @@
+"""Amounts that callers share, such as places for turns and bytes of bodies: nobody can take all of them."""
+
+from collections import Counter
+from collections.abc import Callable
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from shared.errors import TooManyRequests, Unavailable
+
+RETRY_AFTER_SECONDS = 1.0
+"""How long a refused client waits; by then another replica, or what ends meanwhile, may have room."""
+
+HALF = 0.5
+MOST = 0.75
+
+
+class Holder(NamedTuple):
+    """Who takes a part of an amount, and which part of it he may hold at most."""
+
+    name: str
+    part: float = HALF
+
+
+class Lease:
+    """What somebody holds, until it is released; use it as `with`, which releases it unless it is kept."""
+
+    def __init__(self, budget: "SharedBudget", holders: tuple[Holder, ...]) -> None:
+        self._budget = budget
+        self._holders = holders
+        self._amount = 0
+        self._is_kept = False
+
+    def grow(self, amount: int) -> None:
+        """Take more.
+
+        Raises:
+            Unavailable: all is taken. Retryable.
+            TooManyRequests: the holder has his part. Retryable.
+        """
+        self._budget.take(amount, self._holders)
+        self._amount += amount
+
+    def keep(self) -> Callable[[], None]:
+        """Hold it beyond the `with`, until the returned function is called."""
+        self._is_kept = True
+        return self.release
+
+    def release(self) -> None:
+        """Give all of it back; calling this again changes nothing."""
+        self._budget.give_back(self._amount, self._holders)
+        self._amount = 0
+
+    def __enter__(self) -> Self:
+        """Begin the block that holds it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Release it unless it is kept."""
+        if error is not None or not self._is_kept:
+            self.release()
+
+
+class SharedBudget:
+    """An amount of something; `what` names it in errors. Whatever his part, a holder may have `least` of it."""
+
+    def __init__(self, what: str, total: int, least: int = 1) -> None:
+        self._what = what
+        self._total = total
+        self._least = least
+        self._taken = 0
+        self._held: Counter[str] = Counter()
+
+    @property
+    def taken(self) -> int:
+        """How much is taken now."""
+        return self._taken
+
+    def lease(self, *holders: Holder) -> Lease:
+        """Return a lease of nothing yet, which is to grow."""
+        return Lease(self, holders)
+
+    def take(self, amount: int, holders: tuple[Holder, ...]) -> None:
+        """Take an amount for holders; see `Lease.grow`."""
+        if self._taken + amount > self._total:
+            raise Unavailable(f"The server has no {self._what} left now.", retry_after_seconds=RETRY_AFTER_SECONDS)
+        for holder in holders:
+            if self._held.get(holder.name, 0) + amount > max(self._least, int(self._total * holder.part)):
+                raise TooManyRequests(
+                    f"Your requests hold all the {self._what} that one key may have at a time.",
+                    retry_after_seconds=RETRY_AFTER_SECONDS,
+                )
+        self._taken += amount
+        for holder in holders:
+            self._held[holder.name] += amount
+
+    def give_back(self, amount: int, holders: tuple[Holder, ...]) -> None:
+        """Give an amount back; who holds nothing is forgotten."""
+        self._taken -= amount
+        for holder in holders:
+            self._held[holder.name] -= amount
+            if not self._held[holder.name]:
+                del self._held[holder.name]

@@ -1,0 +1,99 @@
+"""Bodies that are meant to hold a server's event loop or to fill its memory, each of a given length in bytes."""
+
+import base64
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import NamedTuple
+
+import orjson
+
+JSON = "application/json"
+USER = b'{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}'
+SECONDS_TO_SEND = 120.0
+
+
+class Attack(NamedTuple):
+    """One request: where it goes, with what, and which statuses are right answers."""
+
+    name: str
+    path: str
+    body: bytes
+    statuses: tuple[int, ...] = (400,)
+
+
+def _filled(before: bytes, unit: bytes, after: bytes, length: int) -> bytes:
+    return before + unit * ((length - len(before) - len(after)) // len(unit)) + after
+
+
+def _numbered(before: bytes, unit: Callable[[int], bytes], after: bytes, length: int) -> bytes:
+    pieces, left = [before], length - len(before) - len(after)
+    for number in count():
+        piece = unit(number)
+        left -= len(piece)
+        if left < 0:
+            break
+        pieces.append(piece)
+    return b"".join([*pieces, after])
+
+
+def wide_bodies(length: int) -> Iterator[tuple[str, bytes]]:
+    """Yield bodies that are refused wherever JSON is read."""
+    yield "millions of unknown keys", _numbered(b'{"input":"x"', lambda n: b',"k%d":1' % n, b"}", length)
+    yield "millions of equal keys", _filled(b'{"input":"x"', b',"k":1', b"}", length)
+    yield "millions of empty objects", _filled(b'{"input":[{}', b",{}", b"]}", length)
+    yield "millions of short strings", _filled(b'{"include":["a"', b',"a"', b"]}", length)
+    yield "a million items", _filled(b'{"input":[' + USER, b"," + USER, b"]}", length)
+    yield "millions of metadata", _numbered(b'{"metadata":{"a":"b"', lambda n: b',"%d":"b"' % n, b"}}", length)
+    yield "millions of levels", _filled(b'{"input":', b"[", b"", length)
+    yield "brackets that only close", b"]" * length
+    yield "quotes", b'"' * length
+    yield "backslashes", b"\\" * length
+    yield "a long number", _filled(b'{"input":', b"9", b"}", length)
+    yield "a long string of escapes", _filled(b'{"input":"', rb"\u4e2d", b'"}', length)
+    yield "a long text", _filled(b'{"input":"', b"hello, world ", b'"}', length)
+    yield "a long key", _filled(b'{"', b"k", b'":1}', length)
+    yield "blanks", _filled(b"", b" ", b"[]", length)
+    yield "invalid UTF-8", _filled(b'{"input":"', b"\xff", b'"}', length)
+    yield "zeros", bytes(length)
+    yield "an image of no base64", _filled(
+        b'{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,',
+        b"AB*D",
+        b'"}]}]}',
+        length,
+    )
+
+
+def attacks(length: int) -> Iterator[Attack]:
+    """Yield attacks on the routes that take JSON; what is within all bounds comes last."""
+    for name, body in wide_bodies(length):
+        yield Attack(name, "/v1/responses", body)
+    keys = _numbered(b'{"name":"x"', lambda n: b',"k%d":1' % n, b"}", length)
+    for path in ("/v1/conversations", "/v1/knowledge_bases", "/v1/knowledge_bases/kb_0/search"):
+        yield Attack("millions of unknown keys", path, keys)
+    yield from _near_the_bounds(length)
+
+
+def _near_the_bounds(length: int) -> Iterator[Attack]:
+    image = "data:image/png;base64," + base64.b64encode(bytes(min(length, 28_000_000) * 3 // 4)).decode()
+    shown = {"role": "user", "content": [{"type": "input_image", "image_url": image}]}
+    texts = _filled(b'{"input":"x","instructions":"', b"hello, world ", b'"}', min(length, 10_000_000))
+    items = b'{"%b":[' + b",".join([USER] * 2000) + b"]}"
+    parts = {"role": "user", "content": [{"type": "input_text", "text": "x"}] * 5_000}
+    schema = {"type": "function", "name": "f", "parameters": {f"k{n}": {"a": "b"} for n in range(5_000)}}
+    fine = (200, 400, 502, 503, 504)
+    yield Attack("16,000 unknown keys", "/v1/responses", orjson.dumps({"input": "x", **dict.fromkeys(_names(), 1)}))
+    yield Attack("5,000 wrong parts", "/v1/responses", orjson.dumps({"input": [{**parts, "content": [{"a": 1}] * 5000}]}))
+    yield Attack("2,000 wrong items", "/v1/responses", orjson.dumps({"input": [{"role": "user", "content": 7}] * 2000}))
+    yield Attack("16,000 unknown keys", "/v1/knowledge_bases", orjson.dumps(dict.fromkeys(_names(), 1)))
+    yield Attack("2,000 wrong items", "/v1/conversations", orjson.dumps({"items": [{"role": "user", "content": 7}] * 2000}))
+    yield Attack("5,000 parts", "/v1/responses", orjson.dumps({"input": [parts]}), fine)
+    yield Attack("a tool of 5,000 keys", "/v1/responses", orjson.dumps({"input": "x", "tools": [schema]}), fine)
+    yield Attack("2,000 items", "/v1/responses", items % b"input", fine)
+    yield Attack("2,000 items", "/v1/conversations", items % b"items", (201, 400))
+    yield Attack("a text of 10 MB", "/v1/responses", texts, fine)
+    yield Attack("an image of 20 MB", "/v1/responses", orjson.dumps({"input": [shown]}), fine)
+    yield Attack("an image of 20 MB", "/v1/conversations", orjson.dumps({"items": [shown]}), (201, 400))
+
+
+def _names() -> Iterator[str]:
+    return (f"k{number}" for number in range(16_000))
