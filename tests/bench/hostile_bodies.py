@@ -132,7 +132,11 @@ def send_all(url: str, key: str, length: int, only: str) -> None:
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=SECONDS_TO_SEND)
         headers = {"authorization": f"Bearer {key}", "content-type": JSON}
         connection.request("POST", attack.path, attack.body, headers)
-        status = connection.getresponse().status
+        answer = connection.getresponse()
+        status, made = answer.status, orjson.loads(answer.read())
+        if "status" in made:
+            connection.request("POST", f"{attack.path}/{made['id']}/cancel", headers=headers)
+            connection.getresponse().read()
         print(status if status in attack.statuses else f"{status}!", flush=True)
 
 

@@ -91,21 +91,23 @@ def _refuse_unknown_role(role: object) -> object:
     return role
 
 
+MAX_PARTS = 1000
 TEXT_OR_PARTS = text_or_list_of("parts")
 InputPart = Annotated[InputTextPart | InputImagePart, Field(discriminator="type")]
 OutputPart = Annotated[OutputTextPart | RefusalPart, Field(discriminator="type")]
-SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], Field(min_length=1)]
+PARTS = Field(min_length=1, max_length=MAX_PARTS, fail_fast=True)
+SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], PARTS]
 UserContent = Annotated[
-    Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
+    Annotated[str, Tag("text")] | Annotated[list[InputPart], PARTS, Tag("parts")],
     TEXT_OR_PARTS,
 ]
 SystemContent = Annotated[Annotated[str, Tag("text")] | Annotated[SystemParts, Tag("parts")], TEXT_OR_PARTS]
 AssistantContent = Annotated[
-    Annotated[str, Tag("text")] | Annotated[list[OutputPart], Field(min_length=1), Tag("parts")],
+    Annotated[str, Tag("text")] | Annotated[list[OutputPart], PARTS, Tag("parts")],
     TEXT_OR_PARTS,
 ]
 ToolOutput = Annotated[
-    Annotated[str, Tag("text")] | Annotated[list[InputPart], Field(min_length=1), Tag("parts")],
+    Annotated[str, Tag("text")] | Annotated[list[InputPart], PARTS, Tag("parts")],
     TEXT_OR_PARTS,
 ]
 
@@ -181,7 +183,7 @@ class FileSearchItem(Given):
 
     type: Literal["file_search_call"]
     id: str | None = None
-    queries: list[str] = []
+    queries: Annotated[list[str], Field(fail_fast=True)] = []
     status: str | None = None
     results: list[JsonValue] | None = None
 
@@ -209,4 +211,4 @@ InputItem = Annotated[
 MAX_ITEMS = 2_000
 """The maximum in one list: all that is done with an item takes about 50 µs, and holds the event loop in parts."""
 
-InputItems = Annotated[list[InputItem], Field(max_length=MAX_ITEMS)]
+InputItems = Annotated[list[InputItem], Field(max_length=MAX_ITEMS, fail_fast=True)]

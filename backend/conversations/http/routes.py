@@ -2,15 +2,17 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Body, Depends, Query
+from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field
 
 from backend.conversations.domain.input_items import InputItems
 from backend.conversations.domain.item_bodies import Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
+from backend.conversations.domain.item_steps import body_in_steps
 from backend.conversations.domain.responses import Conversation
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
-from backend.foundation.http.json_body import new_router
+from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.json_body import in_steps, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
 from backend.identity.http.caller import CallerDep
@@ -48,16 +50,20 @@ class ShownConversation(BaseModel):
     metadata: dict[str, str]
 
 
-NOTHING_GIVEN = CreateConversation()
 NOTHING_MORE: list[Include] = []
 IncludeParam = Annotated[list[Include], Query(alias="include[]")]
 
 
-@router.post("/v1/conversations", status_code=201, summary="Create a conversation")
-async def create_conversation(
-    services: ServicesDep, caller: CallerDep, body: Annotated[CreateConversation, Body()] = NOTHING_GIVEN
-) -> ShownConversation:
+@router.post(
+    "/v1/conversations",
+    status_code=201,
+    summary="Create a conversation",
+    openapi_extra=described_body(CreateConversation, required=False),
+)
+async def create_conversation(request: Request, services: ServicesDep, caller: CallerDep) -> ShownConversation:
     """Begin a conversation, empty or with a history of the caller's own."""
+    text = await read_json(request)
+    body = await in_steps(body_in_steps(CreateConversation, text, "items")) if text.raw else CreateConversation()
     return _shown(await services.conversations.create(caller, body.items or (), body.metadata or {}))
 
 
@@ -93,15 +99,21 @@ async def list_items(
     return item_list(bodies, page.include, has_more=found.has_more)
 
 
-@router.post("/v1/conversations/{conversation_id}/items", status_code=201, summary="Create items")
+@router.post(
+    "/v1/conversations/{conversation_id}/items",
+    status_code=201,
+    summary="Create items",
+    openapi_extra=described_body(CreateItems),
+)
 async def create_items(
     conversation_id: str,
-    body: CreateItems,
+    request: Request,
     services: ServicesDep,
     caller: CallerDep,
     include: IncludeParam = NOTHING_MORE,
 ) -> ItemList:
     """Append items to the history; 409 while a turn runs on the conversation."""
+    body = await in_steps(body_in_steps(CreateItems, await read_json(request), "items"))
     created = await services.conversations.add_items(caller, conversation_id, body.items)
     return item_list([item.body for item in created], include, has_more=False)
 

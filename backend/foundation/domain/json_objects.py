@@ -23,6 +23,9 @@ REQUEST_BOUNDS = JsonBounds()
 MAX_DEPTH = 64
 """Levels of objects and lists in a body; orjson writes 254, and a schema needs far fewer."""
 
+MAX_MEMBERS = 1024
+"""Members of one object: a validator reports each unknown one."""
+
 STEP_BYTES = 2**21
 """Text that is decoded in one step: about 3 ms."""
 
@@ -78,8 +81,8 @@ def decode_in_steps(text: JsonText) -> Steps[JsonObject]:
     PostgreSQL stores no NUL in a text.
 
     Raises:
-        InvalidRequest: it is something else; `param` names the string with a NUL, the number beyond 64 bits, or
-            what lies too deep.
+        InvalidRequest: it is something else; `param` names the string with a NUL, the number beyond 64 bits, what
+            lies too deep, or the object with too many members.
     """
     small, spans = text.raw, list[Span]()
     if len(text.raw) > STEP_BYTES:
@@ -95,6 +98,8 @@ def decode_in_steps(text: JsonText) -> Steps[JsonObject]:
     body = cast(JsonObject, decoded)
     if text.scan.has_nul or text.scan.deepest > MAX_DEPTH:
         _refuse_nul_and_depth(body)
+    if text.scan.values > MAX_MEMBERS and any(len(each) > MAX_MEMBERS for each in _objects(body)):
+        _refuse_large_objects(body)
     if spans:
         yield
         yield from _put_back(body, text.raw, spans)
@@ -151,17 +156,33 @@ def _character_start(raw: bytes | bytearray, start: int, end: int) -> int:
 
 
 def _places_of_long_strings(body: JsonObject) -> Iterator[tuple[dict[object, object], object, int]]:
-    waiting: list[object] = [body]
-    while waiting:
+    for holder in _containers(body):
         # A list is treated like an object whose keys are its indexes.
-        holder = cast("dict[object, object]", waiting.pop())
-        members = holder.items() if isinstance(holder, dict) else enumerate(cast("list[object]", holder))
+        members = holder.items() if isinstance(holder, dict) else enumerate(holder)
         for key, value in members:
-            if isinstance(value, str):
-                if value.startswith(_NUL):
-                    yield holder, key, int(value[1:])
-            elif isinstance(value, dict | list):
-                waiting.append(cast(object, value))
+            if isinstance(value, str) and value.startswith(_NUL):
+                yield cast("dict[object, object]", holder), key, int(value[1:])
+
+
+def _objects(body: JsonObject) -> Iterator[dict[object, object]]:
+    return (each for each in _containers(body) if isinstance(each, dict))
+
+
+def _containers(body: JsonObject) -> Iterator[dict[object, object] | list[object]]:
+    waiting = [cast("dict[object, object] | list[object]", body)]
+    while waiting:
+        holder = waiting.pop()
+        yield holder
+        values = holder.values() if isinstance(holder, dict) else holder
+        waiting += [
+            cast("dict[object, object] | list[object]", value) for value in values if isinstance(value, dict | list)
+        ]
+
+
+def _refuse_large_objects(body: JsonObject) -> None:
+    for value, path, _ in _values(body):
+        if isinstance(value, dict) and len(cast(JsonObject, value)) > MAX_MEMBERS:
+            raise InvalidRequest(f"An object has more than {MAX_MEMBERS} members.", param=path or None)
 
 
 def _refuse_large_numbers(raw: bytes | bytearray) -> None:

@@ -2,6 +2,8 @@
 
 from typing import cast
 
+from pydantic import BaseModel
+
 from shared.models.execution import JsonObject
 
 REF_PREFIX = "#/$defs/"
@@ -12,6 +14,12 @@ def inlined(schema: JsonObject) -> JsonObject:
     definitions = cast(JsonObject, schema.get("$defs", {}))
     without = {key: value for key, value in schema.items() if key != "$defs"}
     return cast(JsonObject, _resolved(without, definitions))
+
+
+def described_body(kind: type[BaseModel], *, required: bool = True) -> dict[str, object]:
+    """Return the part of the OpenAPI document about a JSON body that a route reads by itself."""
+    schema = inlined(kind.model_json_schema())
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
 def _resolved(value: object, definitions: JsonObject) -> object:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
+from time import perf_counter
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
@@ -9,8 +11,12 @@ from fastapi.routing import APIRoute
 from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, Result, Steps, decode_in_steps
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
-from shared.models.json_bounds import JsonScanner
+from shared.models.json_bounds import SLICE_BYTES, JsonBounds, JsonScanner
 
+FORM_BOUNDS = JsonBounds(values=1024)
+"""The bounds of a body that FastAPI validates, in one step and with a report on each wrong value."""
+
+TURN_SECONDS = 0.002
 Handler = Callable[[Request], Coroutine[None, None, Response]]
 
 
@@ -37,7 +43,7 @@ class JsonRoute(APIRoute):
             return answer
 
         async def decode_and_answer(request: Request) -> Response:
-            text = await read_json(request)
+            text = await read_json(request, FORM_BOUNDS)
             if not text.raw:
                 return await answer(JsonRequest(request, b"", {}))
             # FastAPI asks for no more of the body than whether there is one.
@@ -51,20 +57,36 @@ def new_router(tag: str) -> APIRouter:
     return APIRouter(route_class=JsonRoute, tags=[tag])
 
 
-async def read_json(request: Request) -> JsonText:
+async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> JsonText:
     """Read a body and scan it as it arrives; it may be empty.
 
     Raises:
         InvalidRequest: a bound of JSON text is exceeded, or the Content-Type is not that of JSON.
     """
-    scan, raw = JsonScanner(REQUEST_BOUNDS), bytearray()
+    scan, raw, pace = JsonScanner(bounds), bytearray(), _Pace()
     async for piece in request.stream():
         if not raw and piece:
             check_media_type(request)
         raw += piece
-        scan.feed(piece)
+        for start in range(0, len(piece), SLICE_BYTES):
+            await pace.after(partial(scan.feed, piece[start : start + SLICE_BYTES]))
     scan.end()
     return JsonText(raw, scan)
+
+
+class _Pace:
+    """Leaves the event loop to others for three times as long as one body has used it."""
+
+    def __init__(self) -> None:
+        self._used_seconds = 0.0
+
+    async def after(self, work: Callable[[], None]) -> None:
+        began_at = perf_counter()
+        work()
+        self._used_seconds += perf_counter() - began_at
+        if self._used_seconds > TURN_SECONDS:
+            await asyncio.sleep(3 * self._used_seconds)
+            self._used_seconds = 0.0
 
 
 async def in_steps(steps: Steps[Result]) -> Result:

@@ -2,24 +2,16 @@
 
 from typing import Annotated, Literal, cast
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import Discriminator, Field, Tag
 
-from backend.conversations.domain.input_items import (
-    MAX_ITEMS,
-    FunctionName,
-    Given,
-    InputItem,
-    InputItems,
-    text_or_list_of,
-)
+from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
-from backend.foundation.domain.json_objects import JsonText, Steps, decode_in_steps, result_of, scanned
+from backend.conversations.domain.item_steps import body_in_steps
+from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
-from shared.models.invalid_fields import refusal_of
-from shared.models.values import JsonObject, JsonValue
+from shared.models.values import JsonObject
 
-ITEMS_A_STEP = 100
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
@@ -157,7 +149,7 @@ class TurnRequest(Given):
     stream_options: StreamOptions | None = None
     background: bool | None = None
     store: bool | None = None
-    tools: Annotated[list[Tool], Field(max_length=256)] | None = None
+    tools: Annotated[list[Tool], Field(max_length=256, fail_fast=True)] | None = None
     tool_choice: ToolChoiceBody | None = None
     parallel_tool_calls: bool | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -170,7 +162,7 @@ class TurnRequest(Given):
     metadata: Metadata | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
-    include: Annotated[list[Include], Field(max_length=64)] | None = None
+    include: Annotated[list[Include], Field(max_length=64, fail_fast=True)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     user: str | None = None
@@ -223,9 +215,6 @@ class TurnRequest(Given):
         return tuple(tool for tool in self.tools or () if isinstance(tool, FunctionTool))
 
 
-_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
-
-
 def parse_turn_request(raw: bytes) -> TurnRequest:
     """Parse and check a request body at once; see `turn_request_in_steps`."""
     return result_of(turn_request_in_steps(scanned(raw)))
@@ -238,30 +227,10 @@ def turn_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    given = yield from decode_in_steps(text)
-    items = cast("list[JsonValue]", found if isinstance(found := given.get("input"), list) else [])
-    is_long = ITEMS_A_STEP < len(items) <= MAX_ITEMS
-    try:
-        request = TurnRequest.model_validate({**given, "input": items[:1]} if is_long else given)
-    except ValidationError as error:
-        raise refusal_of(error, given=given, tells_unsupported=True) from None
-    if is_long:
-        request = request.model_copy(update={"input": (yield from _items_in_steps(items))})
+    request = yield from body_in_steps(TurnRequest, text, "input")
     _check_combinations(request)
     _check_functions(request)
     return request
-
-
-def _items_in_steps(items: list[JsonValue]) -> Steps[list[InputItem]]:
-    read: list[InputItem] = []
-    for place, item in enumerate(items):
-        if place % ITEMS_A_STEP == 0:
-            yield
-        try:
-            read.append(_ITEM.validate_python(item))
-        except ValidationError as error:
-            raise refusal_of(error, f"input[{place}]", item, tells_unsupported=True) from None
-    return read
 
 
 def _check_combinations(request: TurnRequest) -> None:

@@ -10,7 +10,7 @@ from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Includ
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
 from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
-from backend.foundation.http.inline_schema import inlined
+from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import check_media_type, in_steps, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
@@ -24,12 +24,6 @@ from shared.models.error_reports import error_of
 
 ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
 router = new_router("Responses")
-BODY_SCHEMA = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": inlined(TurnRequest.model_json_schema())}},
-    }
-}
 ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The response, or its events where `stream` is true.",
@@ -46,7 +40,7 @@ AfterParam = Annotated[int | None, Query(ge=0, le=2**53, description="Events aft
     summary="Create a response",
     response_class=Response,
     responses=ANSWERS,
-    openapi_extra=BODY_SCHEMA,
+    openapi_extra=described_body(TurnRequest),
 )
 async def create_response(request: Request, services: ServicesDep, caller: CallerDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""

@@ -1,0 +1,53 @@
+"""Validation of long lists of items in short steps."""
+
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
+from backend.foundation.domain.json_objects import JsonText, Steps, decode_in_steps
+from shared.models.invalid_fields import refusal_of
+from shared.models.values import JsonValue
+
+STEP_WEIGHT = 100
+"""Items and parts of items that are validated in one step, which takes about 2 ms."""
+
+Body = TypeVar("Body", bound=BaseModel)
+_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+
+
+def body_in_steps(kind: type[Body], text: JsonText, field: str) -> Steps[Body]:
+    """Read a body whose field `field` may be a list of items.
+
+    Raises:
+        InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
+        UnsupportedValue: OpenAI's API has this value, and this server does not support it.
+    """
+    given = yield from decode_in_steps(text)
+    items = cast("list[JsonValue]", found if isinstance(found := given.get(field), list) else [])
+    is_long = 1 < len(items) <= MAX_ITEMS
+    try:
+        body = kind.model_validate({**given, field: items[:1]} if is_long else given)
+    except ValidationError as error:
+        raise refusal_of(error, given=given, tells_unsupported=True) from None
+    return body.model_copy(update={field: (yield from _items_in_steps(items, field))}) if is_long else body
+
+
+def _items_in_steps(items: list[JsonValue], field: str) -> Steps[list[InputItem]]:
+    read: list[InputItem] = []
+    weight = 0
+    for place, item in enumerate(items):
+        weight += _weight(item)
+        if weight > STEP_WEIGHT:
+            weight = 0
+            yield
+        try:
+            read.append(_ITEM.validate_python(item))
+        except ValidationError as error:
+            raise refusal_of(error, f"{field}[{place}]", item, tells_unsupported=True) from None
+    return read
+
+
+def _weight(item: JsonValue) -> int:
+    content = cast("dict[str, object]", item).get("content") if isinstance(item, dict) else None
+    return 1 + len(cast("list[object]", content)) if isinstance(content, list) else 1
