@@ -15,6 +15,7 @@ from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_http_app
 from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket
 from chat_shell.foundation.services.admission import Admission
+from chat_shell.foundation.telemetry.loop import LoopMeter
 from chat_shell.knowledge.http.backend import BackendKnowledge
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.knowledge.services.search_tool import SafeSummaries
@@ -154,7 +155,7 @@ def turn_runner(models: ModelDirectory, tools: Sequence[Tool], clock: Clock, def
 async def _serve_doors(settings: Settings, turns: TurnService, admission: Admission) -> None:
     stop = _stop_event()
     grpc_door, server = _doors(settings, turns)
-    with _listening(settings) as listening:
+    with _listening(settings) as listening, LoopMeter():
         await grpc_door.start()
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[listening]))

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 PERIOD_SECONDS = 0.05
 HELD_SECONDS = 0.1
@@ -16,15 +16,26 @@ HELD_SECONDS = 0.1
 REMEMBERED_SECONDS = 15.0
 MAX_FRAMES = 12
 
-OnHeld = Callable[[float, list[str]], None]
+
+class Held(NamedTuple):
+    """A long lag, and the time that the loop's thread spent computing in it: the rest, others had the processor.
+
+    `places` are the innermost frames of that thread as module, function and line: no values, so no text of users.
+    """
+
+    lag_seconds: float
+    cpu_seconds: float
+    places: list[str]
+
+
+OnHeld = Callable[[Held], None]
 
 
 class LoopWatchdog:
     """Asks the running loop for a sign of life, 20 times a second; use it as `with`, inside the loop.
 
-    `on_held` is called in the watchdog's thread with the lag in seconds and the innermost frames of the loop's thread,
-    as module, function and line: no values, so that no text of users is reported. A call that holds the interpreter's
-    lock stops this thread, too: the frames are then those that follow the call.
+    `on_held` is called in the watchdog's thread with what is known of a long lag. A call that holds the interpreter's
+    lock stops this thread, too: the places are then those that follow the call.
     """
 
     def __init__(
@@ -69,7 +80,7 @@ class LoopWatchdog:
 
     def _measure(self, loop: asyncio.AbstractEventLoop, watched: int) -> None:
         self._answered.clear()
-        asked_at = time.monotonic()
+        asked_at, computed_at = time.monotonic(), _cpu_seconds(watched)
         loop.call_soon_threadsafe(self._answered.set)
         places: list[str] = []
         if not self._answered.wait(self._held_seconds):
@@ -79,13 +90,19 @@ class LoopWatchdog:
         lag = now - asked_at
         self._remember(now, lag)
         if lag >= self._held_seconds and not self._stopped.is_set():
-            self._on_held(lag, places)
+            self._on_held(Held(lag, _cpu_seconds(watched) - computed_at, places))
 
     def _remember(self, now: float, lag: float) -> None:
         # A lag that an equal or longer one follows is never the longest again.
         while self._lags and (self._lags[-1][1] <= lag or self._lags[-1][0] < now - REMEMBERED_SECONDS):
             self._lags.pop()
         self._lags.append((now, lag))
+
+
+def _cpu_seconds(thread: int) -> float:
+    """Return how long a thread has computed; 0 on systems that do not say it."""
+    clock_of = getattr(time, "pthread_getcpuclockid", None)
+    return time.clock_gettime(clock_of(thread)) if clock_of is not None else 0.0
 
 
 def _places(frame: FrameType | None) -> list[str]:

@@ -14,17 +14,22 @@ DETAIL_FROM_PROTO = {number: detail for detail, number in DETAIL_TO_PROTO.items(
 _MESSAGES = TypeAdapter(tuple[HistoryMessage, ...])
 
 
-def content_to_proto(content: Content) -> pb.Content:
-    """Convert the content of a message: a text, or a list of parts."""
+def write_content(content: Content, into: pb.Content) -> None:
+    """Write the content of a message, a text or a list of parts, into a protobuf message.
+
+    A message that was created by itself would be copied into the one that holds it, images of megabytes included.
+    """
     if isinstance(content, str):
-        return pb.Content(text=content)
-    return pb.Content(parts=pb.Parts(parts=[_part_to_proto(part) for part in content]))
-
-
-def _part_to_proto(part: Part) -> pb.Part:
-    if isinstance(part, TextPart):
-        return pb.Part(text=part.text)
-    return pb.Part(image=pb.ImagePart(url=part.url, detail=DETAIL_TO_PROTO[part.detail]))
+        into.text = content
+        return
+    into.parts.SetInParent()
+    for part in content:
+        written = into.parts.parts.add()
+        if isinstance(part, TextPart):
+            written.text = part.text
+        else:
+            written.image.url = part.url
+            written.image.detail = DETAIL_TO_PROTO[part.detail]
 
 
 def content_from_proto(content: pb.Content, place: str) -> Content:
@@ -64,22 +69,15 @@ def write_messages(messages: Iterable[HistoryMessage], added: Callable[[], pb.Me
 
 def _write_message(message: HistoryMessage, target: pb.Message) -> None:
     if message.role == "user":
-        _write_content(message.content, target.user.content)
+        write_content(message.content, target.user.content)
     elif message.role == "tool":
         target.tool.call_id = message.call_id
-        _write_content(message.content, target.tool.content)
+        write_content(message.content, target.tool.content)
     else:
         target.assistant.SetInParent()
         target.assistant.text = message.text
         for call in message.tool_calls:
             target.assistant.tool_calls.add(call_id=call.call_id, name=call.name, arguments=call.arguments)
-
-
-def _write_content(content: Content, target: pb.Content) -> None:
-    if isinstance(content, str):
-        target.text = content
-    else:
-        target.CopyFrom(content_to_proto(content))
 
 
 def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[HistoryMessage, ...]:

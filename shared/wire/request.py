@@ -14,7 +14,7 @@ from shared.models.execution import (
     User,
 )
 from shared.models.invalid_fields import refusal_of
-from shared.wire.messages import content_from_proto, content_to_proto, messages_from_proto, write_messages
+from shared.wire.messages import content_from_proto, messages_from_proto, write_content, write_messages
 from shared.wire.parameters import parameters_from_proto, parameters_to_proto
 from shared.wire.values import (
     instant_from_proto,
@@ -54,7 +54,6 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
             system_prompt=request.system_prompt,
             kb_meta_prompt=request.kb_meta_prompt,
             dynamic_blocks=[pb.DynamicBlock(name=block.name, text=block.text) for block in request.dynamic_blocks],
-            prompt=None if request.prompt is None else content_to_proto(request.prompt),
             sent_at=instant_to_proto(request.sent_at),
             time_zone=request.time_zone,
             knowledge=_knowledge_to_proto(request.knowledge),
@@ -63,6 +62,8 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
             cache_key=request.cache_key,
             deadline=instant_to_proto(request.deadline),
         )
+        if request.prompt is not None:
+            write_content(request.prompt, written.prompt)
         write_messages(request.history, written.history.add)
     except ValueError as error:
         raise unwritable(request) from error

@@ -77,19 +77,19 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
     image = "data:image/png;base64," + base64.b64encode(bytes(min(length, 28_000_000) * 3 // 4)).decode()
     shown = {"role": "user", "content": [{"type": "input_image", "image_url": image}]}
     texts = _filled(b'{"background":true,"input":"x","instructions":"', b"hello, world ", b'"}', min(length, 10_000_000))
-    items = b'{%b":[' + b",".join([USER] * 2000) + b"]}"
+    items = b'{%b":[' + b",".join([USER] * 1500) + b"]}"
     parts = {"role": "user", "content": [{"type": "input_text", "text": "x"}] * 1_000}
     schema = {"type": "function", "name": "f", "parameters": {f"k{n}": {f"p{m}": {"a": "b"} for m in range(70)} for n in range(70)}}
     fine = (200, 400, 502, 503, 504)
     yield Attack("16,000 unknown keys", "/v1/responses", orjson.dumps({"input": "x", **dict.fromkeys(_names(), 1)}))
     yield Attack("5,000 wrong parts", "/v1/responses", orjson.dumps({"input": [{**parts, "content": [{"a": 1}] * 5000}]}))
-    yield Attack("2,000 wrong items", "/v1/responses", orjson.dumps({"input": [{"role": "user", "content": 7}] * 2000}))
+    yield Attack("1,500 wrong items", "/v1/responses", orjson.dumps({"input": [{"role": "user", "content": 7}] * 1500}))
     yield Attack("16,000 unknown keys", "/v1/knowledge_bases", orjson.dumps(dict.fromkeys(_names(), 1)))
-    yield Attack("2,000 wrong items", "/v1/conversations", orjson.dumps({"items": [{"role": "user", "content": 7}] * 2000}))
+    yield Attack("1,500 wrong items", "/v1/conversations", orjson.dumps({"items": [{"role": "user", "content": 7}] * 1500}))
     yield Attack("4,000 parts", "/v1/responses", orjson.dumps({"background": True, "input": [parts] * 4}), fine)
     yield Attack("a tool of 5,000 keys", "/v1/responses", orjson.dumps({"background": True, "input": "x", "tools": [schema]}), fine)
-    yield Attack("2,000 items", "/v1/responses", items % b'"background":true,"input', fine)
-    yield Attack("2,000 items", "/v1/conversations", items % b'"items', (201, 400))
+    yield Attack("1,500 items", "/v1/responses", items % b'"background":true,"input', fine)
+    yield Attack("1,500 items", "/v1/conversations", items % b'"items', (201, 400))
     yield Attack("a text of 10 MB", "/v1/responses", texts, fine)
     yield Attack("an image of 20 MB", "/v1/responses", orjson.dumps({"background": True, "input": [shown]}), fine)
     yield Attack("an image of 20 MB", "/v1/conversations", orjson.dumps({"items": [shown]}), (201, 400))

@@ -10,13 +10,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from chat_shell.doors.http.bodies import read_json_object
-from chat_shell.doors.http.errors import error_response
+from chat_shell.doors.http.errors import error_response, http_status
 from chat_shell.doors.http.turn_response import TurnResponse
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.values import JsonObject
+from shared.telemetry import LogEvent, origin_of
 
 log = structlog.get_logger("chat_shell.http")
 
@@ -94,8 +95,11 @@ def _model_object(card: ModelCard) -> JsonObject:
     }
 
 
-async def _refuse(_request: Request, error: Exception) -> Response:
-    return error_response(error if isinstance(error, BallastError) else InternalError("An internal error."))
+async def _refuse(request: Request, error: Exception) -> Response:
+    refusal = error if isinstance(error, BallastError) else InternalError("An internal error.")
+    if (status := http_status(refusal)) >= 500:
+        log.error(LogEvent.REQUEST_FAILED, path=request.url.path, status=status, **origin_of(error))
+    return error_response(refusal)
 
 
 async def _refuse_route(_request: Request, error: Exception) -> Response:

@@ -3,8 +3,12 @@
 from starlette.requests import Request
 
 from shared.errors import InvalidRequest, PayloadTooLarge
+from shared.models.json_bounds import JsonBounds, JsonScanner
 from shared.models.json_text import decode_json
 from shared.models.values import JsonObject
+
+BOUNDS = JsonBounds(values=1_000_000, string_bytes=67_108_864)
+"""Far more than a conversation of any length has: this door is for the backend, which bounds what callers send."""
 
 
 async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
@@ -12,7 +16,7 @@ async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
 
     Raises:
         PayloadTooLarge: the body is longer than the limit, whatever length its header declares.
-        InvalidRequest: the body is not a JSON object.
+        InvalidRequest: the body is not a JSON object, or a bound of JSON text is exceeded.
     """
     body = decode_json(await _read(request, max_body_bytes))
     if not isinstance(body, dict):
@@ -23,9 +27,12 @@ async def read_json_object(request: Request, max_body_bytes: int) -> JsonObject:
 async def _read(request: Request, max_body_bytes: int) -> bytes:
     pieces: list[bytes] = []
     length_bytes = 0
+    scan = JsonScanner(BOUNDS)
     async for piece in request.stream():
         length_bytes += len(piece)
         if length_bytes > max_body_bytes:
             raise PayloadTooLarge(f"body: is longer than {max_body_bytes} bytes")
+        scan.feed(piece)
         pieces.append(piece)
+    scan.end()
     return b"".join(pieces)

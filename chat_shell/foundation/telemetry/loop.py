@@ -3,7 +3,7 @@
 import structlog
 from prometheus_client import Counter, Gauge
 
-from shared.loop_watchdog import HELD_SECONDS, LoopWatchdog
+from shared.loop_watchdog import HELD_SECONDS, Held, LoopWatchdog
 from shared.telemetry import LogEvent
 
 log = structlog.get_logger("chat_shell.loop")
@@ -20,6 +20,7 @@ class LoopMeter(LoopWatchdog):
         LAG.set_function(lambda: self.lag_seconds)
 
 
-def _report(lag_seconds: float, places: list[str]) -> None:
+def _report(held: Held) -> None:
     HELD.inc()
-    log.warning(LogEvent.LOOP_HELD, lag_seconds=round(lag_seconds, 3), places=places)
+    lag_seconds, cpu_seconds = round(held.lag_seconds, 3), round(held.cpu_seconds, 3)
+    log.warning(LogEvent.LOOP_HELD, lag_seconds=lag_seconds, cpu_seconds=cpu_seconds, places=held.places)

@@ -8,6 +8,7 @@ import aiohttp
 from chat_shell.models.chat_completions.encoder import Dialect
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
 from chat_shell.models.configured.entries import ModelApi, ModelConfigurationError, ModelEntry
+from chat_shell.models.configured.failure_log import ReportedModel
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model
 from shared.clock import Clock
@@ -90,8 +91,9 @@ def _chat_completions(entry: ModelEntry, options: ModelOptions, session: aiohttp
         dialect=Dialect(token_limit=entry.max_tokens_field),
     )
     if not options.log_requests:
-        return ChatCompletionsModel(endpoint, session, clock)
-    return LoggedModel(ChatCompletionsModel(endpoint, session, clock, on_request=log_request), clock)
+        return ReportedModel(ChatCompletionsModel(endpoint, session, clock), entry.base_url)
+    model = ChatCompletionsModel(endpoint, session, clock, on_request=log_request)
+    return LoggedModel(ReportedModel(model, entry.base_url), clock)
 
 
 _ADAPTER_OF_API: dict[str, Callable[[ModelEntry, ModelOptions, aiohttp.ClientSession, Clock], Model]] = {

@@ -69,7 +69,9 @@ _REFUSED_FIELD = re.compile(
 
 def error_of_response(status: int, body: bytes, retry_after_seconds: float | None = None) -> ModelError:
     """Classify an answer with another status than 200."""
-    return _classify(status, *_read_error(body), retry_after_seconds)
+    error = _classify(status, *_read_error(body), retry_after_seconds)
+    error.status = status
+    return error
 
 
 def error_of_frame(frame: JsonObject) -> ModelError:
