@@ -55,7 +55,8 @@ async def connected(url: str, request: bytes) -> tuple[asyncio.StreamReader, asy
 
 async def watch_stream(url: str, key: str, seen: Seen) -> None:
     body = orjson.dumps({"model": "bench", "stream": True, "input": "endless"})
-    head = f"POST /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    lines = ["POST /v1/responses HTTP/1.1", f"Authorization: Bearer {key}", f"Content-Length: {len(body)}", "", ""]
+    head = "\r\n".join(lines)
     reader, writer = await connected(url, head.encode() + body)
     last = None
     try:
@@ -163,7 +164,8 @@ async def measure(pair: BenchPair, only: str, length: int) -> None:
 def row(name: str, status: str, seen: Seen, backend: psutil.Process) -> None:
     gap, wait = seen.take()
     memory = backend.memory_info().rss / 1e6
-    print(f"{name:60} {status:4} gap p99 {gap:7.1f} ms  longest wait {wait:7.1f} ms  memory {memory:6.0f} MB", flush=True)
+    figures = f"gap p99 {gap:7.1f} ms  longest wait {wait:7.1f} ms  memory {memory:6.0f} MB"
+    print(f"{name:60} {status:4} {figures}", flush=True)
 
 
 async def new_keys(pair: BenchPair) -> dict[str, str]:

@@ -44,10 +44,15 @@ async def test_a_turn_can_be_followed_through_both_services(pair: Pair, model: F
         (pair.backend, ["Turn started", "Epoch started", "Knowledge searched", "Turn finished"]),
         (pair.chat_shell, ["Turn started", "Tool called", "Turn finished"]),
     ):
-        lines = lines_of(service, request_id=request_id, turn_id=response["id"])
+        found = lines_of(service, request_id=request_id, turn_id=response["id"])
+        lines = [line for line in found if line["event"] != "HTTP request"]
         assert [line["event"] for line in lines] == events
         for line in lines:
             assert {name: line.get(name) for name in IDS} == expected, line
+        accesses = {line["route"]: line for line in found if line["event"] == "HTTP request"}
+        if service is pair.backend:
+            assert set(accesses) == {"/v1/responses", "/internal/v1/knowledge/search"}
+            assert expected.items() <= accesses["/v1/responses"].items()
         assert "Who is red?" not in service.log()
         assert "The fox is red." not in service.log()
 

@@ -74,26 +74,29 @@ def attacks(length: int) -> Iterator[Attack]:
 
 
 def _near_the_bounds(length: int) -> Iterator[Attack]:
+    background: dict[str, object] = {"background": True, "input": "x"}
     image = "data:image/png;base64," + base64.b64encode(bytes(min(length, 28_000_000) * 3 // 4)).decode()
     shown = {"role": "user", "content": [{"type": "input_image", "image_url": image}]}
-    texts = _filled(b'{"background":true,"input":"x","instructions":"', b"hello, world ", b'"}', min(length, 10_000_000))
-    items = b'{%b":[' + b",".join([USER] * 1500) + b"]}"
     parts = {"role": "user", "content": [{"type": "input_text", "text": "x"}] * 1_000}
-    schema = {"type": "function", "name": "f", "parameters": {f"k{n}": {f"p{m}": {"a": "b"} for m in range(70)} for n in range(70)}}
+    wrong_item, wrong_parts = {"role": "user", "content": 7}, {"role": "user", "content": [{"a": 1}] * 5_000}
+    schema = {f"k{n}": {f"p{m}": {"a": "b"} for m in range(70)} for n in range(70)}
+    tool = {"type": "function", "name": "f", "parameters": schema}
+    items = b",".join([USER] * 1_500)
+    text = "hello, world " * (min(length, 10_000_000) // 13)
+    keys = dict.fromkeys((f"k{number}" for number in range(16_000)), 1)
     fine = (200, 400, 502, 503, 504)
-    yield Attack("16,000 unknown keys", "/v1/responses", orjson.dumps({"input": "x", **dict.fromkeys(_names(), 1)}))
-    yield Attack("5,000 wrong parts", "/v1/responses", orjson.dumps({"input": [{**parts, "content": [{"a": 1}] * 5000}]}))
-    yield Attack("1,500 wrong items", "/v1/responses", orjson.dumps({"input": [{"role": "user", "content": 7}] * 1500}))
-    yield Attack("16,000 unknown keys", "/v1/knowledge_bases", orjson.dumps(dict.fromkeys(_names(), 1)))
-    yield Attack("1,500 wrong items", "/v1/conversations", orjson.dumps({"items": [{"role": "user", "content": 7}] * 1500}))
-    yield Attack("4,000 parts", "/v1/responses", orjson.dumps({"background": True, "input": [parts] * 4}), fine)
-    yield Attack("a tool of 5,000 keys", "/v1/responses", orjson.dumps({"background": True, "input": "x", "tools": [schema]}), fine)
-    yield Attack("1,500 items", "/v1/responses", items % b'"background":true,"input', fine)
-    yield Attack("1,500 items", "/v1/conversations", items % b'"items', (201, 400))
-    yield Attack("a text of 10 MB", "/v1/responses", texts, fine)
-    yield Attack("an image of 20 MB", "/v1/responses", orjson.dumps({"background": True, "input": [shown]}), fine)
-    yield Attack("an image of 20 MB", "/v1/conversations", orjson.dumps({"items": [shown]}), (201, 400))
-
-
-def _names() -> Iterator[str]:
-    return (f"k{number}" for number in range(16_000))
+    for name, path, body, statuses in (
+        ("16,000 unknown keys", "/v1/responses", {"input": "x", **keys}, (400,)),
+        ("5,000 wrong parts", "/v1/responses", {"input": [wrong_parts]}, (400,)),
+        ("1,500 wrong items", "/v1/responses", {"input": [wrong_item] * 1_500}, (400,)),
+        ("16,000 unknown keys", "/v1/knowledge_bases", keys, (400,)),
+        ("1,500 wrong items", "/v1/conversations", {"items": [wrong_item] * 1_500}, (400,)),
+        ("4,000 parts", "/v1/responses", {**background, "input": [parts] * 4}, fine),
+        ("a tool of 5,000 keys", "/v1/responses", {**background, "tools": [tool]}, fine),
+        ("a text of 10 MB", "/v1/responses", {**background, "instructions": text}, fine),
+        ("an image of 20 MB", "/v1/responses", {**background, "input": [shown]}, fine),
+        ("an image of 20 MB", "/v1/conversations", {"items": [shown]}, (201,)),
+    ):
+        yield Attack(name, path, orjson.dumps(body), statuses)
+    yield Attack("1,500 items", "/v1/responses", b'{"background":true,"input":[%b]}' % items, fine)
+    yield Attack("1,500 items", "/v1/conversations", b'{"items":[%b]}' % items, (201,))

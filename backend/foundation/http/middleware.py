@@ -17,7 +17,8 @@ CLIENT_CLOSED_REQUEST = 499
 """The status that nginx logs when the client has left before the answer began; no client reads it."""
 
 KEY_ID = "key_id"
-"""Where the state of a request holds the id of its caller's key, once it is known."""
+STATE_IDS = (KEY_ID, "conversation_id", "turn_id")
+"""Where the state of a request holds the id of its caller's key and those of its turn, once they are known."""
 
 QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -109,7 +110,7 @@ class _Access:
             duration_ms=round((perf_counter() - self._began_at) * 1000, 1),
             received_bytes=self._received_bytes,
             sent_bytes=self._sent_bytes,
-            key_id=self._scope.get("state", {}).get(KEY_ID),
+            **{name: self._scope["state"][name] for name in STATE_IDS if name in self._scope["state"]},
         )
 
     @property

@@ -49,6 +49,7 @@ async def create_response(request: Request, services: ServicesDep, caller: Calle
     running = await services.start(caller, asked, request.state.request_id)
     mark_turn_begun(request)
     running.at_end(held_body(request).keep())
+    request.state.conversation_id, request.state.turn_id = running.response.conversation_id, running.response.id
     if asked.stream:
         return _event_stream(services, running)
     if asked.is_background:

@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.types import Message, Scope
+from structlog.testing import capture_logs
 
-from tests.fakes.http_door import FakeHouse
+from shared.errors import Unavailable
+from tests.fakes.http_door import FakeHouse, client_of
 
 
 async def test_each_request_gets_an_id(stranger: httpx2.AsyncClient) -> None:
@@ -112,3 +114,50 @@ async def _call(app: FastAPI, headers: list[tuple[bytes, bytes]], chunks: list[b
 
 def _status(sent: list[Message]) -> int:
     return int(sent[0]["status"])
+
+
+async def test_a_request_is_one_line_without_its_words(house: FakeHouse) -> None:
+    body = b'{"metadata": {"a": "my secret"}}'
+    async with client_of(house.app(), await house.key()) as client:
+        with capture_logs() as lines:
+            await client.post("/v1/conversations?note=secret", content=body, headers={"x-request-id": "mine-1"})
+            await client.get("/v1/conversations/conv_secret")
+            await client.get("/healthz")
+    assert [line["event"] for line in lines] == ["HTTP request"] * 2
+    made, missing = lines
+    assert (made["method"], made["route"], made["status"]) == ("POST", "/v1/conversations", 201)
+    assert (made["received_bytes"], made["log_level"]) == (len(body), "info")
+    assert made["sent_bytes"] > 0
+    assert made["duration_ms"] >= 0
+    assert made["key_id"].startswith("key_")
+    assert missing["status"] == 404
+    assert "secret" not in str(lines)
+
+
+async def test_a_check_of_health_that_fails_is_logged(house: FakeHouse) -> None:
+    house.admission.close()
+    async with client_of(house.app()) as client:
+        with capture_logs() as lines:
+            await client.get("/readyz")
+    assert [(line["event"], line["status"]) for line in lines] == [("Request failed", 503), ("HTTP request", 503)]
+
+
+async def test_every_5xx_is_an_error_in_the_log_with_its_cause(house: FakeHouse) -> None:
+    app = house.app()
+
+    @app.get("/away/{name}")
+    async def away(request: Request) -> None:
+        try:
+            raise OSError("password=hunter2")
+        except OSError as error:
+            raise Unavailable("The store is away.") from error
+
+    async with client_of(app) as client:
+        with capture_logs() as lines:
+            await client.get("/away/someone")
+    failed = next(line for line in lines if line["event"] == "Request failed")
+    assert (failed["log_level"], failed["status"], failed["route"]) == ("error", 503, "/away/{name}")
+    assert failed["causes"] == ["Unavailable", "OSError"]
+    assert "away" in failed["raised_at"][-1]
+    assert "hunter2" not in str(lines)
+    assert "someone" not in str(lines)

@@ -1,0 +1,119 @@
+"""Requests that come too slowly, and connections that send nothing: answered 408 or closed, and nobody else waits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from backend.foundation.http.listening import http_server, listening_socket
+from backend.foundation.http.reading import ReadLimits
+from tests.fakes.http_door import FakeHouse
+
+LIMITS = ReadLimits(seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3)
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+PATIENCE_SECONDS = 30.0
+Address = tuple[str, int]
+
+
+@pytest.fixture(scope="module")
+def house() -> FakeHouse:
+    return FakeHouse()
+
+
+@pytest.fixture
+async def address(house: FakeHouse) -> AsyncIterator[Address]:
+    server = http_server(house.app(), LIMITS)
+    listener = listening_socket("127.0.0.1", 0)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener]))
+        yield listener.getsockname()
+        server.should_exit = True
+
+
+async def answer_to(address: Address, sent: bytes, trickle: bytes = b"") -> bytes:
+    """Send, then go on with a byte now and then; return all that comes until the connection ends."""
+    reader, writer = await asyncio.open_connection(*address)
+
+    async def send_slowly() -> None:
+        with suppress(OSError):
+            while True:
+                writer.write(trickle)
+                await writer.drain()
+                await asyncio.sleep(0.05)
+
+    writer.write(sent)
+    slowly = asyncio.create_task(send_slowly()) if trickle else None
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            with suppress(ConnectionResetError):
+                return await reader.read()
+            return b""
+    finally:
+        if slowly is not None:
+            slowly.cancel()
+        writer.close()
+
+
+HEADERS = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: "
+BODY = b"POST /v1/conversations HTTP/1.1\r\nAuthorization: Bearer %b\r\nContent-Length: 9999\r\n\r\n{"
+
+
+@pytest.mark.parametrize("begun", [HEADERS, BODY], ids=["headers", "body"])
+@pytest.mark.parametrize("trickle", [b"", b" "], ids=["stops", "trickles"])
+async def test_half_a_request_is_answered_408(address: Address, house: FakeHouse, begun: bytes, trickle: bytes) -> None:
+    answer = await answer_to(address, begun.replace(b"%b", (await house.key()).encode()), trickle)
+    assert answer.startswith(b"HTTP/1.1 408 "), answer
+    assert b'"code":"request_timeout"' in answer
+    assert not house.state.conversations
+
+
+async def test_a_body_that_never_ends_behind_its_refusal_does_not_keep_the_connection(address: Address) -> None:
+    assert (await answer_to(address, BODY)).startswith((b"HTTP/1.1 401 ", b"HTTP/1.1 408 "))
+
+
+async def test_a_connection_that_sends_nothing_is_closed(address: Address) -> None:
+    assert await answer_to(address, b"") == b""
+
+
+async def test_the_second_request_of_a_connection_is_timed_too(address: Address) -> None:
+    answer = await answer_to(address, WHOLE + b"GET /healthz HT")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"HTTP/1.1 408 " in answer
+
+
+async def test_a_body_that_comes_fast_enough_may_take_longer(address: Address, house: FakeHouse) -> None:
+    key = await house.key()
+    reader, writer = await asyncio.open_connection(*address)
+    head = f"POST /v1/conversations HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: 60000\r\n\r\n"
+    writer.write(head.encode() + b"{}" + b" " * 58_000)
+    await asyncio.sleep(2 * LIMITS.seconds)
+    writer.write(b" " * 1998)
+    assert (await reader.readline()).startswith(b"HTTP/1.1 201 ")
+    writer.close()
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+async def test_endless_headers_are_refused(address: Address, is_complete: bool) -> None:
+    sent = b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 5000 + (b"\r\n\r\n" if is_complete else b"")
+    answer = await answer_to(address, sent)
+    assert answer.startswith(b"HTTP/1.1 431 "), answer
+    assert b"4096 bytes" in answer
+
+
+async def test_what_is_no_http_is_refused_in_our_form(address: Address) -> None:
+    answer = await answer_to(address, b"hello\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'"type":"invalid_request_error"' in answer
+
+
+async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_served(address: Address) -> None:
+    first = asyncio.create_task(answer_to(address, b"GET / "))
+    await asyncio.sleep(0.05)
+    others = [await asyncio.open_connection(*address) for _ in range(LIMITS.unfinished_heads)]
+    assert (await first).startswith(b"HTTP/1.1 408 ")
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(WHOLE)
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+    for _, opened in (*others, (reader, writer)):
+        opened.close()

@@ -1,0 +1,118 @@
+"""The bytes of bodies: counted while they are held, refused where there is no room, and given back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from fastapi import Request
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Scope
+
+from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, held_body
+from backend.foundation.services.shares import SharedBudget
+from shared.errors import Unauthenticated
+
+LARGE = SMALL_BODY_BYTES + 1
+
+
+async def holder_of(presented: str | None) -> str:
+    if presented is None:
+        raise Unauthenticated("No key.")
+    return presented
+
+
+class Door:
+    """An application behind the limit, whose answer waits for `go`."""
+
+    def __init__(self) -> None:
+        self.budget = SharedBudget("room for bodies", 4 * LARGE)
+        self.read = asyncio.Queue[int]()
+        self.go = asyncio.Event()
+        self.kept = [self.budget.lease().release]
+        routes = [Route("/", self.take, methods=["POST"]), Route("/keep", self.keep, methods=["POST"])]
+        self.app = BodyLimit(Starlette(routes=routes), 2 * LARGE, self.budget, holder_of)
+
+    async def take(self, request: Request) -> Response:
+        self.read.put_nowait(len(await request.body()))
+        await self.go.wait()
+        return PlainTextResponse("taken")
+
+    async def keep(self, request: Request) -> Response:
+        await request.body()
+        self.kept.append(held_body(request).keep())
+        return PlainTextResponse("kept")
+
+    async def post(self, length: int, key: str | None = "ann", path: str = "/", announced: int | None = None) -> Message:
+        """Send a body in two pieces; return the beginning of the answer."""
+        headers = [] if key is None else [(b"authorization", b"Bearer " + key.encode())]
+        headers += [] if announced is None else [(b"content-length", b"%d" % announced)]
+        scope: Scope = {
+            "type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "root_path": "",
+        }  # fmt: skip
+        pieces = [bytes(length // 2), bytes(length - length // 2)]
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        return sent[0]
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    door = Door()
+    yield door
+    for release in door.kept:
+        release()
+    assert door.budget.taken == 0
+
+
+async def test_one_key_never_takes_all_the_room(door: Door) -> None:
+    async with asyncio.TaskGroup() as group:
+        held = [group.create_task(door.post(LARGE)) for _ in range(2)]
+        for _ in held:
+            await door.read.get()
+        assert door.budget.taken == 2 * LARGE
+        refused = await door.post(LARGE)
+        assert refused["status"] == 429
+        assert dict(refused["headers"])[b"retry-after"] == b"1"
+        others = [group.create_task(door.post(LARGE, "bob")) for _ in range(2)]
+        for _ in others:
+            await door.read.get()
+        full = await door.post(10, "cia")
+        assert full["status"] == 503
+        assert dict(full["headers"])[b"retry-after"] == b"1"
+        door.go.set()
+    assert [task.result()["status"] for task in (*held, *others)] == [200] * 4
+
+
+@pytest.mark.parametrize("announced", [None, LARGE])
+async def test_a_large_body_of_nobody_is_not_read(door: Door, announced: int | None) -> None:
+    door.go.set()
+    assert (await door.post(LARGE, None, announced=announced))["status"] == 401
+    assert door.read.empty()
+    assert (await door.post(SMALL_BODY_BYTES, None))["status"] == 200
+
+
+async def test_what_is_announced_is_held_before_it_comes(door: Door) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(door.post(10, announced=2 * LARGE))
+        await door.read.get()
+        assert door.budget.taken == 2 * LARGE
+        door.go.set()
+
+
+async def test_a_turn_may_hold_a_body_beyond_its_answer(door: Door) -> None:
+    assert (await door.post(LARGE, path="/keep"))["status"] == 200
+    assert door.budget.taken == LARGE
+
+
+async def test_a_body_beyond_the_limit_is_too_large(door: Door) -> None:
+    assert (await door.post(2 * LARGE + 2))["status"] == 413
+    assert (await door.post(0, announced=2 * LARGE + 1))["status"] == 413

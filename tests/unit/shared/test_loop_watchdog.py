@@ -1,0 +1,44 @@
+"""The watchdog sees that the loop is held, how long and where; and that it is not."""
+
+import asyncio
+import threading
+import time
+
+from shared.loop_watchdog import Held, LoopWatchdog
+
+
+def hold_the_loop_here(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+async def test_a_held_loop_is_reported_with_the_place_and_without_values() -> None:
+    reports: list[Held] = []
+    seen = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def report(held: Held) -> None:
+        reports.append(held)
+        loop.call_soon_threadsafe(seen.set)
+
+    with LoopWatchdog(report, held_seconds=0.05, period_seconds=0.005) as watchdog:
+        await asyncio.sleep(0.02)
+        hold_the_loop_here(0.3)
+        await seen.wait()
+        assert watchdog.lag_seconds >= 0.1
+    longest = max(reports)
+    assert any(".hold_the_loop_here:" in place for place in longest.places)
+    assert longest.lag_seconds >= 0.1
+    assert 0.05 <= longest.cpu_seconds <= longest.lag_seconds + 0.1
+
+
+async def test_the_thread_ends_with_the_block_and_a_loop_that_waits_is_not_held() -> None:
+    reports: list[Held] = []
+    with LoopWatchdog(reports.append, held_seconds=30, period_seconds=0.001) as watchdog:
+        names = {thread.name for thread in threading.enumerate()}
+        await asyncio.sleep(0.05)
+        assert watchdog.lag_seconds > 0
+    assert "loop-watchdog" in names
+    assert "loop-watchdog" not in {thread.name for thread in threading.enumerate()}
+    assert not reports
