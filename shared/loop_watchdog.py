@@ -84,7 +84,7 @@ class LoopWatchdog:
         loop.call_soon_threadsafe(self._answered.set)
         places: list[str] = []
         if not self._answered.wait(self._held_seconds):
-            places = _places(sys._current_frames().get(watched))  # pyright: ignore[reportPrivateUsage]
+            places = _places(sys._current_frames().get(watched))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._answered.wait()
         now = time.monotonic()
         lag = now - asked_at

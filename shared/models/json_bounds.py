@@ -14,7 +14,7 @@ from shared.errors import InvalidRequest
 
 SLICE_BYTES = 65_536
 LONG_STRING_BYTES = 1024
-DATA_ADDRESS = b"data:"
+ADDRESS_SCHEME = b"data:"
 """How a string begins that holds an image, whose length nothing but the body bounds."""
 
 SMALLEST_WHOLE_NUMBER = -(2**63)
@@ -148,11 +148,11 @@ class JsonScanner:
     def _read_string(self, part: bytes, place: int, *, is_first: bool, is_open: bool) -> None:
         if not (is_first and self._in_string):
             self._string_start, self._string_head = place, b""
-        if len(self._string_head) < len(DATA_ADDRESS):
-            self._string_head = (self._string_head + part[: len(DATA_ADDRESS)])[: len(DATA_ADDRESS)]
+        if len(self._string_head) < len(ADDRESS_SCHEME):
+            self._string_head = (self._string_head + part[: len(ADDRESS_SCHEME)])[: len(ADDRESS_SCHEME)]
         end = place + len(part)
         length = end - self._string_start
-        if length > self._bounds.string_bytes and self._string_head != DATA_ADDRESS:
+        if length > self._bounds.string_bytes and self._string_head != ADDRESS_SCHEME:
             raise InvalidRequest(f"A string is longer than {self._bounds.string_bytes} bytes.")
         if not is_open and length >= LONG_STRING_BYTES:
             self._may_be_key = length > self._bounds.key_bytes

@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -88,7 +88,7 @@ async def ping(url: str, seen: Seen) -> None:
 
 
 @asynccontextmanager
-async def watching(pair: BenchPair, key: str) -> AsyncIterator[Seen]:
+async def watching(pair: BenchPair, key: str) -> AsyncGenerator[Seen]:
     seen = Seen()
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(watch_stream(pair.backend_url, key, seen)) for _ in range(STREAMS)]

@@ -55,11 +55,14 @@ def wide_bodies(length: int) -> Iterator[tuple[str, bytes]]:
     yield "blanks", _filled(b"", b" ", b"[]", length)
     yield "invalid UTF-8", _filled(b'{"input":"', b"\xff", b'"}', length)
     yield "zeros", bytes(length)
-    yield "an image of no base64", _filled(
-        b'{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,',
-        b"AB*D",
-        b'"}]}]}',
-        length,
+    yield (
+        "an image of no base64",
+        _filled(
+            b'{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,',
+            b"AB*D",
+            b'"}]}]}',
+            length,
+        ),
     )
 
 

@@ -24,7 +24,7 @@ def body_in_steps(kind: type[Body], text: JsonText, field: str) -> Steps[Body]:
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
     given = yield from decode_in_steps(text)
-    items = cast("list[JsonValue]", found if isinstance(found := given.get(field), list) else [])
+    items = found if isinstance(found := given.get(field), list) else list[JsonValue]()
     is_long = 1 < len(items) <= MAX_ITEMS
     try:
         body = kind.model_validate({**given, field: items[:1]} if is_long else given)

@@ -34,9 +34,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             Middleware(AccessLog),
             Middleware(LastCatch),
             Middleware(CleanAddress),
-            Middleware(
-                BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of
-            ),
+            Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),
         ],
     )
     install_services(app, options, *services)

@@ -119,7 +119,7 @@ class _Access:
 
 
 class LastCatch:
-    """Answers 500 to unexpected exceptions and logs where they came from; the answer reveals nothing of the exception."""
+    """Answers 500 to unexpected exceptions and logs where they came from; the answer tells nothing of them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

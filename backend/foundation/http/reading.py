@@ -7,10 +7,10 @@ room for others (the attack is known as Slowloris).
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class UnfinishedHeads:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._waiting: dict["TimedProtocol", None] = {}
+        self._waiting: dict[TimedProtocol, None] = {}
 
     def add(self, protocol: "TimedProtocol") -> None:
         """Note a connection; where there are too many, the oldest is closed."""
@@ -62,7 +62,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._has_begun = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Expect the headers of the first request."""
         super().connection_made(transport)
         self._expect_head()
@@ -151,13 +151,15 @@ class TimedProtocol(HttpToolsProtocol):
         self._stop_timer()
         if self.transport.is_closing():
             return
+        cycle = cast(RequestResponseCycle | None, self.cycle)  # there is none before the first request
         # While an answer to an earlier request of this connection runs, or where one has begun, none can be put in.
-        is_waiting = self._has_begun and self._in_head and (self.cycle is None or self.cycle.response_complete)
-        if is_waiting or (not self._in_head and not self.cycle.response_started):
+        is_waiting = self._has_begun and self._in_head and (cycle is None or cycle.response_complete)
+        is_unanswered = not self._in_head and cycle is not None and not cycle.response_started
+        if is_waiting or is_unanswered:
             self.transport.write(_refusal(status, message, code))
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
         self.transport.close()
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
+from typing import cast
 
 import pytest
 from hypothesis import example, given
@@ -41,16 +42,21 @@ class Measured:
         self._read(value, 1)
 
     def _read(self, value: object, depth: int) -> None:
-        if isinstance(value, list | dict):
-            self.values += 1 + max(0, len(value) - 1)
-            self.deepest = max(self.deepest, depth)
-        if isinstance(value, dict):
-            self.keys += value
+        inside: list[object] = []
+        if isinstance(value, list):
+            inside = cast("list[object]", value)
+        elif isinstance(value, dict):
+            members = cast("dict[str, object]", value)
+            self.keys += members
+            inside = list(members.values())
         elif isinstance(value, str):
             self.strings.append(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             self.numbers.append(value)
-        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(value, list | dict):
+            self.values += max(1, len(inside))
+            self.deepest = max(self.deepest, depth)
+        for inner in inside:
             self._read(inner, depth + 1)
 
 

@@ -44,7 +44,9 @@ class Door:
         self.kept.append(held_body(request).keep())
         return PlainTextResponse("kept")
 
-    async def post(self, length: int, key: str | None = "ann", path: str = "/", announced: int | None = None) -> Message:
+    async def post(
+        self, length: int, key: str | None = "ann", path: str = "/", announced: int | None = None
+    ) -> Message:
         """Send a body in two pieces; return the beginning of the answer."""
         headers = [] if key is None else [(b"authorization", b"Bearer " + key.encode())]
         headers += [] if announced is None else [(b"content-length", b"%d" % announced)]
