@@ -1,4 +1,4 @@
-"""Strict reading of JSON bodies, so that each accepted body can be stored and sent on, and none holds the event loop."""
+"""Strict reading of JSON bodies: each accepted one can be stored and sent on, and none holds the event loop."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -14,23 +14,20 @@ def hold_the_loop_here(seconds: float) -> None:
 
 
 async def test_a_held_loop_is_reported_with_the_place_and_without_values() -> None:
-    reports: list[Held] = []
-    seen = asyncio.Event()
+    reports = asyncio.Queue[Held]()
     loop = asyncio.get_running_loop()
 
     def report(held: Held) -> None:
-        reports.append(held)
-        loop.call_soon_threadsafe(seen.set)
+        loop.call_soon_threadsafe(reports.put_nowait, held)
 
     with LoopWatchdog(report, held_seconds=0.05, period_seconds=0.005) as watchdog:
         await asyncio.sleep(0.02)
-        hold_the_loop_here(0.3)
-        await seen.wait()
-        assert watchdog.lag_seconds >= 0.1
-    longest = max(reports)
-    assert any(".hold_the_loop_here:" in place for place in longest.places)
-    assert longest.lag_seconds >= 0.1
-    assert 0.05 <= longest.cpu_seconds <= longest.lag_seconds + 0.1
+        hold_the_loop_here(1.0)
+        # On a busy machine others may hold the loop, too.
+        while not any(".hold_the_loop_here:" in place for place in (held := await reports.get()).places):
+            pass
+        assert watchdog.lag_seconds >= held.lag_seconds >= 0.05
+    assert 0 < held.cpu_seconds <= held.lag_seconds + 0.1
 
 
 async def test_the_thread_ends_with_the_block_and_a_loop_that_waits_is_not_held() -> None:
