@@ -6,10 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from datetime import timedelta
 from typing import cast
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
@@ -326,6 +328,24 @@ async def test_a_server_that_refuses_everything_is_not_asked_for_ever(server: Fa
 
     assert type(await failure(make_model())) is ModelRequestRejected
     assert len(server.requests) <= 5
+
+
+async def test_a_failure_is_a_warning_with_model_host_and_status_and_no_word_of_the_provider(server: FakeModelServer):
+    server.script(Reply(status=529, body="my secret"), Reply(text=("a",), fault=Fault.CUT))
+    entry = ModelEntry(name="fake-model", base_url=server.base_url)
+    async with open_session() as session:
+        directory = configured_models((entry,), session, StandingClock())
+        with capture_logs() as lines:
+            for _ in range(2):
+                stream = cast(AsyncGenerator[ModelFragment], directory.model("fake-model").stream(model_call(), FAR))
+                with pytest.raises(ModelError):
+                    _ = [fragment async for fragment in stream]
+    host = urlsplit(server.base_url).netloc
+    assert [(line["log_level"], line["event"], line["model"], line["host"]) for line in lines] == [
+        ("warning", "Model failed", "fake-model", host)
+    ] * 2
+    assert [line["status"] for line in lines] == [529, None]
+    assert "secret" not in str(lines)
 
 
 class TestLogging:

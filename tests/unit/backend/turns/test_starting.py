@@ -11,7 +11,7 @@ from backend.foundation.services.admission import Admission
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.tickets import SearchOptions, verify_ticket
 from backend.turns.ports.dynamic_blocks import TurnFacts
-from shared.errors import Draining, InvalidRequest, NotFound, TurnRunning, Unavailable, UnknownModel
+from shared.errors import Draining, InvalidRequest, NotFound, TooManyRequests, TurnRunning, Unavailable, UnknownModel
 from shared.models.execution import AccessMode, DynamicBlock, NamedToolChoice, ReasoningEffort
 from shared.models.messages import AssistantMessage, TextPart, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
@@ -72,6 +72,22 @@ async def test_without_an_event_store_no_turn_begins_and_running_ones_go_on() ->
         gate.set()
         assert (await running.ended()).status == "completed"
         event_store.is_away = False
+        assert (await house.ask()).status == "completed"
+
+
+async def test_one_caller_never_takes_all_places_and_gets_his_back_when_a_turn_ends_or_does_not_begin() -> None:
+    gate = asyncio.Event()
+    scripts = ([gate, *answer("Hello.")], [gate, *answer("Hello.")], answer("Hello."))
+    async with open_house(*scripts, admission=Admission(max_turns=2)) as house:
+        running = await house.start()
+        with pytest.raises(TooManyRequests) as caught:
+            await house.start()
+        assert caught.value.retry_after_seconds == 1
+        other = await house.start(BOB)
+        gate.set()
+        assert (await running.ended()).status == (await other.ended()).status == "completed"
+        with pytest.raises(NotFound):
+            await house.start(conversation="conv_0")
         assert (await house.ask()).status == "completed"
 
 
