@@ -331,7 +331,7 @@ async def test_a_server_that_refuses_everything_is_not_asked_for_ever(server: Fa
 
 
 async def test_a_failure_is_a_warning_with_model_host_and_status_and_no_word_of_the_provider(server: FakeModelServer):
-    server.script(Reply(status=529, body="my secret"), Reply(text=("a",), fault=Fault.CUT))
+    server.script(Reply(status=503, body="my secret"), Reply(text=("a",), fault=Fault.CUT))
     entry = ModelEntry(name="fake-model", base_url=server.base_url)
     async with open_session() as session:
         directory = configured_models((entry,), session, StandingClock())
@@ -344,7 +344,7 @@ async def test_a_failure_is_a_warning_with_model_host_and_status_and_no_word_of_
     assert [(line["log_level"], line["event"], line["model"], line["host"]) for line in lines] == [
         ("warning", "Model failed", "fake-model", host)
     ] * 2
-    assert [line["status"] for line in lines] == [529, None]
+    assert [line["status"] for line in lines] == [503, None]
     assert "secret" not in str(lines)
 
 
