@@ -1,6 +1,7 @@
 """Starting and stopping the backend, which is put together from what the wiring of each room builds."""
 
 import asyncio
+import gc
 import hmac
 import random
 import secrets
@@ -118,6 +119,7 @@ async def serve(settings: Settings) -> None:
         await until_done("recovery_at_start", backend.recovery.at_start, stop)
         server = http_server(create_app(ROUTERS, backend.services, _http_options(settings, backend)))
         stack.enter_context(LoopMeter())
+        gc.freeze()  # a full collection, which holds the loop, need not look at what the imports have made
         await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
 
 
