@@ -151,9 +151,9 @@ async def test_a_shuffled_sentence_is_a_passage() -> None:
 
 
 async def test_a_sentence_retold_in_another_order_is_a_passage() -> None:
-    chunk = "All the guests leave the old garden by the south door before the music ends, and walk home along the river."
+    chunk = "All guests leave the old garden by the south door before the music ends, and walk home along the river."
     found = await why(
-        "Along the river walk home, guests, and before the music ends leave by the south door the old garden", [chunk]
+        "Along the river walk home, all guests, and before the music ends leave by the south door the garden", [chunk]
     )
     assert found is not None
     assert found.codes == (GateCode.CONTAINMENT,)
