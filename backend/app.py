@@ -21,10 +21,12 @@ from backend.foundation.http.app import create_app
 from backend.foundation.http.listening import HttpServer, http_server, listening_socket
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
+from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
 from backend.identity.services import IdentityServices, KeyAdministration
@@ -65,6 +67,7 @@ class Backend:
 
     admission: Admission
     readiness: Readiness
+    once: OncePerKey
     identity: IdentityServices
     conversations: ConversationServices
     knowledge: KnowledgeServices
@@ -77,7 +80,8 @@ class Backend:
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        return (self.readiness, self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
+        rooms = (self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
+        return (self.readiness, self.once, *rooms)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
@@ -88,6 +92,8 @@ class Backend:
             partial(repeat, "heartbeat", self.recovery.beat, BEAT_SECONDS),
             partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
+            partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
+            partial(repeat, "write_key_uses", self.identity.uses.write, WRITE_USES_SECONDS),
             partial(self.supervisor.until_done, "sweep_documents", self.sweep),
         )
 
@@ -179,6 +185,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
+        once=OncePerKey(SqlClaimStore(database), clock, secret),
         identity=identity_services(database, clock),
         conversations=conversations.services,
         knowledge=knowledge.services,
@@ -204,10 +211,8 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
 async def _ensure_admin_key(settings: Settings, keys: KeyAdministration) -> None:
     """Take the operator's admin key, or make one at the first run and print it, once."""
     if settings.admin_key is not None:
-        await keys.ensure_admin_key(settings.admin_key.get_secret_value())
-    elif not await keys.all():
-        made = secrets.token_urlsafe(32)
-        await keys.ensure_admin_key(made)
+        await keys.set_admin_key(settings.admin_key.get_secret_value())
+    elif (made := await keys.first_admin_key()) is not None:
         print(f"BACKEND_ADMIN_KEY={made}", flush=True)  # noqa: T201 -- promised: printed once, never logged
 
 

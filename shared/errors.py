@@ -4,12 +4,14 @@ BallastError
 ├── InvalidRequest              a value of the request is wrong; `param` names the field
 │   ├── UnsupportedValue        the value is well formed, but not supported
 │   ├── ContextTooLong          the prompt does not fit the model's context window
+│   ├── KeyReused               the Idempotency-Key was used with another request
 │   └── PayloadTooLarge
 ├── Unauthenticated             the key is missing or wrong, or the ticket is forged or expired
 ├── PermissionDenied            the caller is known, but not allowed to do this
 ├── NotFound                    the object does not exist, or belongs to somebody else
 │   └── UnknownModel
 ├── Conflict                    the current state of the object forbids the request
+│   ├── KeyHeld                 another request with the same Idempotency-Key is being answered
 │   └── TurnRunning             the conversation has a running turn already
 ├── MethodNotAllowed
 ├── TooManyRequests             the caller holds as much as one caller may; waiting helps
@@ -69,6 +71,12 @@ class ContextTooLong(InvalidRequest):
     code = "context_length_exceeded"
 
 
+class KeyReused(InvalidRequest):
+    """The Idempotency-Key was used with another request."""
+
+    code = "idempotency_key_reused"
+
+
 class PayloadTooLarge(InvalidRequest):
     """The body of the request is longer than its limit."""
 
@@ -103,6 +111,12 @@ class Conflict(BallastError):
     """The current state of the object forbids the request."""
 
     code = "conflict"
+
+
+class KeyHeld(Conflict):
+    """Another request with the same Idempotency-Key is being answered."""
+
+    retryable = True
 
 
 class TurnRunning(Conflict):

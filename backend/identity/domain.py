@@ -26,8 +26,20 @@ class Caller(Value):
     key_id: str = ""
 
 
+class KeyOrigin(StrEnum):
+    """Where a key comes from: an administrator, the setting BACKEND_ADMIN_KEY, or a first run without that setting."""
+
+    ISSUED = "issued"
+    SETTING = "setting"
+    GENERATED = "generated"
+
+
 class ApiKey(Value):
-    """An API key as stored; of the secret only the hash is stored."""
+    """An API key as stored; of the secret only the hash is stored.
+
+    `origin` is None where the first release stored it. `last_used_at` is up to two minutes behind. `replaced_by` is the
+    id of the key that a rotation has put in its place.
+    """
 
     id: str
     key_hash: str
@@ -35,3 +47,11 @@ class ApiKey(Value):
     tenant: str
     role: KeyRole
     created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    origin: KeyOrigin | None = None
+    replaced_by: str | None = None
+
+    def has_expired(self, now: datetime) -> bool:
+        """Whether the key is refused because of its age."""
+        return self.expires_at is not None and now >= self.expires_at

@@ -1,5 +1,7 @@
 """The port for storing API keys."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Protocol
 
 from backend.identity.domain import ApiKey
@@ -12,8 +14,29 @@ class ApiKeyStore(Protocol):
         """Store a key."""
         ...
 
+    async def add_first(self, key: ApiKey) -> bool:
+        """Store a key where there is none yet; of several processes that try at once, one succeeds."""
+        ...
+
+    async def set_configured(self, key: ApiKey) -> None:
+        """Store the key of the operator's setting, and delete those from before it.
+
+        A stored key with the same hash becomes this one, and keeps its id and age. Keys from before it are the others
+        whose origin is the setting or a first run, and, where the hash is new, those of the same user, tenant and role
+        that the first release has stored.
+        """
+        ...
+
+    async def rotate(self, key_id: str, replacement: ApiKey, ends_at: datetime) -> bool:
+        """Store the replacement of a key, which then expires at that instant; False where it is gone or replaced."""
+        ...
+
+    async def note_uses(self, uses: Mapping[str, datetime], unless_since: Mapping[str, datetime]) -> None:
+        """Store when keys were last used, unless a use is stored that is not before the instant of `unless_since`."""
+        ...
+
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
-        """Return the key with this hash, or None."""
+        """Return the key with this hash, an expired one too, or None."""
         ...
 
     async def list(self) -> tuple[ApiKey, ...]:
@@ -21,5 +44,8 @@ class ApiKeyStore(Protocol):
         ...
 
     async def delete(self, key_id: str) -> bool:
-        """Delete a key; return False where there is none with this id."""
+        """Delete a key; return False where there is none with this id.
+
+        A key that it has replaced may be replaced again.
+        """
         ...

@@ -3,19 +3,24 @@
 import hashlib
 import secrets
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from backend.identity.domain import ApiKey, Caller, KeyRole
+from backend.foundation.services.supervision import repeat_forever
+from backend.identity.domain import ApiKey, Caller, KeyOrigin, KeyRole
 from backend.identity.ports import ApiKeyStore
 from shared.clock import Clock
-from shared.errors import InvalidRequest, NotFound, PermissionDenied, Unauthenticated
+from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
 from shared.ids import IdPrefix, new_id
 
 ACT_FOR_HEADER = "X-Ballast-User"
 MAX_USER_ID_CHARS = 256
 KEY_PREFIX = "sk-ballast-"
 KEY_BYTES = 32
-ADMIN_USER_ID = "admin"
 DEFAULT_TENANT = "default"
+ADMIN = Caller(user_id="admin", tenant=DEFAULT_TENANT, role=KeyRole.ADMIN)
+"""Whom the operator's own key names."""
+
+WRITE_USES_SECONDS = 60.0
 
 
 def hash_of(key: str) -> str:
@@ -27,17 +32,46 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Authenticate:
-    """Reads the key from the store at every request, so that a revoked key is refused at once."""
+class KeyUses:
+    """Notes uses of keys in memory, and writes them down later: at most once a minute for each key."""
 
     def __init__(self, store: ApiKeyStore) -> None:
         self._store = store
+        self._unwritten: dict[str, datetime] = {}
+
+    def note(self, key_id: str, now: datetime) -> None:
+        """Note that a key is used now."""
+        self._unwritten[key_id] = now
+
+    async def keep_writing(self) -> None:
+        """Write the uses down every minute until cancelled."""
+        await repeat_forever(self.write, WRITE_USES_SECONDS)
+
+    async def write(self) -> None:
+        """Write down the uses since the last time, but of a key whose use another replica has just written.
+
+        Raises:
+            Unavailable: the database is away. The uses are written the next time.
+        """
+        uses = dict(self._unwritten)
+        since = {key_id: used_at - timedelta(seconds=WRITE_USES_SECONDS) for key_id, used_at in uses.items()}
+        await self._store.note_uses(uses, since)
+        self._unwritten = {key_id: at for key_id, at in self._unwritten.items() if uses.get(key_id) != at}
+
+
+class Authenticate:
+    """Reads the key from the store at every request, so that a revoked key is refused at once."""
+
+    def __init__(self, store: ApiKeyStore, uses: KeyUses, clock: Clock) -> None:
+        self._store = store
+        self._uses = uses
+        self._clock = clock
 
     async def user(self, secret: str | None, act_for: str | None) -> Caller:
         """Return the user of the key, or the user `act_for` on whose behalf a service calls.
 
         Raises:
-            Unauthenticated: the key is missing or unknown.
+            Unauthenticated: the key is missing, unknown or expired.
             InvalidRequest: the key is a service key, and `act_for` is missing or not a valid user id.
             PermissionDenied: the key is not a service key, and `act_for` is another user.
         """
@@ -52,7 +86,7 @@ class Authenticate:
         """Return the administrator who calls.
 
         Raises:
-            Unauthenticated: the key is missing or unknown.
+            Unauthenticated: the key is missing, unknown or expired.
             PermissionDenied: the key has another role.
         """
         key = await self._known(secret)
@@ -74,22 +108,57 @@ class Authenticate:
         key = await self._store.find_by_hash(hash_of(secret))
         if key is None:
             raise Unauthenticated("The API key is not valid.")
+        now = self._clock.now()
+        if key.expires_at is not None and key.has_expired(now):
+            raise Unauthenticated(f"The API key expired at {key.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
+        self._uses.note(key.id, now)
         return key
 
 
 class KeyAdministration:
-    """Issues, lists and revokes API keys; routes check before that the caller is an administrator."""
+    """Issues, lists, rotates and revokes API keys; routes check before that the caller is an administrator."""
 
     def __init__(self, store: ApiKeyStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    async def issue(self, user_id: str, role: KeyRole, tenant: str = DEFAULT_TENANT) -> tuple[ApiKey, str]:
-        """Create a key; return it with its secret, which is stored nowhere."""
-        secret = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
-        record = self._record(secret, user_id, role, tenant)
+    async def issue(
+        self, user_id: str, role: KeyRole, tenant: str = DEFAULT_TENANT, expires_at: datetime | None = None
+    ) -> tuple[ApiKey, str]:
+        """Create a key; return it with its secret, which is stored nowhere.
+
+        Raises:
+            InvalidRequest: it would have expired already.
+        """
+        self._check_expiry(expires_at)
+        secret = _new_secret()
+        key = self._record(secret, Caller(user_id=user_id, tenant=tenant, role=role), KeyOrigin.ISSUED)
+        record = key.model_copy(update={"expires_at": expires_at})
         await self._store.add(record)
         return record, secret
+
+    async def rotate(self, key_id: str, overlap: timedelta, expires_at: datetime | None = None) -> tuple[ApiKey, str]:
+        """Create a key in place of another one, which stays valid for the overlap; return it with its secret.
+
+        Without `expires_at` it lives as long as the other one was meant to live.
+
+        Raises:
+            NotFound: no key has this id.
+            Conflict: the key has been replaced, has expired, or is that of the operator's setting.
+            InvalidRequest: the new key would have expired already.
+        """
+        old, now = await self.find(key_id), self._clock.now()
+        self._check_rotatable(old, now)
+        self._check_expiry(expires_at)
+        if expires_at is None and old.expires_at is not None:
+            expires_at = now + (old.expires_at - old.created_at)
+        secret = _new_secret()
+        key = self._record(secret, Caller(user_id=old.user_id, tenant=old.tenant, role=old.role), KeyOrigin.ISSUED)
+        replacement = key.model_copy(update={"expires_at": expires_at})
+        ends_at = now + overlap if old.expires_at is None else min(now + overlap, old.expires_at)
+        if not await self._store.rotate(key_id, replacement, ends_at):
+            raise Conflict("The API key has just been replaced or revoked.", param="key_id")
+        return replacement, secret
 
     async def all(self) -> tuple[ApiKey, ...]:
         """Return all keys, oldest first."""
@@ -115,19 +184,37 @@ class KeyAdministration:
         if not await self._store.delete(key_id):
             raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
 
-    async def ensure_admin_key(self, secret: str) -> None:
-        """Store a key with role admin and this secret, unless a key with this secret exists."""
-        if await self._store.find_by_hash(hash_of(secret)) is None:
-            await self._store.add(self._record(secret, ADMIN_USER_ID, KeyRole.ADMIN, DEFAULT_TENANT))
+    async def set_admin_key(self, secret: str) -> None:
+        """Make this secret the operator's admin key, and revoke the one from before."""
+        await self._store.set_configured(self._record(secret, ADMIN, KeyOrigin.SETTING))
 
-    def _record(self, secret: str, user_id: str, role: KeyRole, tenant: str) -> ApiKey:
+    async def first_admin_key(self) -> str | None:
+        """Make an admin key where there is no key at all; return its secret, or None."""
+        secret = secrets.token_urlsafe(KEY_BYTES)
+        is_first = await self._store.add_first(self._record(secret, ADMIN, KeyOrigin.GENERATED))
+        return secret if is_first else None
+
+    def _check_expiry(self, expires_at: datetime | None) -> None:
+        if expires_at is not None and expires_at <= self._clock.now():
+            raise InvalidRequest("A key must expire later than now.", param="expires_at")
+
+    def _check_rotatable(self, key: ApiKey, now: datetime) -> None:
+        if key.origin is KeyOrigin.SETTING:
+            raise Conflict("This is the key of BACKEND_ADMIN_KEY: change the setting.", param="key_id")
+        if key.replaced_by is not None:
+            raise Conflict(f"The API key has been replaced by '{key.replaced_by}': rotate that one.", param="key_id")
+        if key.has_expired(now):
+            raise Conflict("The API key has expired: issue a new one.", param="key_id")
+
+    def _record(self, secret: str, owner: Caller, origin: KeyOrigin) -> ApiKey:
         return ApiKey(
             id=new_id(IdPrefix.API_KEY),
             key_hash=hash_of(secret),
-            user_id=user_id,
-            tenant=tenant,
-            role=role,
+            user_id=owner.user_id,
+            tenant=owner.tenant,
+            role=owner.role,
             created_at=self._clock.now(),
+            origin=origin,
         )
 
 
@@ -137,6 +224,17 @@ class IdentityServices:
 
     authenticate: Authenticate
     api_keys: KeyAdministration
+    uses: KeyUses
+
+
+def build_identity(store: ApiKeyStore, clock: Clock) -> IdentityServices:
+    """Build the use cases over a store."""
+    uses = KeyUses(store)
+    return IdentityServices(Authenticate(store, uses, clock), KeyAdministration(store, clock), uses)
+
+
+def _new_secret() -> str:
+    return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
 
 
 def _checked_user_id(act_for: str | None) -> str:

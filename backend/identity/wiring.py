@@ -1,12 +1,11 @@
 """The services of identity, built over the database."""
 
 from backend.foundation.sql.database import Database
-from backend.identity.services import Authenticate, IdentityServices, KeyAdministration
+from backend.identity.services import IdentityServices, build_identity
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from shared.clock import Clock
 
 
 def identity_services(database: Database, clock: Clock) -> IdentityServices:
     """Build the use cases of API keys."""
-    keys = SqlApiKeyStore(database)
-    return IdentityServices(Authenticate(keys), KeyAdministration(keys, clock))
+    return build_identity(SqlApiKeyStore(database), clock)

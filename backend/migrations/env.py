@@ -5,13 +5,19 @@ from alembic import context
 from backend.knowledge.sql.tables import SEARCH_PREFIX
 from backend.migrations.tables import metadata
 
+_VERSION_TABLES = ("schema_revision", "alembic_version")
+
 
 def _is_compared(name: str | None, kind: str, _parents: object) -> bool:
-    """Leave out what only one database has for its search, FTS5's shadow tables among it."""
-    return kind != "table" or name is None or not name.startswith(SEARCH_PREFIX)
+    """Leave out the tables of versions, and what only one database has for its search, as FTS5's shadow tables."""
+    return kind != "table" or name is None or not (name.startswith(SEARCH_PREFIX) or name in _VERSION_TABLES)
 
 
+_given = context.config.attributes
 context.configure(
-    connection=context.config.attributes["connection"], target_metadata=metadata, include_name=_is_compared
+    connection=_given["connection"],
+    version_table=_given["version_table"],
+    target_metadata=metadata,
+    include_name=_is_compared,
 )
 context.run_migrations()

@@ -1,9 +1,10 @@
 """All tables of the backend: importing a room's module of tables puts them into the one `metadata`."""
 
 from backend.conversations.sql import tables as conversations
+from backend.foundation.sql import tables as foundation
 from backend.foundation.sql.schema import metadata
 from backend.identity.sql import tables as identity
 from backend.knowledge.sql import tables as knowledge
 from backend.restricted.sql import tables as restricted
 
-__all__ = ["conversations", "identity", "knowledge", "metadata", "restricted"]
+__all__ = ["conversations", "foundation", "identity", "knowledge", "metadata", "restricted"]

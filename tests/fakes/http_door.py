@@ -9,9 +9,10 @@ from fastapi import FastAPI
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.services.admission import Admission
+from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import KeyRole
-from backend.identity.services import Authenticate, IdentityServices, KeyAdministration
+from backend.identity.services import KeyAdministration, build_identity
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -23,6 +24,7 @@ from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
 from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.fakes.store_claims import FakeClaimStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 
@@ -48,6 +50,7 @@ class FakeHouse:
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
+        self.knowledge.claims = self.state.claims
         self.ledger = FakeRestrictedLedger(self.knowledge)
         self.admission = Admission(self.event_store)
         self.turns = TurnHouse(
@@ -63,7 +66,8 @@ class FakeHouse:
         keys = FakeApiKeyStore(self.state)
         knowledge = KnowledgePorts(self.knowledge, self.knowledge, LibraryDocumentReader(), self.clock)
         return (
-            IdentityServices(Authenticate(keys), KeyAdministration(keys, self.clock)),
+            build_identity(keys, self.clock),
+            OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
             self.turns.conversation_services,
             self.turns.services,

@@ -1,6 +1,9 @@
 """An in-memory `ApiKeyStore`."""
 
-from backend.identity.domain import ApiKey
+from collections.abc import Mapping
+from datetime import datetime
+
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
 from tests.fakes.store_state import StoreState
 
 
@@ -14,6 +17,40 @@ class FakeApiKeyStore:
         """Store a key."""
         self._state.api_keys[key.id] = key
 
+    async def add_first(self, key: ApiKey) -> bool:
+        """Store a key where there is none yet."""
+        if self._state.api_keys:
+            return False
+        await self.add(key)
+        return True
+
+    async def set_configured(self, key: ApiKey) -> None:
+        """Store the key of the operator's setting, and delete those from before it."""
+        same = await self.find_by_hash(key.key_hash)
+        for other in await self.list():
+            is_older = other.origin in (KeyOrigin.SETTING, KeyOrigin.GENERATED) and other != same
+            is_of_first_release = other.origin is None and _owner(other) == _owner(key)
+            if is_older or (same is None and is_of_first_release):
+                del self._state.api_keys[other.id]
+        kept = same.model_dump(include={"id", "created_at", "last_used_at"}) if same is not None else {}
+        await self.add(key.model_copy(update=kept))
+
+    async def rotate(self, key_id: str, replacement: ApiKey, ends_at: datetime) -> bool:
+        """Store the replacement of a key, which then expires at that instant."""
+        old = self._state.api_keys.get(key_id)
+        if old is None or old.replaced_by is not None:
+            return False
+        self._state.api_keys[key_id] = old.model_copy(update={"replaced_by": replacement.id, "expires_at": ends_at})
+        await self.add(replacement)
+        return True
+
+    async def note_uses(self, uses: Mapping[str, datetime], unless_since: Mapping[str, datetime]) -> None:
+        """Store when keys were last used."""
+        for key_id, used_at in uses.items():
+            key = self._state.api_keys.get(key_id)
+            if key is not None and (key.last_used_at is None or key.last_used_at < unless_since[key_id]):
+                self._state.api_keys[key_id] = key.model_copy(update={"last_used_at": used_at})
+
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
         """Return the key, or None."""
         return next((key for key in self._state.api_keys.values() if key.key_hash == key_hash), None)
@@ -24,4 +61,11 @@ class FakeApiKeyStore:
 
     async def delete(self, key_id: str) -> bool:
         """Delete a key; False when there was none."""
+        for key in await self.list():
+            if key.replaced_by == key_id:
+                self._state.api_keys[key.id] = key.model_copy(update={"replaced_by": None})
         return self._state.api_keys.pop(key_id, None) is not None
+
+
+def _owner(key: ApiKey) -> tuple[str, str, KeyRole]:
+    return (key.user_id, key.tenant, key.role)

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from shared.errors import NotFound, TurnRunning
+from tests.fakes.store_claims import take_key
 from tests.fakes.store_state import StoreState
 
 
@@ -15,8 +17,15 @@ class FakeConversationStore:
     def __init__(self, state: StoreState) -> None:
         self._state = state
 
-    async def create(self, conversation: Conversation, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+    async def create(
+        self,
+        conversation: Conversation,
+        entries: Sequence[Entry],
+        items: Sequence[Item],
+        claim: KeyClaim | None = None,
+    ) -> None:
         """Store a new conversation with what it begins with."""
+        take_key(self._state.claims, claim)
         self._state.conversations[conversation.id] = conversation
         self._state.entries[conversation.id] = list(entries)
         self._state.items[conversation.id] = list(items)
@@ -56,7 +65,12 @@ class FakeConversationStore:
                 self._state.calls.pop(response.id, None)
 
     async def append(
-        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
+        self,
+        conversation_id: str,
+        expected_log_length: int,
+        entries: Sequence[Entry],
+        items: Sequence[Item],
+        claim: KeyClaim | None = None,
     ) -> None:
         """Append outside of a turn."""
         conversation = self._state.conversations.get(conversation_id)
@@ -67,6 +81,7 @@ class FakeConversationStore:
         stored_items = self._state.items[conversation_id]
         if items and items[0].sequence != len(stored_items):
             raise TurnRunning("The conversation has changed meanwhile.")
+        take_key(self._state.claims, claim)
         length = expected_log_length + len(entries)
         self._state.conversations[conversation_id] = conversation.model_copy(update={"log_length": length})
         self._state.entries[conversation_id].extend(entries)

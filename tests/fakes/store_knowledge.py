@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
 from backend.knowledge.domain.index_entries import IndexEntry, index_entry
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
+from tests.fakes.store_claims import take_key
 
 
 @dataclass
@@ -30,6 +32,7 @@ class FakeKnowledge:
 
     def __init__(self) -> None:
         self._bases: dict[str, _StoredBase] = {}
+        self.claims: dict[str, KeyClaim] = {}
 
     @property
     def base_ids(self) -> list[str]:
@@ -38,7 +41,8 @@ class FakeKnowledge:
     def chunk_count(self, base_id: str) -> int:
         return sum(len(stored.chunks) for stored in self._documents_of([base_id]))
 
-    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
+    async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
+        take_key(self.claims, claim)
         self._bases[base.id] = _StoredBase(base, {owner_id: MemberRole.OWNER})
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import ModelCall
 from backend.conversations.domain.responses import Conversation, Item, StoredResponse
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import ApiKey
 
 
@@ -21,3 +22,4 @@ class StoreState:
     deleted_response_ids: set[str] = field(default_factory=set[str])
     replica_seen_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
     api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
+    claims: dict[str, KeyClaim] = field(default_factory=dict[str, KeyClaim])

@@ -7,6 +7,7 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
 from backend.conversations.domain.responses import Checkpoint, FinishedTurn, NewTurn, StoredResponse
 from shared.errors import NotFound, TurnRunning
+from tests.fakes.store_claims import take_key
 from tests.fakes.store_state import StoreState
 
 
@@ -28,6 +29,7 @@ class FakeTurnStore:
                 raise TurnRunning("A turn is running on this conversation.")
             kept = stored.model_dump(include={"metadata", "created_at"})
             changed = changed.model_copy(update={**kept, "sent": stored.sent})
+        take_key(self._state.claims, turn.claim)
         self._state.conversations[conversation_id] = changed
         self._state.entries.setdefault(conversation_id, []).extend(turn.entries)
         self._state.items.setdefault(conversation_id, []).extend(turn.items)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.execution import ToolDefinition
@@ -131,7 +132,8 @@ class NewTurn(Value):
 
     `conversation` is the state after the write, with the running response set and `log_length` increased.
     `expected_log_length` is the length that the log must have for the write, None when the conversation is created.
-    A fork is a new conversation whose entries and items begin with copies of the first ones of another.
+    A fork is a new conversation whose entries and items begin with copies of the first ones of another. `claim` is the
+    Idempotency-Key of the request, where it has one.
     """
 
     conversation: Conversation
@@ -139,6 +141,7 @@ class NewTurn(Value):
     response: StoredResponse
     entries: tuple[Entry, ...]
     items: tuple[Item, ...]
+    claim: KeyClaim | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from backend.conversations.domain.input_items import InputItems
 from backend.conversations.domain.item_bodies import Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
 from backend.conversations.domain.item_steps import body_in_steps
-from backend.conversations.domain.responses import Conversation
+from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import in_steps, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
-from backend.identity.http.caller import CallerDep
+from backend.identity.http.caller import CallerDep, OnceDep
 from shared.models.values import JsonObject
 
 ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
@@ -60,11 +61,20 @@ IncludeParam = Annotated[list[Include], Query(alias="include[]")]
     summary="Create a conversation",
     openapi_extra=described_body(CreateConversation, required=False),
 )
-async def create_conversation(request: Request, services: ServicesDep, caller: CallerDep) -> ShownConversation:
+async def create_conversation(
+    request: Request, services: ServicesDep, caller: CallerDep, once: OnceDep
+) -> ShownConversation:
     """Begin a conversation, empty or with a history of the caller's own."""
     text = await read_json(request)
     body = await in_steps(body_in_steps(CreateConversation, text, "items")) if text.raw else CreateConversation()
-    return _shown(await services.conversations.create(caller, body.items or (), body.metadata or {}))
+
+    async def create(claim: KeyClaim | None) -> Conversation:
+        return await services.conversations.create(caller, body.items or (), body.metadata or {}, claim)
+
+    async def again(conversation_id: str) -> Conversation:
+        return await services.conversations.find(caller, conversation_id)
+
+    return _shown(await once(create, again))
 
 
 @router.get("/v1/conversations/{conversation_id}", summary="Retrieve a conversation")
@@ -110,11 +120,19 @@ async def create_items(
     request: Request,
     services: ServicesDep,
     caller: CallerDep,
+    once: OnceDep,
     include: IncludeParam = NOTHING_MORE,
 ) -> ItemList:
     """Append items to the history; 409 while a turn runs on the conversation."""
     body = await in_steps(body_in_steps(CreateItems, await read_json(request), "items"))
-    created = await services.conversations.add_items(caller, conversation_id, body.items)
+
+    async def create(claim: KeyClaim | None) -> tuple[Item, ...]:
+        return await services.conversations.add_items(caller, conversation_id, body.items, claim)
+
+    async def again(created: str) -> tuple[Item, ...]:
+        return await services.conversations.items_added(caller, conversation_id, created)
+
+    created = await once(create, again)
     return item_list([item.body for item in created], include, has_more=False)
 
 

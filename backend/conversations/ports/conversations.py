@@ -15,14 +15,25 @@ from backend.conversations.domain.responses import (
     OpenedConversation,
     StoredResponse,
 )
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 
 
 class ConversationStore(Protocol):
     """Stores conversations outside of turns. The caller checks ownership by the tenant and user of a conversation."""
 
-    async def create(self, conversation: Conversation, entries: Sequence[Entry], items: Sequence[Item]) -> None:
-        """Store a new conversation with its first entries and items."""
+    async def create(
+        self,
+        conversation: Conversation,
+        entries: Sequence[Entry],
+        items: Sequence[Item],
+        claim: KeyClaim | None = None,
+    ) -> None:
+        """Store a new conversation with its first entries and items.
+
+        Raises:
+            KeyHeld: another request has used the key of the claim.
+        """
         ...
 
     async def find(self, conversation_id: str) -> Conversation | None:
@@ -52,11 +63,17 @@ class ConversationStore(Protocol):
         ...
 
     async def append(
-        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
+        self,
+        conversation_id: str,
+        expected_log_length: int,
+        entries: Sequence[Entry],
+        items: Sequence[Item],
+        claim: KeyClaim | None = None,
     ) -> None:
         """Append entries and items outside of a turn.
 
         Raises:
+            KeyHeld: another request has used the key of the claim.
             TurnRunning: a turn runs on the conversation, or the log no longer has the expected length.
         """
         ...
@@ -97,6 +114,7 @@ class TurnStore(Protocol):
         """Store a turn before its first request is sent, and lock the conversation for it.
 
         Raises:
+            KeyHeld: another request has used the key of the turn's claim.
             TurnRunning: another turn runs on the conversation, or its log no longer has the expected length.
         """
         ...

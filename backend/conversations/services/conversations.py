@@ -13,6 +13,7 @@ from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -47,10 +48,13 @@ class CallerConversations:
         self._clock = clock
         self._secret = secret
 
-    async def create(self, caller: Caller, given: Sequence[InputItem], metadata: dict[str, str]) -> Conversation:
-        """Create a conversation whose history begins with the given items.
+    async def create(
+        self, caller: Caller, given: Sequence[InputItem], metadata: dict[str, str], claim: KeyClaim | None = None
+    ) -> Conversation:
+        """Create a conversation whose history begins with the given items; its id is what a claim has created.
 
         Raises:
+            KeyHeld: another request has used the key of the claim.
             InvalidRequest: an item is not allowed at its position; `param` names it.
         """
         conversation = self._empty_conversation(caller, metadata)
@@ -58,7 +62,8 @@ class CallerConversations:
         messages = read_given_history(given, ()).history
         entries = seeded_entries(conversation, messages, self._clock.now())
         begun = conversation.model_copy(update={"log_length": len(entries)})
-        await self._store.create(begun, entries, numbered_items(input_bodies(given, new_id), 0, None))
+        items = numbered_items(input_bodies(given, new_id), 0, None)
+        await self._store.create(begun, entries, items, claim.of(begun.id) if claim is not None else None)
         return begun
 
     async def find(self, caller: Caller, conversation_id: str) -> Conversation:
@@ -92,10 +97,13 @@ class CallerConversations:
         await self.find(caller, conversation_id)
         await self._store.delete(conversation_id)
 
-    async def add_items(self, caller: Caller, conversation_id: str, given: Sequence[InputItem]) -> tuple[Item, ...]:
-        """Append items to the history: either all of them or none.
+    async def add_items(
+        self, caller: Caller, conversation_id: str, given: Sequence[InputItem], claim: KeyClaim | None = None
+    ) -> tuple[Item, ...]:
+        """Append items to the history: either all of them or none; `items_added` reads what a claim has created.
 
         Raises:
+            KeyHeld: another request has used the key of the claim.
             InvalidRequest: an item is not allowed at its position; `param` names it.
             NotFound: there is no such conversation, or it belongs to another user.
             TurnRunning: a turn runs on it, or its log has changed since it was read.
@@ -108,8 +116,20 @@ class CallerConversations:
         next_sequence = newest[0].sequence + 1 if newest else 0
         items = numbered_items(input_bodies(given, new_id), next_sequence, None)
         entries = seeded_entries(found, messages, self._clock.now())
-        await self._store.append(conversation_id, found.log_length, entries, items)
+        claimed = claim.of(f"{items[0].id} {len(items)}") if claim is not None else None
+        await self._store.append(conversation_id, found.log_length, entries, items, claimed)
         return items
+
+    async def items_added(self, caller: Caller, conversation_id: str, created: str) -> tuple[Item, ...]:
+        """Return the items that a claim of `add_items` has created.
+
+        Raises:
+            NotFound: there is no such conversation any more, or it belongs to another user.
+        """
+        first_id, count = created.split()
+        first = await self.item(caller, conversation_id, first_id)
+        rest = await self._store.items(conversation_id, after=first_id, limit=int(count) - 1, descending=False)
+        return (first, *rest)
 
     async def items(self, caller: Caller, conversation_id: str, query: ItemQuery) -> ItemPage:
         """Return a page of items.

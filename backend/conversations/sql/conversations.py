@@ -16,7 +16,9 @@ from backend.conversations.sql.codec import (
     to_json,
 )
 from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.labels import Labels, decode_labels
 from shared.errors import NotFound, TurnRunning
@@ -79,10 +81,17 @@ class SqlConversationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, conversation: Conversation, entries: Sequence[Entry], items: Sequence[Item]) -> None:
+    async def create(
+        self,
+        conversation: Conversation,
+        entries: Sequence[Entry],
+        items: Sequence[Item],
+        claim: KeyClaim | None = None,
+    ) -> None:
         """Store a new conversation with what it begins with."""
 
         def work(connection: Connection) -> None:
+            take_key(connection, claim)
             _INSERT.change(connection, conversation_parameters(conversation))
             write_rows(connection, conversation.id, entries, items)
 
@@ -130,11 +139,17 @@ class SqlConversationStore:
         await self._database.write(work)
 
     async def append(
-        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], items: Sequence[Item]
+        self,
+        conversation_id: str,
+        expected_log_length: int,
+        entries: Sequence[Entry],
+        items: Sequence[Item],
+        claim: KeyClaim | None = None,
     ) -> None:
         """Append entries and items outside of a turn."""
 
         def work(connection: Connection) -> None:
+            take_key(connection, claim)
             growth = {
                 "where_id": conversation_id,
                 "where_log_length": expected_log_length,

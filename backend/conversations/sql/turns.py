@@ -28,6 +28,7 @@ from backend.conversations.sql.shared_statements import (
     write_rows,
 )
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.statements import Row, Statement
 from shared.errors import CorruptRecord
 
@@ -79,6 +80,7 @@ class SqlTurnStore:
         """Store a turn before its first request is sent, and lock the conversation for it."""
 
         def work(connection: Connection) -> None:
+            take_key(connection, turn.claim)
             _take_conversation(connection, turn)
             write_rows(connection, turn.conversation.id, turn.entries, turn.items)
             _INSERT_RESPONSE.change(connection, response_parameters(turn.response))

@@ -23,6 +23,7 @@ STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
     errors.BallastError: (500, "server_error"),
     errors.InvalidRequest: (400, "invalid_request_error"),
     errors.PayloadTooLarge: (413, "invalid_request_error"),
+    errors.KeyReused: (422, "invalid_request_error"),
     errors.Unauthenticated: (401, "authentication_error"),
     errors.PermissionDenied: (403, "permission_error"),
     errors.NotFound: (404, "not_found_error"),

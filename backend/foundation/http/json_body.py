@@ -58,7 +58,7 @@ def new_router(tag: str) -> APIRouter:
 
 
 async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> JsonText:
-    """Read a body and scan it as it arrives; it may be empty.
+    """Read a body and scan it as it arrives; it may be empty. It stays in the request's state as `json_text`.
 
     Raises:
         InvalidRequest: a bound of JSON text is exceeded, or the Content-Type is not that of JSON.
@@ -71,7 +71,9 @@ async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> Js
         for start in range(0, len(piece), SLICE_BYTES):
             await pace.after(partial(scan.feed, piece[start : start + SLICE_BYTES]))
     scan.end()
-    return JsonText(raw, scan)
+    text = JsonText(raw, scan)
+    request.state.json_text = text
+    return text
 
 
 class _Pace:

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from backend.foundation.http.idempotency import KeyDep, Once, OnceServiceDep
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_of
 from backend.identity.domain import Caller
@@ -59,3 +60,13 @@ CallerDep = Annotated[Caller, Depends(_caller)]
 
 AdminDep = Annotated[Caller, Depends(_admin)]
 """An administrator; statuses are 401 for a missing or unknown key, and 403 for another role."""
+
+
+async def _once(
+    request: Request, response: Response, service: OnceServiceDep, caller: CallerDep, key: KeyDep = None
+) -> Once:
+    return Once(service, request, response, key, (caller.tenant, caller.user_id))
+
+
+OnceDep = Annotated[Once, Depends(_once)]
+"""The request's work, done once under its Idempotency-Key, which is the caller's own."""

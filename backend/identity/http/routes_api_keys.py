@@ -1,15 +1,23 @@
 """The routes by which administrators issue, list and revoke API keys."""
 
-from typing import Literal
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
 
-from pydantic import BaseModel
+from fastapi import Body
+from pydantic import BaseModel, Field
 
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
-from backend.identity.domain import ApiKey, KeyRole
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
 from backend.identity.http.caller import AdminDep, ServicesDep
 from backend.identity.services import DEFAULT_TENANT
 
+DEFAULT_OVERLAP_SECONDS = 86_400
+MAX_OVERLAP_SECONDS = 30 * 86_400
+LAST_SECOND = 253_402_300_799
+"""The end of the year 9999, the last one that Python and both databases know."""
+
+Expiry = Annotated[int | None, Field(ge=0, le=LAST_SECOND, description="Unix seconds; a key without it never expires.")]
 router = new_router("API keys")
 
 
@@ -19,6 +27,17 @@ class CreateKey(RequestBody):
     user_id: PrincipalName
     role: Literal["user", "admin", "service"] = "user"
     tenant: PrincipalName = DEFAULT_TENANT
+    expires_at: Expiry = None
+
+
+class RotateKey(RequestBody):
+    """For how long the old key stays valid, and when the new one expires: by default after as long as the old one."""
+
+    overlap_seconds: Annotated[int, Field(ge=0, le=MAX_OVERLAP_SECONDS)] = DEFAULT_OVERLAP_SECONDS
+    expires_at: Expiry = None
+
+
+BY_DEFAULT = RotateKey()
 
 
 class ShownKey(BaseModel):
@@ -30,6 +49,10 @@ class ShownKey(BaseModel):
     role: KeyRole
     tenant: str
     created_at: int
+    expires_at: int | None
+    last_used_at: int | None
+    origin: KeyOrigin | None
+    replaced_by: str | None
 
 
 class IssuedKey(ShownKey):
@@ -47,7 +70,8 @@ class KeyList(ListPage[ShownKey]):
 @router.post("/v1/api_keys", status_code=201, summary="Issue an API key")
 async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) -> IssuedKey:
     """Create a key; only its hash is stored."""
-    key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant)
+    expires_at = _instant(body.expires_at)
+    key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant, expires_at)
     return IssuedKey(**_shown(key).model_dump(), key=secret)
 
 
@@ -64,6 +88,16 @@ async def retrieve_key(key_id: str, services: ServicesDep, admin: AdminDep) -> S
     return _shown(await services.api_keys.find(key_id))
 
 
+@router.post("/v1/api_keys/{key_id}/rotate", status_code=201, summary="Rotate an API key")
+async def rotate_key(
+    key_id: str, services: ServicesDep, admin: AdminDep, body: Annotated[RotateKey, Body()] = BY_DEFAULT
+) -> IssuedKey:
+    """Create a key in place of another one, which stays valid for the overlap."""
+    overlap = timedelta(seconds=body.overlap_seconds)
+    key, secret = await services.api_keys.rotate(key_id, overlap, _instant(body.expires_at))
+    return IssuedKey(**_shown(key).model_dump(), key=secret)
+
+
 @router.delete("/v1/api_keys/{key_id}", summary="Revoke an API key")
 async def delete_key(key_id: str, services: ServicesDep, admin: AdminDep) -> Deleted:
     """Delete a key; it is refused from the next request on."""
@@ -73,5 +107,21 @@ async def delete_key(key_id: str, services: ServicesDep, admin: AdminDep) -> Del
 
 def _shown(key: ApiKey) -> ShownKey:
     return ShownKey(
-        id=key.id, user_id=key.user_id, role=key.role, tenant=key.tenant, created_at=unix_seconds(key.created_at)
+        id=key.id,
+        user_id=key.user_id,
+        role=key.role,
+        tenant=key.tenant,
+        created_at=unix_seconds(key.created_at),
+        expires_at=_seconds(key.expires_at),
+        last_used_at=_seconds(key.last_used_at),
+        origin=key.origin,
+        replaced_by=key.replaced_by,
     )
+
+
+def _instant(seconds: int | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
+
+
+def _seconds(instant: datetime | None) -> int | None:
+    return unix_seconds(instant) if instant is not None else None

@@ -4,6 +4,7 @@ from sqlalchemy import Column, Table, Text
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
+# Without `expires_at` a key does not expire. `origin` is NULL in rows of the first release.
 api_key = Table(
     "api_key",
     metadata,
@@ -13,4 +14,8 @@ api_key = Table(
     required("tenant", Text),
     required("role", Text),
     required("created_at", Instant),
+    Column("expires_at", Instant),
+    Column("last_used_at", Instant),
+    Column("origin", Text),
+    Column("replaced_by", Text),
 )

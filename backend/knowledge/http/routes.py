@@ -5,11 +5,12 @@ from urllib.parse import quote
 
 from fastapi import Depends, Path, Query, Request, Response
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
-from backend.identity.http.caller import CallerDep
+from backend.identity.http.caller import CallerDep, OnceDep
 from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.knowledge.domain.media_types import READABLE
 from backend.knowledge.http.knowledge_shapes import (
@@ -59,10 +60,17 @@ class NamePageQuery(PageQuery):
 
 
 @router.post("/v1/knowledge_bases", status_code=201, summary="Create a knowledge base")
-async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
+async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep, once: OnceDep) -> AnyBase:
     """Create a base that the caller owns."""
     described = Description.model_validate(body.model_dump())
-    return await _shown(services, await services.bases.create(caller, described))
+
+    async def create(claim: KeyClaim | None) -> Binding:
+        return await services.bases.create(caller, described, claim)
+
+    async def again(base_id: str) -> Binding:
+        return await services.bases.find(caller, base_id)
+
+    return await _shown(services, await once(create, again))
 
 
 @router.get("/v1/knowledge_bases", summary="List knowledge bases")

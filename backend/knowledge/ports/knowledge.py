@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.knowledge import Binding, Block, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence
 
@@ -10,8 +11,12 @@ from backend.knowledge.domain.shared_runs import WordSequence
 class KnowledgeStore(Protocol):
     """Bases, members and documents."""
 
-    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
-        """Store a base and its first owner."""
+    async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
+        """Store a base and its first owner.
+
+        Raises:
+            KeyHeld: another request has used the key of the claim.
+        """
         ...
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:

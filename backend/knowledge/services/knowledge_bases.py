@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_owner, require_write
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
@@ -34,8 +35,12 @@ class KnowledgeCatalogue:
         self._descriptions = descriptions
         self._clock = clock
 
-    async def create(self, caller: Caller, description: Description) -> Binding:
-        """Create a base that the caller owns."""
+    async def create(self, caller: Caller, description: Description, claim: KeyClaim | None = None) -> Binding:
+        """Create a base that the caller owns; its id is what a claim has created.
+
+        Raises:
+            KeyHeld: another request has used the key of the claim.
+        """
         base = KnowledgeBase(
             id=new_id(IdPrefix.KNOWLEDGE_BASE),
             tenant=caller.tenant,
@@ -43,7 +48,7 @@ class KnowledgeCatalogue:
             created_at=self._clock.now(),
             **dict(description),
         )
-        await self._store.create_base(base, caller.user_id)
+        await self._store.create_base(base, caller.user_id, claim.of(base.id) if claim is not None else None)
         return Binding(base=base, role=MemberRole.OWNER)
 
     async def find(self, caller: Caller, base_id: str) -> Binding:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, select, update
 
+from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.sql import rows, tables
@@ -27,12 +29,13 @@ _DESCRIBED = frozenset({"name", "summary", "topics", "routing_hint", "routing_ke
 class SqlKnowledgeStore(SqlDocumentStore):
     """The `KnowledgeStore` over a `Database`, with the search index of its dialect."""
 
-    async def create_base(self, base: KnowledgeBase, owner_id: str) -> None:
+    async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
         """Store a base and its first owner."""
         empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0}
         index = await self._index()
 
         def work(connection: Connection) -> None:
+            take_key(connection, claim)
             connection.execute(insert(_base), {**rows.base_parameters(base), **empty})
             _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
             index.open_base(connection, base.id)

@@ -20,6 +20,11 @@ def upgrade() -> None:
     _create_keys()
 
 
+def downgrade() -> None:
+    for table in ("api_key", "replica", "response", "item", "log_entry", "conversation"):
+        op.drop_table(table)
+
+
 def _create_conversations() -> None:
     op.create_table(
         "conversation",

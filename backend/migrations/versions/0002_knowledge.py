@@ -9,6 +9,7 @@ branch_labels = None
 depends_on = None
 
 _INSTANT = sa.DateTime(timezone=True)
+_FULL_TEXT_TABLES = "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE search%'"
 
 
 def upgrade() -> None:
@@ -20,6 +21,18 @@ def upgrade() -> None:
         _create_term_counts()
     else:
         _create_postings()
+
+
+def downgrade() -> None:
+    """Drop the search tables of all bases, too: on SQLite each has a full-text table, which drops its own parts."""
+    if op.get_bind().dialect.name == "sqlite":
+        for (name,) in op.get_bind().execute(sa.text(_FULL_TEXT_TABLES)).all():
+            op.execute(f'DROP TABLE "{name}"')
+        op.drop_table("search_term")
+    else:
+        op.drop_table("search_posting")
+    for table in ("chunk", "document", "knowledge_member", "knowledge_base"):
+        op.drop_table(table)
 
 
 def _create_bases() -> None:

@@ -12,3 +12,8 @@ depends_on = None
 def upgrade() -> None:
     op.add_column("log_entry", sa.Column("reset", sa.Text))
     op.add_column("log_entry", sa.Column("context", sa.Text))
+
+
+def downgrade() -> None:
+    op.drop_column("log_entry", "context")
+    op.drop_column("log_entry", "reset")

@@ -15,6 +15,12 @@ def upgrade() -> None:
     _create_calls()
 
 
+def downgrade() -> None:
+    op.drop_table("model_call")
+    op.drop_table("prompt_header")
+    op.drop_column("conversation", "sent_prompt")
+
+
 def _create_headers() -> None:
     op.create_table(
         "prompt_header",

@@ -21,6 +21,19 @@ def upgrade() -> None:
     _create_audit()
 
 
+def downgrade() -> None:
+    for table in (
+        "safe_summary_audit",
+        "released_result_base",
+        "released_result",
+        "served_chunk",
+        "restricted_charge",
+        "restricted_search",
+        "restricted_member",
+    ):
+        op.drop_table(table)
+
+
 def _create_members() -> None:
     op.create_table(
         "restricted_member",

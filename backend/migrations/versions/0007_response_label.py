@@ -11,3 +11,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("response", sa.Column("label", sa.Text))
+
+
+def downgrade() -> None:
+    op.drop_column("response", "label")

@@ -19,3 +19,7 @@ def upgrade() -> None:
         sqlite_where=_IS_UNREPORTED,
         postgresql_where=_IS_UNREPORTED,
     )
+
+
+def downgrade() -> None:
+    op.drop_index("ix_restricted_search_unreported", "restricted_search")

@@ -13,3 +13,7 @@ def upgrade() -> None:
     op.add_column(
         "knowledge_base", sa.Column("restricted_translation", sa.Boolean, nullable=False, server_default=sa.false())
     )
+
+
+def downgrade() -> None:
+    op.drop_column("knowledge_base", "restricted_translation")

@@ -1,7 +1,9 @@
 """Stored responses of a caller: reading, listing their input items, cancelling and deleting them."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 
 from backend.conversations.domain.responses import ItemBody, StoredResponse
 from backend.conversations.services.withheld_turns import owned_response
@@ -11,6 +13,16 @@ from shared.errors import NotFound, Unavailable
 
 WAIT_SECONDS = 10.0
 """How long a cancellation waits for the turn's end; a provider's connection closes within a fraction of a second."""
+
+
+LOOK_SECONDS = 5.0
+"""How long the events of a turn are followed until its stored status is read again: its process may have died."""
+
+PAUSE_SECONDS = 0.1
+"""Between two looks at the status, where no events are kept."""
+
+LONGEST_TURN = timedelta(days=1)
+"""No turn may last longer (`BACKEND_TURN_TIMEOUT_SECONDS`)."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,27 @@ class Responses:
         except (TimeoutError, Unavailable):
             """The stored response is returned, whether it has ended or not."""
         return await self._ports.turns.find(response_id) or response
+
+    async def ended(self, response: StoredResponse) -> StoredResponse:
+        """Return a response once its turn has ended, whichever replica runs it.
+
+        Raises:
+            NotFound: the response was deleted meanwhile.
+            Unavailable: the database is away, or the end was not stored in time. Retryable.
+        """
+        waits_until = self._ports.clock.now() + LONGEST_TURN
+        while not response.status.is_terminal:
+            if self._ports.clock.now() > waits_until:
+                raise Unavailable("The turn's end is not known.", retry_after_seconds=1)
+            with suppress(TimeoutError, Unavailable):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wait_for_end(response)
+            await asyncio.sleep(PAUSE_SECONDS)
+            found = await self._ports.turns.find(response.id)
+            if found is None:
+                raise NotFound(f"There is no response '{response.id}'.", param="response_id")
+            response = found
+        return response
 
     async def delete(self, caller: Caller, response_id: str) -> None:
         """Delete a response, cancelling it first where it runs; its conversation keeps log and items."""

@@ -5,6 +5,7 @@ from datetime import datetime
 from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.conversations.domain.turn_input import read_items, read_string
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.shares import MOST, Holder
 from backend.identity.domain import Caller, KeyRole
@@ -44,12 +45,15 @@ class StartTurn:
         self._admission = admission
         self._registry = registry
 
-    async def __call__(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
-        """Store a turn and start it.
+    async def __call__(
+        self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None = None
+    ) -> RunningTurn:
+        """Store a turn and start it; what a claim has created is the response.
 
         Raises:
             Draining: this process is shutting down.
             InvalidRequest: the input is not valid; `param` names the place.
+            KeyHeld: another request has used the key of the claim.
             NotFound: the conversation, response, model or base does not exist for this caller.
             TurnRunning: a turn holds the conversation. Retryable later.
             TooManyRequests: the caller has as many turns running as one may. Retryable later.
@@ -58,15 +62,18 @@ class StartTurn:
         self._admission.check()
         with self._admission.place(*_holders(caller)) as place:
             with self._registry.preparing():
-                running = await self._begun(caller, request, request_id)
+                running = await self._begun(caller, request, request_id, claim)
             running.at_end(place.keep())
         await running.opened.wait()
         return running
 
-    async def _begun(self, caller: Caller, request: TurnRequest, request_id: str) -> RunningTurn:
+    async def _begun(
+        self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
+    ) -> RunningTurn:
         turn, new_turn = assembled(await self._drafted(caller, request, request_id, self._clock.now()))
         if request.is_stored:
-            await self._turns.begin(new_turn)
+            claimed = claim.of(turn.response.id) if claim is not None else None
+            await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
         return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:

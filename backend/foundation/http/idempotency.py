@@ -1,0 +1,106 @@
+"""The header Idempotency-Key, with which a client may send a request again."""
+
+import re
+from collections.abc import Awaitable, Callable, Collection
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Header, Request, Response
+
+from backend.foundation.domain.idempotency import KeyClaim, KeyedRequest
+from backend.foundation.domain.json_objects import JsonText, decode_in_steps
+from backend.foundation.http.json_body import in_steps
+from backend.foundation.http.services import service_of
+from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
+from shared.errors import InvalidRequest
+
+MAX_KEY_CHARS = 255
+REPLAYED_HEADER = "idempotent-replayed"
+Created = TypeVar("Created")
+Repeated = TypeVar("Repeated")
+_KEY = re.compile(rf"[!-~]{{1,{MAX_KEY_CHARS}}}")
+
+_KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias=KEY_HEADER,
+        description="The same key and body again within 24 hours: the same answer, and nothing done twice.",
+    ),
+]
+
+
+async def _key(request: Request, given: _KeyHeader = None) -> str | None:
+    if given is None:
+        return None
+    if len(request.headers.getlist(KEY_HEADER)) > 1:
+        raise InvalidRequest(f"The header {KEY_HEADER} must not be sent more than once.", param=KEY_HEADER)
+    if not _KEY.fullmatch(given):
+        raise InvalidRequest(
+            f"{KEY_HEADER} is 1 to {MAX_KEY_CHARS} visible ASCII characters, without blanks.", param=KEY_HEADER
+        )
+    return given
+
+
+KeyDep = Annotated[str | None, Depends(_key)]
+"""The request's key, None without one; the status is 400 for a wrong or repeated header."""
+
+OnceServiceDep = Annotated[OncePerKey, Depends(service_of(OncePerKey))]
+
+
+class Once:
+    """The work of one request, done once under its key.
+
+    `response` is the one whose headers the framework adds to the answer; a route that makes its own answer marks it.
+    `principal` is the tenant and the user of the caller, to whom the key belongs.
+    """
+
+    def __init__(
+        self,
+        service: OncePerKey,
+        request: Request,
+        response: Response,
+        key: str | None,
+        principal: tuple[str, str],
+    ) -> None:
+        self._service = service
+        self._request = request
+        self._response = response
+        self._key = key
+        self._principal = principal
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the request has a key."""
+        return self._key is not None
+
+    async def __call__(
+        self,
+        create: Callable[[KeyClaim | None], Awaitable[Created]],
+        again: Callable[[str], Awaitable[Repeated]],
+        not_compared: Collection[str] = (),
+    ) -> Created | Repeated:
+        """Do as `OncePerKey`; fields of the body `not_compared` may differ when the request is sent again."""
+
+        async def replay(created: str) -> Repeated:
+            mark_replayed(self._response)
+            return await again(created)
+
+        return await self._service(await self._keyed(not_compared), create, replay)
+
+    async def _keyed(self, not_compared: Collection[str]) -> KeyedRequest | None:
+        if self._key is None:
+            return None
+        text: JsonText = self._request.state.json_text
+        fields = await in_steps(decode_in_steps(text)) if text.raw else {}
+        tenant, user_id = self._principal
+        return KeyedRequest(
+            tenant=tenant,
+            user_id=user_id,
+            key=self._key,
+            call=f"{self._request.method} {self._request.url.path}",
+            fields={name: value for name, value in fields.items() if name not in not_compared},
+        )
+
+
+def mark_replayed(response: Response) -> None:
+    """Say in the answer that the request was known, and its work not done again."""
+    response.headers[REPLAYED_HEADER] = "true"

@@ -1,0 +1,86 @@
+"""Answering a request that was sent again under the same key without doing its work twice."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_of
+from backend.foundation.ports.idempotency import ClaimStore
+from backend.foundation.services.supervision import repeat_forever
+from shared.clock import Clock
+from shared.errors import BallastError, KeyReused
+
+KEY_HEADER = "Idempotency-Key"
+
+FORGET_SECONDS = 60.0
+FORGOTTEN_AT_ONCE = 500
+PAUSE_SECONDS = 0.05
+"""Between two deletions, so that other writers come first."""
+
+Created = TypeVar("Created")
+Repeated = TypeVar("Repeated")
+
+
+class OncePerKey:
+    """Does the work of each key once, and forgets keys after a day.
+
+    `secret` keys the hashes under which keys and requests are stored.
+    """
+
+    def __init__(self, store: ClaimStore, clock: Clock, secret: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._secret = secret
+
+    async def __call__(
+        self,
+        request: KeyedRequest | None,
+        create: Callable[[KeyClaim | None], Awaitable[Created]],
+        again: Callable[[str], Awaitable[Repeated]],
+    ) -> Created | Repeated:
+        """Return what `create` returns, or, where the key has been used, what `again` makes of what was created then.
+
+        `create` stores the claim together with what it creates, or raises and stores neither. Without a key there is
+        no claim.
+
+        Raises:
+            KeyReused: the key was used with another request.
+            BallastError: whatever `create` or `again` raises.
+        """
+        if request is None:
+            return await create(None)
+        # A long body takes long to hash, which needs no interpreter lock.
+        claim = await asyncio.to_thread(claim_of, request, self._secret, self._clock.now())
+        created = await self._created(claim)
+        if created is None:
+            try:
+                return await create(claim)
+            except BallastError:
+                # The same request, sent at the same time, may have come first and be the reason of the failure.
+                created = await self._created(claim)
+                if created is None:
+                    raise
+        return await again(created)
+
+    async def keep_forgetting(self) -> None:
+        """Delete expired keys in small steps until cancelled."""
+        await repeat_forever(self.forget, FORGET_SECONDS)
+
+    async def forget(self) -> None:
+        """Delete all expired keys in small steps.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        forgotten = FORGOTTEN_AT_ONCE
+        while forgotten == FORGOTTEN_AT_ONCE:
+            forgotten = await self._store.forget(self._clock.now() - KEPT_FOR, FORGOTTEN_AT_ONCE)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _created(self, claim: KeyClaim) -> str | None:
+        found = await self._store.find(claim.id)
+        if found is None or found.claimed_at < claim.expired_before:
+            return None
+        if found.fingerprint != claim.fingerprint:
+            raise KeyReused(f"This {KEY_HEADER} was used with another request; take a new one.", param=KEY_HEADER)
+        return found.created
