@@ -33,7 +33,7 @@ from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.knowledge.wiring import build_knowledge_room
-from backend.migrations.migrate import migrate
+from backend.migrations.migrate import UnknownSchema, migrate, migrate_back
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
@@ -106,6 +106,17 @@ async def migrate_database(settings: Settings) -> None:
     """
     async with _migrated_database(settings):
         pass
+
+
+async def downgrade_database(settings: Settings, revision: str) -> None:
+    """Take the database's schema back to an earlier revision, for an earlier release; no replica may run meanwhile.
+
+    Raises:
+        WrongSetting: its address cannot be used, or there is no such way back.
+    """
+    async with _reached_database(settings) as database:
+        with _naming_setting("downgrade"):
+            await migrate_back(database, revision)
 
 
 async def serve(settings: Settings) -> None:
@@ -218,15 +229,24 @@ async def _ensure_admin_key(settings: Settings, keys: KeyAdministration) -> None
 
 @asynccontextmanager
 async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
+    async with _reached_database(settings) as database:
+        try:
+            await migrate(database)
+        except UnknownSchema as error:
+            raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
+        except Unavailable as error:
+            away = f"the database went away while its schema was checked ({cause_of(error)})"
+            raise WrongSetting(f"BACKEND_DATABASE_URL: {away}") from None
+        yield database
+
+
+@asynccontextmanager
+async def _reached_database(settings: Settings) -> AsyncGenerator[Database]:
     with _naming_setting("BACKEND_DATABASE_URL"):
         database = open_database(settings.database_url)
     try:
         with _naming_setting("BACKEND_DATABASE_URL"):
             await check_database_reachable(database, settings.database_url)
-            try:
-                await migrate(database)
-            except Unavailable as error:
-                raise ValueError(f"the database went away while its schema was checked ({cause_of(error)})") from None
         yield database
     finally:
         await database.close()

@@ -1,13 +1,13 @@
 """The backend's settings; docs/settings.md explains each."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from shared.environment import HeaderSecret
+from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
@@ -56,10 +56,10 @@ def _split_budgets(value: object) -> object:
     return {name.strip(): int(number) for name, _, number in pairs}
 
 
-class Settings(BaseModel):
+class Settings(ServiceSettings):
     """All that an operator can set."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    prefix: ClassVar[str] = "BACKEND_"
 
     host: str = Field("127.0.0.1", alias="BACKEND_HOST")
     port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
@@ -70,8 +70,8 @@ class Settings(BaseModel):
     chat_shell_url: Annotated[str, _with_scheme("grpc", "http", "https")] = Field(
         "grpc://127.0.0.1:50051", alias="BACKEND_CHAT_SHELL_URL"
     )
-    admin_key: HeaderSecret | None = Field(None, alias="BACKEND_ADMIN_KEY", min_length=1)
-    secret: SecretStr = Field(alias="BACKEND_SECRET", min_length=1)
+    admin_key: LongHeaderSecret | None = Field(None, alias="BACKEND_ADMIN_KEY")
+    secret: LongSecret = Field(alias="BACKEND_SECRET")
     context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
     time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
     max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024)
@@ -85,7 +85,7 @@ class Settings(BaseModel):
     embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
     embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL")
-    service_token: HeaderSecret = Field(alias="SERVICE_TOKEN", min_length=1)
+    service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
 
     @model_validator(mode="after")
     def _one_body_fits(self) -> Self:

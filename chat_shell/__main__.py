@@ -3,12 +3,16 @@
 import os
 import sys
 
+import structlog
 import uvloop
 
 from chat_shell.app import serve
 from chat_shell.settings import Settings
 from shared.environment import WrongSetting, read_settings
+from shared.setting_names import SERVICE_LINKS_HINT, injected_names
 from shared.telemetry import configure_logging
+
+log = structlog.get_logger("chat_shell")
 
 
 def main() -> int:
@@ -16,6 +20,8 @@ def main() -> int:
     configure_logging()
     try:
         settings = read_settings(Settings, os.environ)
+        if injected := injected_names(Settings.prefix, os.environ):
+            log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
         uvloop.run(serve(settings, os.environ))
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")

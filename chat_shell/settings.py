@@ -1,21 +1,22 @@
 """chat_shell's settings; docs/settings.md explains each."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from chat_shell.models.configured.entries import ModelApi
-from shared.environment import HeaderSecret, WebAddress
+from chat_shell.models.configured.entries import ModelApi, key_variables
+from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, WebAddress
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
 
 
-class Settings(BaseModel):
+class Settings(ServiceSettings):
     """All settings of chat_shell. Credentials of models are settings of this service only."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    prefix: ClassVar[str] = "CHAT_SHELL_"
 
     host: str = Field("127.0.0.1", alias="CHAT_SHELL_HOST")
     grpc_port: int = Field(50051, alias="CHAT_SHELL_GRPC_PORT", ge=0, le=65535)
@@ -35,7 +36,13 @@ class Settings(BaseModel):
     max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1)
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
     max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
-    service_token: HeaderSecret = Field(alias="SERVICE_TOKEN", min_length=1)
+    service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
+
+    @classmethod
+    def other_variables(cls, given: Mapping[str, str]) -> frozenset[str]:
+        """Return the names of the variables in which the list of models says that keys are."""
+        path = given.get("CHAT_SHELL_MODELS_FILE")
+        return key_variables(Path(path)) if path is not None else frozenset()
 
     @model_validator(mode="after")
     def _name_and_address_together(self) -> Self:

@@ -2,39 +2,63 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, ValidationError
 
-SettingsT = TypeVar("SettingsT", bound=BaseModel)
+from shared.setting_names import SERVICE_LINKS_HINT, is_injected, nearest_name, typing_error_of, unknown_names
+
+MIN_SECRET_CHARS = 16
 
 
 class WrongSetting(Exception):
     """A setting with which a service cannot start; the message is one line that names the variable."""
 
 
+class ServiceSettings(BaseModel):
+    """The settings of a service; each field has the name of its variable as alias, and most begin with the prefix."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    prefix: ClassVar[str]
+
+    @classmethod
+    def variables(cls) -> tuple[str, ...]:
+        """Return the names of all settings."""
+        return tuple(field.alias or "" for field in cls.model_fields.values())
+
+    @classmethod
+    def other_variables(cls, given: Mapping[str, str]) -> frozenset[str]:
+        """Return the names of variables that are no settings, but that the given settings make the service read."""
+        return frozenset()
+
+
+SettingsT = TypeVar("SettingsT", bound=ServiceSettings)
+
+
 def read_settings(model: type[SettingsT], environ: Mapping[str, str]) -> SettingsT:
     """Read settings into a model whose fields have the names of their variables as aliases.
 
-    An empty variable counts as not set. Instead of `<NAME>`, the variable `<NAME>_FILE` may name a file with the value,
-    which suits secrets and addresses that contain a password; newlines at the end of the file are ignored.
+    A variable that begins with the prefix of the model and is no setting is taken for a typing error. An empty variable
+    counts as not set. Instead of `<NAME>`, the variable `<NAME>_FILE` may name a file with the value, which suits
+    secrets and addresses that contain a password; newlines at the end of the file are ignored.
 
     Raises:
-        WrongSetting: a value is wrong or missing, or its file cannot be read.
+        WrongSetting: a value is wrong or missing, its file cannot be read, or a name is that of no setting.
     """
     given: dict[str, str] = {}
-    for field in model.model_fields.values():
-        name = field.alias or ""
+    for name in model.variables():
         value = environ.get(name, "")
         if not value and environ.get(f"{name}_FILE"):
             value = _read_file(f"{name}_FILE", environ[f"{name}_FILE"])
         if value:
             given[name] = value
+    _refuse_unknown_names(model, given, environ)
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise WrongSetting(_first_complaint(error)) from None
+        raise WrongSetting(_first_complaint(error, model, environ)) from None
 
 
 def web_address(value: str) -> str:
@@ -72,7 +96,15 @@ def _header_value(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _long_enough(secret: SecretStr) -> SecretStr:
+    if len(secret.get_secret_value()) < MIN_SECRET_CHARS:
+        raise ValueError(f"must have at least {MIN_SECRET_CHARS} characters, better 32 random ones or more")
+    return secret
+
+
 HeaderSecret = Annotated[SecretStr, AfterValidator(_header_value)]
+LongSecret = Annotated[SecretStr, AfterValidator(_long_enough)]
+LongHeaderSecret = Annotated[HeaderSecret, AfterValidator(_long_enough)]
 WebAddress = Annotated[str, AfterValidator(web_address)]
 
 
@@ -83,9 +115,21 @@ def _read_file(name: str, path: str) -> str:
         raise WrongSetting(f"{name}: cannot read {path} ({type(error).__name__})") from None
 
 
-def _first_complaint(error: ValidationError) -> str:
+def _refuse_unknown_names(model: type[ServiceSettings], given: Mapping[str, str], environ: Mapping[str, str]) -> None:
+    known = (*model.variables(), *model.other_variables(given))
+    for name in unknown_names(model.prefix, known, environ):
+        nearest = nearest_name(name, model.prefix, model.variables())
+        rest = f"; did you mean {nearest}?" if nearest is not None else ": docs/settings.md lists those that there are"
+        raise WrongSetting(f"{name}: there is no such setting{rest}")
+    for name in model.variables():
+        if is_injected(name, environ.get(name, "")):
+            raise WrongSetting(f"{name}: is no value of ours: {SERVICE_LINKS_HINT}, or {name} itself")
+
+
+def _first_complaint(error: ValidationError, model: type[ServiceSettings], environ: Mapping[str, str]) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     place = [str(step) for step in first["loc"]]
     if first["type"] == "missing" and len(place) == 1:
-        return f"{place[0]}: is required and not set"
+        similar = typing_error_of(place[0], environ, model.variables())
+        return f"{place[0]}: is required and not set" + (f"; {similar} is: a typing error?" if similar else "")
     return ": ".join([*place, first["msg"].removeprefix("Value error, ")])

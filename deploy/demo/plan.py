@@ -12,6 +12,8 @@ from deploy.demo.local_secrets import secret
 
 ROOT = Path(__file__).resolve().parents[2]
 _MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
+# A shell may have taken over what an earlier run has printed; the backend would take it for a setting of its own.
+_PRINTED = ("BACKEND_URL",)
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # an address to recognise, not to listen on
 
 
@@ -45,7 +47,7 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
     """
     directory = var / _directory_name(environ)
     directory.mkdir(parents=True, exist_ok=True)
-    settings = {name: value for name, value in environ.items() if value}
+    settings = {name: value for name, value in environ.items() if value and name not in _PRINTED}
     for name in ("SERVICE_TOKEN", "BACKEND_SECRET", "BACKEND_ADMIN_KEY"):
         settings[name] = secret(environ, name, directory)
     backend = _listener(settings, "BACKEND_HOST", "BACKEND_PORT", "8000")

@@ -158,7 +158,7 @@ AWAY = {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": f"postgresql+asyncpg://ann:{PAS
 AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{nobody}/b (ConnectionRefusedError)"
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
-    ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|migrate]"),
+    ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|migrate|downgrade <revision>]"),
     ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
     ("backend", {**BACKEND_NEEDS, "SERVICE_TOKEN": "", "SERVICE_TOKEN_FILE": "/no/such"}, "SERVICE_TOKEN_FILE: "),
     ("backend", AWAY, AWAY_COMPLAINT),
@@ -170,15 +170,15 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ),
     (
         "chat_shell",
-        {"SERVICE_TOKEN": "t", "CHAT_SHELL_HTTP_PORT": "{taken}", "CHAT_SHELL_GRPC_PORT": "{free}"},
+        {"SERVICE_TOKEN": SERVICE_TOKEN, "CHAT_SHELL_HTTP_PORT": "{taken}", "CHAT_SHELL_GRPC_PORT": "{free}"},
         "CHAT_SHELL_HTTP_PORT: cannot listen on 127.0.0.1:{taken}",
     ),
     (
         "chat_shell",
-        {"SERVICE_TOKEN": "t", "CHAT_SHELL_GRPC_PORT": "{taken}", "CHAT_SHELL_HTTP_PORT": "{free}"},
+        {"SERVICE_TOKEN": SERVICE_TOKEN, "CHAT_SHELL_GRPC_PORT": "{taken}", "CHAT_SHELL_HTTP_PORT": "{free}"},
         "CHAT_SHELL_GRPC_PORT: cannot listen on 127.0.0.1:{taken}",
     ),
-    ("chat_shell", {"SERVICE_TOKEN": "t", "CHAT_SHELL_MODELS_FILE": "/no/such"}, "CHAT_SHELL_MODELS_FILE: "),
+    ("chat_shell", {"SERVICE_TOKEN": SERVICE_TOKEN, "CHAT_SHELL_MODELS_FILE": "/no/such"}, "CHAT_SHELL_MODELS_FILE: "),
 ]
 
 

@@ -11,7 +11,6 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util.exc import CommandError
 from sqlalchemy import Connection, bindparam, insert, text
 
 import backend
@@ -24,7 +23,8 @@ from backend.knowledge.sql.rows import base_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.tables import knowledge_base
 from backend.migrations.chosen import SCRIPTS
-from backend.migrations.migrate import migrate, newest_revision
+from backend.migrations.compatibility import newest_revision, oldest_code_for
+from backend.migrations.migrate import UnknownSchema, migrate
 from backend.migrations.tables import metadata
 from shared.models.messages import UserMessage
 from tests.contract.knowledge_cases import T0, make_base, put
@@ -59,7 +59,8 @@ def import_every_table() -> None:
 
 def is_ours(_object: Any, name: str | None, kind: str, _reflected: bool, _compared: Any) -> bool:
     """Leave out what differs by database and is written in SQL: search indexes and their shadow tables."""
-    return not (kind == "table" and name is not None and name.startswith(("fts_", "search_")))
+    others = ("fts_", "search_", "alembic_version", "schema_revision")
+    return not (kind == "table" and name is not None and name.startswith(others))
 
 
 async def test_the_migrated_database_is_what_the_code_says(url: str) -> None:
@@ -214,7 +215,7 @@ async def test_a_newer_schema_than_ours_is_refused(tmp_path: Path) -> None:
     """As after a rollback to a release that does not know what a newer one has made."""
     async with migrated(f"sqlite+aiosqlite:///{tmp_path}/ballast.db") as database:
         await database.write(_pretend_a_newer_revision)
-        with pytest.raises(CommandError):
+        with pytest.raises(UnknownSchema, match=f"9999.* {newest_revision()}"):
             await migrate(database)
 
 
@@ -227,7 +228,11 @@ def _make_another_table(connection: Connection) -> None:
 
 
 def _revisions(connection: Connection) -> list[str]:
-    return list(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
+    """Return the revision, having checked the floor beside it."""
+    (revision,) = connection.execute(text("SELECT version_num FROM schema_revision")).scalars()
+    floors = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    assert floors == [oldest_code_for(revision)]
+    return [revision]
 
 
 def _pretend_a_newer_revision(connection: Connection) -> None:

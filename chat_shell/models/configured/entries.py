@@ -81,6 +81,14 @@ def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelE
     return tuple(_with_key(path, index, entry, environment) for index, entry in enumerate(entries))
 
 
+def key_variables(path: Path) -> frozenset[str]:
+    """Return the names of the variables from which a list of models takes its keys; none of a list that is wrong."""
+    try:
+        return frozenset(entry.api_key_env for entry in _validated(path, _parsed(path)) if entry.api_key_env)
+    except ModelConfigurationError:
+        return frozenset()
+
+
 def _parsed(path: Path) -> JsonValue:
     try:
         parsed: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))

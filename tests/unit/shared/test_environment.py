@@ -8,8 +8,9 @@ import pytest
 from backend.settings import Settings as BackendSettings
 from chat_shell.settings import Settings as ChatShellSettings
 from shared.environment import WrongSetting, cause_of, read_settings, shown_address
+from shared.setting_names import injected_names
 
-SECRETS = {"SERVICE_TOKEN": "t", "BACKEND_SECRET": "s"}
+SECRETS = {"SERVICE_TOKEN": "token-of-the-tests", "BACKEND_SECRET": "secret-of-the-tests"}
 
 
 def complaint(model: type[BackendSettings] | type[ChatShellSettings], environ: Mapping[str, str]) -> str:
@@ -19,7 +20,9 @@ def complaint(model: type[BackendSettings] | type[ChatShellSettings], environ: M
 
 
 def test_a_setting_that_is_missing_is_told_from_one_that_lacks_a_part():
-    assert complaint(BackendSettings, {"SERVICE_TOKEN": "t"}) == "BACKEND_SECRET: is required and not set"
+    assert (
+        complaint(BackendSettings, {"SERVICE_TOKEN": "token-of-the-tests"}) == "BACKEND_SECRET: is required and not set"
+    )
     half = {**SECRETS, "BACKEND_RESTRICTED_BUDGETS": "conversation=8,day=20"}
     assert complaint(BackendSettings, half) == "BACKEND_RESTRICTED_BUDGETS: month: Field required"
 
@@ -66,11 +69,11 @@ def test_an_address_without_a_host_stops_the_start():
 
 
 def test_values_may_come_from_files(tmp_path: Path):
-    for name, text in (("token", "from-a-file\n"), ("url", "postgresql+asyncpg://u:hunter2@h/db\n")):
+    for name, text in (("token", "token-from-a-file\n"), ("url", "postgresql+asyncpg://u:hunter2@h/db\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     files = {"SERVICE_TOKEN_FILE": f"{tmp_path}/token", "BACKEND_DATABASE_URL_FILE": f"{tmp_path}/url"}
-    read = read_settings(BackendSettings, {"BACKEND_SECRET": "s", **files})
-    assert read.service_token.get_secret_value() == "from-a-file"
+    read = read_settings(BackendSettings, {"BACKEND_SECRET": "secret-of-the-tests", **files})
+    assert read.service_token.get_secret_value() == "token-from-a-file"
     assert read.database_url == "postgresql+asyncpg://u:hunter2@h/db"
 
 
@@ -95,3 +98,72 @@ def test_an_error_is_named_after_what_it_began_with():
     error.__cause__.__context__ = refused
     assert cause_of(error) == "ConnectionRefusedError"
     assert cause_of(refused) == "ConnectionRefusedError"
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "rest"),
+    [
+        (BackendSettings, "BACKEND_REDIS_URLL", "; did you mean BACKEND_REDIS_URL?"),
+        (BackendSettings, "BACKEND_SECRETS_FILE", "; did you mean BACKEND_SECRET_FILE?"),
+        (BackendSettings, "BACKEND_ZZZ", ": docs/settings.md lists those that there are"),
+        (ChatShellSettings, "CHAT_SHELL_MODL", "; did you mean CHAT_SHELL_MODEL?"),
+    ],
+)
+def test_a_name_that_is_no_setting_stops_the_start_with_the_nearest_one(
+    model: type[BackendSettings] | type[ChatShellSettings], name: str, rest: str
+):
+    assert complaint(model, {**SECRETS, name: "value"}) == f"{name}: there is no such setting{rest}"
+    assert read_settings(model, {**SECRETS, name: ""})
+
+
+def test_each_service_minds_its_own_names_only():
+    assert read_settings(BackendSettings, {**SECRETS, "CHAT_SHELL_MODL": "m"})
+    assert read_settings(ChatShellSettings, {**SECRETS, "BACKEND_REDIS_URLL": "redis://cache"})
+
+
+def test_a_missing_setting_names_the_variable_that_was_probably_meant():
+    words = complaint(BackendSettings, {"BACKEND_SECRET": "secret-of-the-tests", "SERVICE_TOKN": "token-of-the-tests"})
+    assert words == "SERVICE_TOKEN: is required and not set; SERVICE_TOKN is: a typing error?"
+
+
+def test_variables_in_which_the_list_of_models_finds_its_keys_are_known(tmp_path: Path):
+    listed = tmp_path / "models.yaml"
+    listed.write_text("[{name: m, base_url: 'http://m/v1', api_key_env: CHAT_SHELL_KEY_OF_M}]", encoding="utf-8")
+    given = {**SECRETS, "CHAT_SHELL_MODELS_FILE": str(listed), "CHAT_SHELL_KEY_OF_M": "key"}
+    assert read_settings(ChatShellSettings, given).models_file == listed
+    words = complaint(ChatShellSettings, {**given, "CHAT_SHELL_KEY_OF_N": "key"})
+    assert words.startswith("CHAT_SHELL_KEY_OF_N: there is no such setting")
+
+
+# What a Service named `backend` with one port, and one named `backend-cache`, make Kubernetes inject.
+SERVICE_LINKS = {
+    "BACKEND_SERVICE_HOST": "10.96.0.1",
+    "BACKEND_SERVICE_PORT": "8000",
+    "BACKEND_SERVICE_PORT_HTTP": "8000",
+    "BACKEND_PORT_8000_TCP": "tcp://10.96.0.1:8000",
+    "BACKEND_PORT_8000_TCP_PROTO": "tcp",
+    "BACKEND_PORT_8000_TCP_PORT": "8000",
+    "BACKEND_PORT_8000_TCP_ADDR": "10.96.0.1",
+    "BACKEND_CACHE_SERVICE_HOST": "10.96.0.2",
+    "BACKEND_CACHE_PORT": "tcp://10.96.0.2:6379",
+}
+
+
+def test_what_kubernetes_injects_is_told_from_settings():
+    given = {**SECRETS, **SERVICE_LINKS, "BACKEND_PORT": "8080"}
+    assert read_settings(BackendSettings, given).port == 8080
+    assert injected_names("BACKEND_", given) == tuple(sorted(SERVICE_LINKS))
+    words = complaint(BackendSettings, {**given, "BACKEND_PORT": "tcp://10.96.0.1:8000"})
+    assert words.startswith("BACKEND_PORT: is no value of ours: Kubernetes injects it")
+    assert "enableServiceLinks: false" in words
+
+
+@pytest.mark.parametrize("name", ["BACKEND_SECRET", "SERVICE_TOKEN", "BACKEND_ADMIN_KEY"])
+def test_a_short_secret_stops_the_start_and_is_not_shown(name: str):
+    words = complaint(BackendSettings, {**SECRETS, name: "fifteen-letters"})
+    assert words == f"{name}: must have at least 16 characters, better 32 random ones or more"
+    assert read_settings(BackendSettings, {**SECRETS, name: "sixteen--letters"})
+
+
+def test_chat_shell_takes_no_shorter_token_than_the_backend():
+    assert complaint(ChatShellSettings, {"SERVICE_TOKEN": "short"}).startswith("SERVICE_TOKEN: must have at least 16")

@@ -139,7 +139,7 @@ async def test_the_first_admin_key_is_made_once() -> None:
     state = StoreState()
     keys = KeyAdministration(FakeApiKeyStore(state), FakeClock())
     for _ in range(2):
-        await keys.ensure_admin_key("chosen by the operator")
+        await keys.set_admin_key("chosen by the operator")
     (only,) = state.api_keys.values()
     assert (only.role, only.key_hash) == (KeyRole.ADMIN, hash_of("chosen by the operator"))
     assert "chosen" not in only.model_dump_json()

@@ -16,7 +16,7 @@ NAME, ADDRESS, KEY = (f"CHAT_SHELL_SAFE_SUMMARY_{part}" for part in ("MODEL", "B
 
 
 def settings(**values: str) -> Settings:
-    return read_settings(Settings, {"SERVICE_TOKEN": "token", **values})
+    return read_settings(Settings, {"SERVICE_TOKEN": "token-of-the-tests", **values})
 
 
 def endpoint(entry: ModelEntry = MAIN, /, **values: str) -> tuple[Any, ...]:
