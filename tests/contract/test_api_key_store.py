@@ -1,12 +1,14 @@
 """One contract for every `ApiKeyStore`."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from backend.identity.domain import ApiKey, KeyRole
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
 from backend.identity.ports import ApiKeyStore
 from tests.contract.store_cases import KINDS, T0, open_stores
 
@@ -17,8 +19,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield opened.api_keys
 
 
-def make_key(name: str, age_seconds: int = 0, role: KeyRole = KeyRole.USER) -> ApiKey:
-    return ApiKey(
+def make_key(name: str, age_seconds: int = 0, role: KeyRole = KeyRole.USER, **changes: Any) -> ApiKey:
+    key = ApiKey(
         id=f"key_{name}",
         key_hash=f"hash-{name}",
         user_id="ann",
@@ -26,6 +28,7 @@ def make_key(name: str, age_seconds: int = 0, role: KeyRole = KeyRole.USER) -> A
         role=role,
         created_at=T0 - timedelta(seconds=age_seconds),
     )
+    return key.model_copy(update=changes)
 
 
 async def test_a_key_is_found_by_its_hash(store: ApiKeyStore) -> None:
@@ -46,3 +49,68 @@ async def test_a_deleted_key_is_gone_at_once(store: ApiKeyStore) -> None:
     assert await store.find_by_hash("hash-a") is None
     assert not await store.delete("key_a")
     assert await store.list() == ()
+
+
+def admin_key(name: str, origin: KeyOrigin | None = KeyOrigin.SETTING, **changes: Any) -> ApiKey:
+    return make_key(name, role=KeyRole.ADMIN, user_id="admin", tenant="default", origin=origin, **changes)
+
+
+async def test_all_that_is_known_of_a_key_is_kept(store: ApiKeyStore) -> None:
+    times = {"expires_at": T0 + timedelta(days=1), "last_used_at": T0}
+    key = make_key("a", origin=KeyOrigin.ISSUED, replaced_by="key_b", **times)
+    await store.add(key)
+    assert await store.find_by_hash("hash-a") == key
+
+
+async def test_the_first_key_is_one_however_many_try(store: ApiKeyStore) -> None:
+    tries = [store.add_first(admin_key(name, KeyOrigin.GENERATED)) for name in "abcd"]
+    assert sorted(await asyncio.gather(*tries)) == [False, False, False, True]
+    assert len(await store.list()) == 1
+
+
+async def test_a_changed_setting_takes_the_place_of_the_key_before(store: ApiKeyStore) -> None:
+    issued = make_key("issued", 5, role=KeyRole.ADMIN, origin=KeyOrigin.ISSUED)
+    others = make_key("others", 6, role=KeyRole.ADMIN, user_id="admin")
+    for key in (issued, others, admin_key("generated", KeyOrigin.GENERATED), admin_key("old", None)):
+        await store.add(key)
+    await store.set_configured(admin_key("a"))
+    assert await store.list() == (others, issued, admin_key("a"))
+    await store.set_configured(admin_key("b"))
+    assert await store.list() == (others, issued, admin_key("b"))
+
+
+async def test_the_same_setting_again_changes_nothing(store: ApiKeyStore) -> None:
+    """Nor does it end keys that the first release has issued to the same user."""
+    old, issued_before = admin_key("a", None, last_used_at=T0), admin_key("issued", None)
+    for key in (old, issued_before):
+        await store.add(key)
+    starts = [store.set_configured(admin_key("a", id=f"key_{number}", expires_at=None)) for number in range(4)]
+    await asyncio.gather(*starts)
+    assert await store.list() == (old.model_copy(update={"origin": KeyOrigin.SETTING}), issued_before)
+
+
+async def test_a_new_setting_is_stored_once_however_many_start(store: ApiKeyStore) -> None:
+    await asyncio.gather(*(store.set_configured(admin_key("a", id=f"key_{number}")) for number in range(4)))
+    assert [key.key_hash for key in await store.list()] == ["hash-a"]
+
+
+async def test_a_key_is_replaced_once_until_its_replacement_is_deleted(store: ApiKeyStore) -> None:
+    await store.add(make_key("a", 9))
+    tries = [store.rotate("key_a", make_key(name), T0 + timedelta(hours=1)) for name in "bcd"]
+    assert sorted(await asyncio.gather(*tries)) == [False, False, True]
+    old, new = await store.list()
+    assert (old.replaced_by, old.expires_at) == (new.id, T0 + timedelta(hours=1))
+    assert not await store.rotate("key_none", make_key("e"), T0)
+    assert await store.delete(new.id)
+    assert await store.rotate("key_a", make_key("f"), T0)
+
+
+async def test_a_use_is_written_unless_one_is_known_from_just_before(store: ApiKeyStore) -> None:
+    await store.add(make_key("a"))
+    minute = timedelta(minutes=1)
+    for seconds, seen in ((0, 0), (59, 0), (61, 61), (30, 61)):
+        at = T0 + timedelta(seconds=seconds)
+        await store.note_uses({"key_a": at, "key_gone": at}, {"key_a": at - minute, "key_gone": at - minute})
+        (key,) = await store.list()
+        assert key.last_used_at == T0 + timedelta(seconds=seen)
+    await store.note_uses({}, {})

@@ -14,6 +14,8 @@ from tests.servers.services import ROOT, Launch, RunningService
 
 NEW = ROOT
 MODEL = "demo-model"
+PRE_STOP_SECONDS = 3.0
+"""Between the last request that is sent to a process and the signal, as the preStop hook of the manifests waits."""
 
 
 @dataclass
@@ -85,8 +87,9 @@ class Column:
         """
         headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
         async with httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=60, trust_env=False) as client:
-            while (await client.post("/v1/responses", json={"input": "Ready?", "store": False})).status_code != 200:
-                await asyncio.sleep(0.2)
+            status = 0
+            while status != 200:
+                status = (await client.post("/v1/responses", json={"input": "Ready?", "store": False})).status_code
         self.in_use = True
 
     async def _ended(self, service: RunningService | None) -> None:
@@ -94,7 +97,7 @@ class Column:
         self.in_use = False
         assert service is not None
         # A request that was sent just before must arrive before the end is asked for, as behind a preStop hook.
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(PRE_STOP_SECONDS)
         service.send(signal.SIGTERM)
         assert await asyncio.to_thread(service.wait_or_kill, 120) == 0, service.log()
 

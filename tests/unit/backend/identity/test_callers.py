@@ -101,7 +101,9 @@ async def test_keys_are_issued_listed_and_revoked(admin: httpx2.AsyncClient, app
     issued = await admin.post("/v1/api_keys", json={"user_id": "ada", "role": "user"})
     body = issued.json()
     assert issued.status_code == 201
-    assert {"id", "object", "user_id", "role", "tenant", "created_at", "key"} == set(body)
+    lifetime = {"expires_at": None, "last_used_at": None, "origin": "issued", "replaced_by": None}
+    assert {"id", "object", "user_id", "role", "tenant", "created_at", "key", *lifetime} == set(body)
+    assert {name: body[name] for name in lifetime} == lifetime
     assert (body["object"], body["tenant"]) == ("api_key", "default")
     listed = (await admin.get("/v1/api_keys")).json()
     assert [key["user_id"] for key in listed["data"]] == ["root", "ada"]
