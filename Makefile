@@ -19,7 +19,7 @@ PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --my
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
 
-.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test test-upgrade setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -33,6 +33,9 @@ test: setup ## run every test, with servers of its own
 
 test-thorough: setup ## run every test, and try each property on many more examples, as a nightly run should
 	@TESTS_THOROUGH=1 $(MAKE) --no-print-directory test
+
+test-upgrade: setup ## run the last release beside this one through an upgrade and a rollback under load; needs the history
+	@$(PYTEST) tests/upgrade/rolling.py -o timeout=900
 
 check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
 	@$(MAKE) --no-print-directory test

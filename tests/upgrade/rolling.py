@@ -44,7 +44,7 @@ async def test_a_rolling_upgrade_and_a_rollback_under_load(
 
     traffic = Traffic((first, second))
     users = [User(traffic, await new_key(first, f"user-{number}")) for number in range(USERS)]
-    async with asyncio.timeout(280):
+    async with asyncio.timeout(600):
         for user in users:
             await user.settle()
         async with asyncio.TaskGroup() as group:
