@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from backend.migrations.compatibility import newest_revision
 from tests.e2e.doors import through_grpc, through_http
 from tests.e2e.half_turns import HALF, half_a_turn
 from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, lone_backend, start_pair
@@ -155,6 +156,11 @@ def keys_seen_by(pair: Pair, admin_key: str) -> int:
 BACKEND_NEEDS = {"BACKEND_SECRET": SECRET, "SERVICE_TOKEN": SERVICE_TOKEN, "BACKEND_ADMIN_KEY": ADMIN_KEY}
 PASSWORD = "password-of-a-server"
 AWAY = {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": f"postgresql+asyncpg://ann:{PASSWORD}@127.0.0.1:{{nobody}}/b"}
+NEWER_SCHEMA = "sqlite+aiosqlite:///{newer}"
+NEWER_SCHEMA_COMPLAINT = (
+    f"BACKEND_DATABASE_URL: the database's schema 9999 takes a release that knows schema 9999, and this release knows"
+    f" schemas up to {newest_revision()}"
+)
 AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{nobody}/b (ConnectionRefusedError)"
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
@@ -179,6 +185,18 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
         "CHAT_SHELL_GRPC_PORT: cannot listen on 127.0.0.1:{taken}",
     ),
     ("chat_shell", {"SERVICE_TOKEN": SERVICE_TOKEN, "CHAT_SHELL_MODELS_FILE": "/no/such"}, "CHAT_SHELL_MODELS_FILE: "),
+    ("chat_shell", {"SERVICE_TOKEN": "fifteen-letters"}, "SERVICE_TOKEN: must have at least 16 characters"),
+    (
+        "backend",
+        {**BACKEND_NEEDS, "BACKEND_REDIS_URLL": "redis://127.0.0.1/0", "BACKEND_SERVICE_HOST": "10.96.0.1"},
+        "BACKEND_REDIS_URLL: there is no such setting; did you mean BACKEND_REDIS_URL?",
+    ),
+    ("backend", {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": NEWER_SCHEMA}, NEWER_SCHEMA_COMPLAINT),
+    (
+        "backend downgrade 9998",
+        {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": NEWER_SCHEMA},
+        "downgrade: the database's schema",
+    ),
 ]
 
 
@@ -187,6 +205,7 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
         silent.bind(("127.0.0.1", 0))
         ports = {name: str(end.getsockname()[1]) for name, end in (("taken", occupied), ("nobody", silent))}
         ports["free"] = str(free_port())
+        ports["newer"] = str(database_of_a_newer_release(tmp_path / "newer.db"))
         started: list[tuple[RunningService, str]] = []
         for number, (command, settings, words) in enumerate(WRONG):
             given = {name: value.format(**ports) for name, value in settings.items()}
@@ -199,6 +218,15 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
             assert len(complaint) == 1, service.log()
             assert complaint[0].startswith(words)
             assert PASSWORD not in service.log()
+
+
+def database_of_a_newer_release(path: Path) -> Path:
+    """Make a database from whose schema a newer release has taken something away."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+        database.execute("INSERT INTO alembic_version VALUES ('9999')")
+        database.commit()
+    return path
 
 
 async def test_a_database_that_lets_nobody_in_stops_the_start_with_one_line(

@@ -17,12 +17,14 @@ MAX_KEY_CHARS = 255
 REPLAYED_HEADER = "idempotent-replayed"
 Created = TypeVar("Created")
 Repeated = TypeVar("Repeated")
-_KEY = re.compile(rf"[!-~]{{1,{MAX_KEY_CHARS}}}")
+_PATTERN = f"^[!-~]{{1,{MAX_KEY_CHARS}}}$"
+_KEY = re.compile(_PATTERN)
 
 _KeyHeader = Annotated[
     str | None,
     Header(
         alias=KEY_HEADER,
+        json_schema_extra={"minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": _PATTERN},
         description="The same key and body again within 24 hours: the same answer, and nothing done twice.",
     ),
 ]
