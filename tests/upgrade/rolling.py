@@ -11,12 +11,12 @@ import httpx2
 
 from tests.e2e.pair import ADMIN_KEY
 from tests.servers.ports import free_port
-from tests.servers.services import Launch, RunningService
+from tests.servers.services import Launch
 from tests.upgrade.columns import NEW, Column
 from tests.upgrade.previous import unpack_previous_release
 from tests.upgrade.traffic import Traffic, User
 
-USERS = 6
+USERS = 4
 TURNS_BETWEEN = 12
 """Turns that are taken in each mixture of releases."""
 
@@ -36,10 +36,11 @@ async def test_a_rolling_upgrade_and_a_rollback_under_load(
     )
     settings = {"BACKEND_DATABASE_URL": postgres_url, "BACKEND_REDIS_URL": valkey_url}
     first, second = (Column(name, tmp_path, launch, settings, model_url) for name in ("first", "second"))
-    services = [model, *(service for column in (first, second) for service in started(column, old))]
-    for service in services:
-        await asyncio.to_thread(service.wait_ready, 120)
+    await asyncio.to_thread(model.wait_ready, 120)
+    # One after the other: the first release does not bear two that make the tables of a database together.
     for column in (first, second):
+        for service in (column.start_chat_shell(old), column.start_backend(old)):
+            await asyncio.to_thread(service.wait_ready, 120)
         await column.take_into_use()
 
     traffic = Traffic((first, second))
@@ -77,10 +78,6 @@ async def roll(traffic: Traffic, columns: tuple[Column, Column], code: Path) -> 
 async def taken(traffic: Traffic) -> None:
     """Wait until turns have been taken in this mixture."""
     await traffic.until("POST responses", TURNS_BETWEEN)
-
-
-def started(column: Column, code: Path) -> tuple[RunningService, RunningService]:
-    return column.start_chat_shell(code), column.start_backend(code)
 
 
 async def new_key(column: Column, user_id: str) -> str:
