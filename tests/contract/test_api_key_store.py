@@ -56,8 +56,8 @@ def admin_key(name: str, origin: KeyOrigin | None = KeyOrigin.SETTING, **changes
 
 
 async def test_all_that_is_known_of_a_key_is_kept(store: ApiKeyStore) -> None:
-    times = {"expires_at": T0 + timedelta(days=1), "last_used_at": T0}
-    key = make_key("a", origin=KeyOrigin.ISSUED, replaced_by="key_b", **times)
+    ends_at = T0 + timedelta(days=1)
+    key = make_key("a", origin=KeyOrigin.ISSUED, replaced_by="key_b", expires_at=ends_at, last_used_at=T0)
     await store.add(key)
     assert await store.find_by_hash("hash-a") == key
 

@@ -85,14 +85,14 @@ class User:
         return (await self._call("GET", page)).json()["data"]
 
     async def _plain_turn(self) -> None:
-        body = {"input": "Good morning", "conversation": self._conversation, "tools": []}
+        body: Body = {"input": "Good morning", "conversation": self._conversation, "tools": []}
         answer = await self._call("POST", "/v1/responses", json=body)
         self._note_end(answer.json(), "plain turn")
 
     async def _searching_stream(self) -> None:
         """Take a turn that searches the base, as events."""
         tools = [file_search(self._base)]
-        body = {"input": QUESTION, "conversation": self._conversation, "tools": tools, "stream": True}
+        body: Body = {"input": QUESTION, "conversation": self._conversation, "tools": tools, "stream": True}
         answer = await self._call("POST", "/v1/responses", json=body)
         events = events_of(answer.text)
         self._note_end(events[-1].get("response", {}), "stream")

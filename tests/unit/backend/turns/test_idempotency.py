@@ -118,7 +118,7 @@ async def test_a_key_is_forgotten_after_a_day() -> None:
 async def test_a_key_that_is_none_is_refused(key: str) -> None:
     async with open_door() as door:
         for path in ("/v1/responses", "/v1/conversations", "/v1/knowledge_bases"):
-            refused = await door.http.post(path, json={"input": "Hi"}, headers={"Idempotency-Key": key.encode()})
+            refused = await door.http.post(path, json={"input": "Hi"}, headers=[(b"Idempotency-Key", key.encode())])
             assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
 
 
