@@ -21,7 +21,7 @@ from backend.foundation.http.app import create_app
 from backend.foundation.http.listening import HttpServer, http_server, listening_socket
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.idempotency import OncePerKey
+from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
@@ -29,7 +29,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
-from backend.identity.services import IdentityServices, KeyAdministration
+from backend.identity.services import WRITE_USES_SECONDS, IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.knowledge.wiring import build_knowledge_room

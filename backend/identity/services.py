@@ -5,7 +5,6 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backend.foundation.services.supervision import repeat_forever
 from backend.identity.domain import ApiKey, Caller, KeyOrigin, KeyRole
 from backend.identity.ports import ApiKeyStore
 from shared.clock import Clock
@@ -42,10 +41,6 @@ class KeyUses:
     def note(self, key_id: str, now: datetime) -> None:
         """Note that a key is used now."""
         self._unwritten[key_id] = now
-
-    async def keep_writing(self) -> None:
-        """Write the uses down every minute until cancelled."""
-        await repeat_forever(self.write, WRITE_USES_SECONDS)
 
     async def write(self) -> None:
         """Write down the uses since the last time, but of a key whose use another replica has just written.

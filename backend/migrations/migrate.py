@@ -20,6 +20,7 @@ from backend.knowledge.sql.tables import SEARCH_TABLES
 from backend.migrations.chosen import downgrade, upgrade
 from backend.migrations.compatibility import all_revisions, newest_revision, oldest_code_for
 from backend.migrations.tables import metadata
+from shared.environment import cause_of
 from shared.errors import Unavailable
 
 HEAD = "head"
@@ -31,6 +32,7 @@ _ADVISORY_LOCK = 7_205_759_403_792_793
 # A change of a table waits for the statements that use it, and all later ones wait behind the change. After this long
 # it lets them pass, and is tried again.
 _LOCK_WAIT = "2s"
+_LOCK_NOT_GIVEN = "LockNotAvailableError"
 _ATTEMPTS = 30
 _PAUSE_SECONDS = 0.5
 
@@ -102,14 +104,15 @@ def position_of(connection: Connection) -> Position:
 
 
 async def _persist(database: Database, work: Callable[[Connection], None]) -> None:
-    for _ in range(_ATTEMPTS):
+    for attempts_left in reversed(range(_ATTEMPTS)):
         try:
             await database.write(work, timeout_seconds=None)
-        except Unavailable:
+        except Unavailable as error:
+            if cause_of(error) != _LOCK_NOT_GIVEN or not attempts_left:
+                raise
             await asyncio.sleep(_PAUSE_SECONDS)
         else:
             return
-    raise Unavailable("The schema could not be changed: its tables are in use.")
 
 
 def _held_position(connection: Connection) -> Position:

@@ -6,13 +6,12 @@ from typing import TypeVar
 
 from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_of
 from backend.foundation.ports.idempotency import ClaimStore
-from backend.foundation.services.supervision import repeat_forever
 from shared.clock import Clock
 from shared.errors import BallastError, KeyReused
 
 KEY_HEADER = "Idempotency-Key"
 
-FORGET_SECONDS = 60.0
+FORGET_KEYS_SECONDS = 60.0
 FORGOTTEN_AT_ONCE = 500
 PAUSE_SECONDS = 0.05
 """Between two deletions, so that other writers come first."""
@@ -61,10 +60,6 @@ class OncePerKey:
                 if created is None:
                     raise
         return await again(created)
-
-    async def keep_forgetting(self) -> None:
-        """Delete expired keys in small steps until cancelled."""
-        await repeat_forever(self.forget, FORGET_SECONDS)
 
     async def forget(self) -> None:
         """Delete all expired keys in small steps.
