@@ -84,16 +84,16 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
     wrong_item, wrong_parts = {"role": "user", "content": 7}, {"role": "user", "content": [{"a": 1}] * 5_000}
     schema = {f"k{n}": {f"p{m}": {"a": "b"} for m in range(70)} for n in range(70)}
     tool = {"type": "function", "name": "f", "parameters": schema}
-    items = b",".join([USER] * 1_500)
+    items = b",".join([USER] * 2_000)
     text = "hello, world " * (min(length, 10_000_000) // 13)
     keys = dict.fromkeys((f"k{number}" for number in range(16_000)), 1)
     fine = (200, 400, 502, 503, 504)
     for name, path, body, statuses in (
         ("16,000 unknown keys", "/v1/responses", {"input": "x", **keys}, (400,)),
         ("5,000 wrong parts", "/v1/responses", {"input": [wrong_parts]}, (400,)),
-        ("1,500 wrong items", "/v1/responses", {"input": [wrong_item] * 1_500}, (400,)),
+        ("2,000 wrong items", "/v1/responses", {"input": [wrong_item] * 2_000}, (400,)),
         ("16,000 unknown keys", "/v1/knowledge_bases", keys, (400,)),
-        ("1,500 wrong items", "/v1/conversations", {"items": [wrong_item] * 1_500}, (400,)),
+        ("2,000 wrong items", "/v1/conversations", {"items": [wrong_item] * 2_000}, (400,)),
         ("4,000 parts", "/v1/responses", {**background, "input": [parts] * 4}, fine),
         ("a tool of 5,000 keys", "/v1/responses", {**background, "tools": [tool]}, fine),
         ("a text of 10 MB", "/v1/responses", {**background, "instructions": text}, fine),
@@ -101,5 +101,5 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
         ("an image of 20 MB", "/v1/conversations", {"items": [shown]}, (201,)),
     ):
         yield Attack(name, path, orjson.dumps(body), statuses)
-    yield Attack("1,500 items", "/v1/responses", b'{"background":true,"input":[%b]}' % items, fine)
-    yield Attack("1,500 items", "/v1/conversations", b'{"items":[%b]}' % items, (201,))
+    yield Attack("2,000 items", "/v1/responses", b'{"background":true,"input":[%b]}' % items, fine)
+    yield Attack("2,000 items", "/v1/conversations", b'{"items":[%b]}' % items, (201,))

@@ -208,7 +208,7 @@ InputItem = Annotated[
     | Annotated[FileSearchItem, Tag("file_search_call")],
     Discriminator(_tag_of_item),
 ]
-MAX_ITEMS = 1_500
+MAX_ITEMS = 2_000
 """The maximum in one list: all that is done with an item takes about 50 µs, and holds the event loop in parts."""
 
 InputItems = Annotated[list[InputItem], Field(max_length=MAX_ITEMS, fail_fast=True)]
