@@ -58,7 +58,7 @@ class PostgresServer:
         for attempt in range(1, _START_ATTEMPTS + 1):
             self._child.start()
             try:
-                self._child.wait_until(self._is_ready, timeout_seconds=60)
+                self._child.wait_until(self.is_ready, timeout_seconds=60)
             except ChildFailed:  # after a kill, orphans of the old server may hold its memory for a moment
                 if attempt == _START_ATTEMPTS:
                     raise
@@ -109,13 +109,28 @@ class PostgresServer:
         scheme = f"postgresql+{driver}" if driver else "postgresql"
         return f"{scheme}://{_USER}@127.0.0.1:{self.port}/{database}"
 
+    def is_ready(self) -> bool:
+        """Whether it takes connections now."""
+        probe = self._command("pg_isready", *self._address[:4], "-d", "postgres", "-q")
+        return subprocess.run(probe, check=False, stdin=subprocess.DEVNULL).returncode == 0
+
+    @property
+    def child(self) -> Child:
+        """Its main process."""
+        return self._child
+
+    @property
+    def data_directory(self) -> Path:
+        """The directory that holds all its data; a file system may be mounted there before the first start."""
+        return self._root / "owned"
+
     @property
     def _address(self) -> tuple[str, ...]:
         return ("-h", "127.0.0.1", "-p", str(self.port), "-U", _USER, "-w")
 
     @property
     def _cluster(self) -> Path:
-        return self._root / "owned" / "cluster"
+        return self.data_directory / "cluster"
 
     @cached_property
     def _binaries(self) -> Path:
@@ -141,8 +156,8 @@ class PostgresServer:
         return [word for setting in (*network, *_OPTIONS) for word in ("-c", setting)]
 
     def _initialise(self) -> None:
-        owned = self._cluster.parent
-        owned.mkdir()
+        owned = self.data_directory
+        owned.mkdir(exist_ok=True)
         if self._user_id is not None:
             os.chown(owned, self._user_id, self._user_id)
         arguments = ("-D", str(self._cluster), "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
@@ -163,7 +178,3 @@ class PostgresServer:
         )
         if done.returncode:
             raise RuntimeError(f"{program} ended with {done.returncode}\n{done.stdout}{done.stderr}")
-
-    def _is_ready(self) -> bool:
-        probe = self._command("pg_isready", *self._address[:4], "-d", "postgres", "-q")
-        return subprocess.run(probe, check=False, stdin=subprocess.DEVNULL).returncode == 0

@@ -37,7 +37,7 @@ class ValkeyServer:
     def start(self) -> None:
         """Start it; returns when it answers."""
         self._child.start()
-        self._child.wait_until(lambda: self.answer("PING") == "+PONG", timeout_seconds=60)
+        self._child.wait_until(self.is_ready, timeout_seconds=60)
 
     def kill(self) -> None:
         """Kill it; what it acknowledged is there after `restart`."""
@@ -84,3 +84,12 @@ class ValkeyServer:
             connection.sendall(f"{command}\r\n".encode())
             return connection.recv(1024).decode().strip()
         return ""
+
+    def is_ready(self) -> bool:
+        """Whether it answers now."""
+        return self.answer("PING") == "+PONG"
+
+    @property
+    def child(self) -> Child:
+        """Its process."""
+        return self._child

@@ -1,0 +1,45 @@
+"""`make chaos`: real processes under load and a seeded schedule of faults; prints counts and violations.
+
+python -m tests.chaos [--seconds 600] [--seed N | --seeds a,b,c] [--no-disk]
+
+Writes var/chaos/seed-*.json and ends with 1 when a promise was broken.
+"""
+
+import argparse
+import logging
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import uvloop
+
+from tests.chaos.run import run_once
+
+RESULTS = Path("var/chaos")
+
+
+def main(arguments: list[str]) -> int:
+    """Run all seeds, one after the other."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos")
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", type=int, default=None, help="by default one that no run had before")
+    parser.add_argument("--seeds", default="")
+    parser.add_argument("--no-disk", action="store_true")
+    chosen = parser.parse_args(arguments)
+    seeds = [int(seed) for seed in chosen.seeds.split(",") if seed] or [
+        int(time.time()) if chosen.seed is None else chosen.seed
+    ]
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of connections that break
+    is_broken = False
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(prefix="ballast-chaos-") as directory:
+            report = uvloop.run(run_once(Path(directory), seed, chosen.seconds, with_disk=not chosen.no_disk))
+        sys.stdout.write(f"{report.rendered()}\nwritten to {report.write(RESULTS)}\n")
+        sys.stdout.flush()
+        is_broken = is_broken or bool(report.violations)
+    return int(is_broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""What clients saw in a run, what is stored after it, and what was counted: plain values."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+TERMINAL = frozenset({"completed", "failed", "incomplete", "cancelled"})
+LAST_EVENTS = frozenset({"response.completed", "response.failed", "response.incomplete"})
+DELTA = "response.output_text.delta"
+ABSENT = ""
+"""What stands at an address that answers 404."""
+
+
+class SeenEvent(NamedTuple):
+    """An event of a stream; `digest` is of all its bytes, `text` what a delta adds, `status` what a last event says."""
+
+    number: int
+    type: str
+    digest: int
+    text: str = ""
+    status: str = ""
+
+
+@dataclass
+class Reading:
+    """What one connection showed of a turn's events."""
+
+    replica: str
+    after: int | None = None
+    events: list[SeenEvent] = field(default_factory=list[SeenEvent])
+
+    @property
+    def last_event(self) -> SeenEvent | None:
+        """The event that ended the turn, if it was seen."""
+        return self.events[-1] if self.events and self.events[-1].type in LAST_EVENTS else None
+
+
+@dataclass
+class Turn:
+    """One turn as its client saw it.
+
+    `expected` is what the model says in it, None where something of ours may change it; `calls` counts the tool calls
+    that its model makes; `answers` are the response ids of all successful answers to one Idempotency-Key.
+    """
+
+    key: str
+    kind: str
+    conversation: str = ""
+    expected: str | None = None
+    calls: int = 0
+    response_id: str = ""
+    plain: tuple[str, str] | None = None
+    readings: list[Reading] = field(default_factory=list[Reading])
+    answers: list[str] = field(default_factory=list[str])
+    asked_at: float = 0.0
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the client has seen its end."""
+        return self.plain is not None or any(reading.last_event for reading in self.readings)
+
+    def newest_number(self) -> int:
+        """Return the largest number seen, -1 without any."""
+        return max((event.number for reading in self.readings for event in reading.events), default=-1)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A response as it is stored after the run, and the replay of its events."""
+
+    status: str
+    text: str
+    replay: tuple[SeenEvent, ...]
+
+
+@dataclass
+class Register:
+    """A place that a client wrote to: the last value acknowledged, and all that were sent without an answer."""
+
+    path: str
+    acknowledged: str | None = None
+    unanswered: set[str] = field(default_factory=set[str])
+
+    def allows(self, found: str) -> bool:
+        """Say whether a value may stand there."""
+        return self.acknowledged is None or found == self.acknowledged or found in self.unanswered
+
+
+class SentPrompt(NamedTuple):
+    """A request at the model: the turn that it belongs to and its bytes up to the last message."""
+
+    turn: str
+    cache_key: str
+    opening: bytes
+
+
+class Death(NamedTuple):
+    """A process that ended without being told to; `excuse` says why it may have, in words."""
+
+    name: str
+    how: str
+    log: str
+    excuse: str = ""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a running cluster holds, by process and by store."""
+
+    memory_mb: dict[str, float]
+    open_files: dict[str, int]
+    connections: int
+    keys_without_expiry: int
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A promise that a run broke, with the ids to search the logs for."""
+
+    check: str
+    ids: tuple[str, ...]
+    told: str
+
+
+@dataclass
+class Evidence:
+    """All that a run left behind, for the checks."""
+
+    turns: list[Turn] = field(default_factory=list[Turn])
+    stored: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    unfinished: tuple[str, ...] = ()
+    tool_runs: dict[str, int] = field(default_factory=dict[str, int])
+    prompts: list[SentPrompt] = field(default_factory=list[SentPrompt])
+    kept_turns: set[str] = field(default_factory=set[str])
+    drift: tuple[str, ...] = ()
+    registers: list[Register] = field(default_factory=list[Register])
+    found: dict[str, str] = field(default_factory=dict[str, str])
+    deaths: list[Death] = field(default_factory=list[Death])
+    server_errors: list[str] = field(default_factory=list[str])
+    stuck: list[str] = field(default_factory=list[str])
+    before: Resources | None = None
+    after: Resources | None = None

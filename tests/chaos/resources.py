@@ -1,0 +1,58 @@
+"""What a quiet cluster holds."""
+
+from typing import Any, cast
+
+import asyncpg
+import psutil
+from redis.asyncio import Redis
+
+from tests.chaos.cluster import Cluster
+from tests.chaos.members import family
+from tests.chaos.records import Resources
+from tests.chaos.schedule import SERVICES
+
+CLIENTS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+RUNNING = "SELECT id FROM response WHERE status IN ('queued', 'in_progress') ORDER BY id"
+
+
+async def measured(cluster: Cluster) -> Resources:
+    """Measure memory and files of the services with their children, and what the stores hold for them."""
+    memory: dict[str, float] = {}
+    files: dict[str, int] = {}
+    for name in SERVICES:
+        members = family(cluster.members[name].child.pid)
+        memory[name] = sum(_memory_mb(member) for member in members)
+        files[name] = sum(_open_files(member) for member in members)
+    return Resources(memory, files, len(await rows(cluster, CLIENTS, is_count=True)), await _lasting_keys(cluster))
+
+
+async def rows(cluster: Cluster, query: str, *, is_count: bool = False) -> list[str]:
+    """Return the first column of a query's rows; of a count as many entries as were counted."""
+    connection: Any = await cast(Any, asyncpg).connect(cluster.database_dsn, timeout=10)
+    try:
+        found: list[Any] = [row[0] for row in await connection.fetch(query, timeout=30)]
+    finally:
+        await connection.close()
+    return [""] * found[0] if is_count else found
+
+
+async def _lasting_keys(cluster: Cluster) -> int:
+    client: Any = cast(Any, Redis).from_url(cluster.valkey.url)
+    try:
+        return len([key async for key in client.scan_iter(count=1000) if await client.ttl(key) == -1])
+    finally:
+        await client.aclose()
+
+
+def _memory_mb(member: psutil.Process) -> float:
+    try:
+        return member.memory_info().rss / 1e6
+    except psutil.Error:
+        return 0.0
+
+
+def _open_files(member: psutil.Process) -> int:
+    try:
+        return member.num_fds()
+    except psutil.Error:
+        return 0
