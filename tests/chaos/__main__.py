@@ -2,17 +2,17 @@
 
 python -m tests.chaos [--seconds 600] [--seed N | --seeds a,b,c] [--no-disk]
 
-Writes var/chaos/seed-*.json and ends with 1 when a promise was broken.
+Writes var/chaos/seed-*.json, the services' logs beside it, and ends with 1 when a promise was broken.
 """
 
 import argparse
+import asyncio
 import logging
+import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
-
-import uvloop
 
 from tests.chaos.run import run_once
 
@@ -34,11 +34,19 @@ def main(arguments: list[str]) -> int:
     is_broken = False
     for seed in seeds:
         with tempfile.TemporaryDirectory(prefix="ballast-chaos-") as directory:
-            report = uvloop.run(run_once(Path(directory), seed, chosen.seconds, with_disk=not chosen.no_disk))
+            report = asyncio.run(run_once(Path(directory), seed, chosen.seconds, with_disk=not chosen.no_disk))
+            keep_logs(Path(directory), RESULTS / f"seed-{seed}")
         sys.stdout.write(f"{report.rendered()}\nwritten to {report.write(RESULTS)}\n")
         sys.stdout.flush()
         is_broken = is_broken or bool(report.violations)
     return int(is_broken)
+
+
+def keep_logs(directory: Path, place: Path) -> None:
+    """Copy the services' logs to where they outlive the run."""
+    place.mkdir(parents=True, exist_ok=True)
+    for log in directory.glob("*/*.log"):
+        shutil.copy(log, place / f"{log.parent.name}.log")
 
 
 if __name__ == "__main__":

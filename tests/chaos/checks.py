@@ -151,17 +151,22 @@ def acknowledged_is_there(evidence: Evidence) -> Iterator[Violation]:
 
 
 def prompts_only_grow(evidence: Evidence) -> Iterator[Violation]:
-    """Each prompt of a conversation begins with all of the one before; a turn that left nothing is none."""
+    """Each prompt of a conversation begins with all of the one before; a turn that said nothing is void, its prompt too."""
     for told in evidence.drift:
         yield Violation("drift", (), told)
+    kept_turns = {turn.key for turn in evidence.turns if _said_something(evidence.stored.get(turn.response_id))}
     for cache_key, calls in _by_conversation(evidence.prompts):
-        kept = [call for call in calls if call.turn in evidence.kept_turns]
+        kept = [call for call in calls if call.turn in kept_turns]
         for earlier, later in pairwise(kept):
             if not later.opening.startswith(earlier.opening):
                 at = _first_difference(earlier.opening, later.opening)
                 ids = (cache_key, earlier.turn, later.turn)
                 told = f"{earlier.opening[at - 60 : at + 60]!r} became {later.opening[at - 60 : at + 60]!r}"
                 yield Violation("prompts", ids, told)
+
+
+def _said_something(stored: Stored | None) -> bool:
+    return stored is not None and (stored.has_output or stored.status == "completed")
 
 
 def _by_conversation(prompts: Iterable[SentPrompt]) -> Iterator[tuple[str, list[SentPrompt]]]:
@@ -198,6 +203,12 @@ def conversations_go_on(evidence: Evidence) -> Iterator[Violation]:
         yield Violation("stuck", (), told)
 
 
+def nobody_waits_for_ever(evidence: Evidence) -> Iterator[Violation]:
+    """When the bound after the last fault is over, every call has been answered and every stream has ended."""
+    for told in evidence.hung:
+        yield Violation("hung", (), told)
+
+
 def resources_come_back(evidence: Evidence) -> Iterator[Violation]:
     """When all is quiet, memory, files, connections and keys are near what they were before the faults."""
     before, after = evidence.before, evidence.after
@@ -231,6 +242,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Violation]], ...] = (
     nobody_died,
     nothing_is_our_defect,
     conversations_go_on,
+    nobody_waits_for_ever,
     resources_come_back,
 )
 

@@ -1,8 +1,10 @@
 """Callers of the two replicas who note what they are answered; a broken connection is an answer like others."""
 
+import time
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +16,25 @@ from tests.e2e.turns import Body, text_of
 
 TIMEOUT = httpx2.Timeout(75, connect=5)
 KEPT_ERRORS = 50
+SLOW_SECONDS = 40.0
+
+
+@dataclass(eq=False)
+class OpenCall:
+    """A call that has no end yet."""
+
+    kind: str
+    replica: str
+    turn: Turn | None
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken."""
+        return time.monotonic() - self.since
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.turn.response_id if self.turn else ''} at {self.replica}: {self.seconds:.0f} s"
 
 
 @dataclass
@@ -22,6 +43,26 @@ class Tally:
 
     answers: Counter[str] = field(default_factory=Counter[str])
     server_errors: list[str] = field(default_factory=list[str])
+    slow: list[str] = field(default_factory=list[str])
+    _open: list["OpenCall"] = field(default_factory=list["OpenCall"])
+
+    def open_calls(self) -> list[str]:
+        """Return the calls that wait for their end."""
+        return [str(call) for call in self._open]
+
+    @contextmanager
+    def calling(self, kind: str, replica: str, turn: Turn | None = None) -> Generator[None]:
+        """Note that a call is under way, that it took long, and how its connection broke."""
+        call = OpenCall(kind, replica, turn)
+        self._open.append(call)
+        try:
+            yield
+        except httpx2.HTTPError as error:
+            self.answers[f"{kind} {type(error).__name__}"] += 1
+        finally:
+            self._open.remove(call)
+            if call.seconds > SLOW_SECONDS:
+                self.slow.append(str(call))
 
     def note(self, kind: str, answer: httpx2.Response) -> None:
         """Count an answer whose body has been read, or need not be."""
@@ -29,10 +70,6 @@ class Tally:
         if answer.status_code == 500 and len(self.server_errors) < KEPT_ERRORS:
             request_id = answer.headers.get("x-request-id", "")
             self.server_errors.append(f"{kind} {answer.request.url.path} ({request_id}): {answer.text[:300]}")
-
-    def broke(self, kind: str, error: httpx2.HTTPError) -> None:
-        """Count a connection that broke."""
-        self.answers[f"{kind} {type(error).__name__}"] += 1
 
 
 class Caller:
@@ -58,13 +95,11 @@ class Caller:
 
     async def send(self, replica: str, method: str, path: str, kind: str, **options: Any) -> httpx2.Response | None:
         """Send a request; None when the connection broke."""
-        try:
+        with self.tally.calling(kind, replica):
             answer = await self._clients[replica].request(method, path, **options)
-        except httpx2.HTTPError as error:
-            self.tally.broke(kind, error)
-            return None
-        self.tally.note(kind, answer)
-        return answer
+            self.tally.note(kind, answer)
+            return answer
+        return None
 
     async def plain_turn(self, replica: str, turn: Turn, body: Body, **headers: str) -> int:
         """Run a turn without a stream and return the status, 0 when the connection broke."""
@@ -95,7 +130,7 @@ class Caller:
 
     async def _read(self, turn: Turn, reading: Reading, options: Mapping[str, Any], leave_after: int | None) -> int:
         kind = f"{turn.kind} {'stream' if options['method'] == 'POST' else 'follow'}"
-        try:
+        with self.tally.calling(kind, reading.replica, turn):
             async with self._clients[reading.replica].stream(**options) as answer:
                 if answer.status_code != 200:
                     await answer.aread()
@@ -104,9 +139,7 @@ class Caller:
                     turn.readings.append(reading)
                     await _note_events(answer, turn, reading, leave_after)
                 return answer.status_code
-        except httpx2.HTTPError as error:
-            self.tally.broke(kind, error)
-            return 0
+        return 0
 
 
 async def _note_events(answer: httpx2.Response, turn: Turn, reading: Reading, leave_after: int | None) -> None:

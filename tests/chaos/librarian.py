@@ -36,7 +36,7 @@ class _Library:
 
     async def document(self) -> None:
         """Put a document, or delete one."""
-        self._written += 1
+        self._written = self._world.next_number()
         if self._documents and self._dice.random() < 0.3:
             register = self._documents.pop(self._dice.randrange(len(self._documents)))
             await self._write(register, ABSENT, "DELETE", register.path, "delete document")

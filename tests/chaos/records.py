@@ -70,6 +70,7 @@ class Stored:
     status: str
     text: str
     replay: tuple[SeenEvent, ...]
+    has_output: bool = True
 
 
 @dataclass
@@ -130,12 +131,12 @@ class Evidence:
     unfinished: tuple[str, ...] = ()
     tool_runs: dict[str, int] = field(default_factory=dict[str, int])
     prompts: list[SentPrompt] = field(default_factory=list[SentPrompt])
-    kept_turns: set[str] = field(default_factory=set[str])
     drift: tuple[str, ...] = ()
     registers: list[Register] = field(default_factory=list[Register])
     found: dict[str, str] = field(default_factory=dict[str, str])
     deaths: list[Death] = field(default_factory=list[Death])
     server_errors: list[str] = field(default_factory=list[str])
+    hung: list[str] = field(default_factory=list[str])
     stuck: list[str] = field(default_factory=list[str])
     before: Resources | None = None
     after: Resources | None = None

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import orjson
 
-from tests.chaos.records import Death, Evidence, Violation
+from tests.chaos.records import Death, Evidence, Resources, Violation
 from tests.chaos.schedule import Fault
 
 LOG_LINES_AN_ID = 6
-SHOWN = 40
+SHOWN_A_CHECK = 4
 NEVER_TRIED = (
     "SQLite with one replica under a full disk",
     "clocks that jump or differ between replicas",
@@ -29,15 +29,17 @@ class RunReport:
     seed: int
     seconds: float
     schedule: tuple[Fault, ...]
-    played: Counter[str]
-    answers: Counter[str]
-    outcomes: Counter[str]
-    warnings: Counter[str]
-    refused_starts: Counter[str]
-    excused: list[Death]
-    violations: list[Violation]
-    resources: list[str]
+    played: dict[str, int]
     untried: tuple[str, ...]
+    answers: dict[str, int] = field(default_factory=dict[str, int])
+    slow: list[str] = field(default_factory=list[str])
+    outcomes: dict[str, int] = field(default_factory=dict[str, int])
+    warnings: dict[str, int] = field(default_factory=dict[str, int])
+    refused_starts: dict[str, int] = field(default_factory=dict[str, int])
+    excused: list[Death] = field(default_factory=list[Death])
+    violations: list[Violation] = field(default_factory=list[Violation])
+    before: Resources | None = None
+    after: Resources | None = None
     excerpts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def write(self, directory: Path) -> Path:
@@ -58,7 +60,8 @@ class RunReport:
             ("starts refused because a store was away", self.refused_starts),
         ):
             lines += ["", f"{title}:", *(f"  {number:6} {name}" for name, number in sorted(counts.items()))]
-        lines += ["", *self.resources]
+        lines += ["", f"quiet before: {self.before}", f"quiet after:  {self.after}"]
+        lines += [f"slow: {call}" for call in self.slow]
         lines += [f"excused: {death.name} {death.how} ({death.excuse})" for death in self.excused]
         lines += ["", "not tried:", *(f"  {what}" for what in self.untried), ""]
         return "\n".join([*lines, *self._violations()])
@@ -66,12 +69,19 @@ class RunReport:
     def _violations(self) -> Iterable[str]:
         by_check = Counter(violation.check for violation in self.violations)
         yield f"violations: {len(self.violations)} {dict(by_check) or ''}"
-        for violation in self.violations[:SHOWN]:
+        shown: Counter[str] = Counter()
+        for violation in self.violations:
+            shown[violation.check] += 1
+            if shown[violation.check] > SHOWN_A_CHECK:
+                continue
             yield f"! {violation.check} {' '.join(filter(None, violation.ids))}: {violation.told}"
             for name in violation.ids:
                 yield from (f"    {line}" for line in self.excerpts.get(name, ()))
-        if len(self.violations) > SHOWN:
-            yield f"… and {len(self.violations) - SHOWN} more in the JSON"
+        yield from (
+            f"… of {check} {count - SHOWN_A_CHECK} more in the JSON"
+            for check, count in shown.items()
+            if count > SHOWN_A_CHECK
+        )
 
 
 def outcomes_of(evidence: Evidence) -> Counter[str]:

@@ -1,7 +1,9 @@
 """One run: a warm load, the same under faults, then everything is read and checked."""
 
 import asyncio
-from dataclasses import asdict, replace
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos import audit
@@ -25,7 +27,7 @@ END_SECONDS = 45.0
 
 
 async def run_once(directory: Path, seed: int, seconds: float, *, with_disk: bool) -> RunReport:
-    """Run one seed and return its report."""
+    """Run one seed and return its report; the services leave their logs in `directory`."""
     async with running_cluster(directory, with_disk=with_disk) as (cluster, watch):
         schedule = make_schedule(seed, seconds, with_disk=cluster.disk is not None)
         world, faults = await new_world(cluster, seed), Faults(cluster)
@@ -33,30 +35,36 @@ async def run_once(directory: Path, seed: int, seconds: float, *, with_disk: boo
             await asyncio.sleep(min(max(seconds * WARM_SHARE, WARM_SECONDS[0]), WARM_SECONDS[1]))
         await asyncio.sleep(QUIET_SECONDS)
         before = await measured(cluster)
+        tell(f"seed {seed}: warm, {len(world.turns)} turns so far; {len(schedule)} faults begin")
         async with under_load(world):
             await faults.play(schedule)
             await watch.all_ready(END_SECONDS)
             await asyncio.sleep(CALM_SECONDS)
+            tell("all faults are undone; waiting for the ends of all calls")
+        tell(f"reading {len(world.turns)} turns")
         evidence = replace(await gathered(cluster, world, watch), before=before)
-        lines = list(audit.log_lines(cluster))
-        found = violations(evidence)
         missed = () if cluster.disk else (f"a full or standing disk of PostgreSQL: {cluster.why_no_disk}",)
-        assert evidence.after is not None
-        return RunReport(
-            seed=seed,
-            seconds=seconds,
-            schedule=schedule,
-            played=faults.played,
-            answers=world.tally.answers,
-            outcomes=outcomes_of(evidence),
-            warnings=audit.warnings_by_event(lines),
-            refused_starts=watch.refused_starts,
-            excused=[death for death in watch.deaths if death.excuse],
-            violations=found,
-            resources=[f"quiet before: {asdict(before)}", f"quiet after: {asdict(evidence.after)}"],
-            untried=(*missed, *NEVER_TRIED),
-            excerpts=excerpts(found, cluster.logs()),
-        )
+        report = RunReport(seed, seconds, schedule, played=dict(faults.played), untried=(*missed, *NEVER_TRIED))
+        fill(report, evidence, cluster, world)
+        report.refused_starts = dict(watch.refused_starts)
+        return report
+
+
+def fill(report: RunReport, evidence: Evidence, cluster: Cluster, world: World) -> None:
+    """Write into a report what was counted and found."""
+    report.violations = violations(evidence)
+    report.excerpts = excerpts(report.violations, cluster.logs())
+    report.answers = dict(world.tally.answers)
+    report.slow = world.tally.slow
+    report.outcomes = dict(outcomes_of(evidence))
+    report.warnings = dict(audit.warnings_by_event(list(audit.log_lines(cluster))))
+    report.excused = [death for death in evidence.deaths if death.excuse]
+    report.before, report.after = evidence.before, evidence.after
+
+
+def tell(line: str) -> None:
+    """Say on standard error where the run is."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
 
 
 async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
@@ -64,7 +72,7 @@ async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
     reading = audit.Audit(cluster, world)
     try:
         unfinished = await reading.unfinished(END_SECONDS)
-        stored, kept, found = await reading.stored(), await reading.kept_turns(), await reading.found()
+        stored, found = await reading.stored(), await reading.found()
         stuck = await reading.stuck()
     finally:
         await reading.close()
@@ -76,12 +84,12 @@ async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
         unfinished=unfinished,
         tool_runs=audit.tool_runs(lines),
         prompts=audit.sent_prompts(cluster),
-        kept_turns=kept,
         drift=audit.drifted(lines),
         registers=world.registers,
         found=found,
         deaths=watch.deaths,
         server_errors=world.tally.server_errors,
+        hung=world.hung,
         stuck=stuck,
         after=await measured(cluster),
     )

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import time
-from itertools import count
 from typing import Any
 
 from tests.chaos.clients import Caller
@@ -54,6 +53,7 @@ class Talk:
     ) -> None:
         self._world, self._caller, self._dice, self._conversation = world, caller, dice, conversation
         self._is_restricted = is_restricted
+        self._is_over = False
         base = world.bases["restricted" if is_restricted else "shared"]
         search = {"type": "file_search", "vector_store_ids": [base]}
         self._tools: list[dict[str, Any]] = [search] if is_restricted else [search, LOOK_UP_TOOL]
@@ -61,7 +61,7 @@ class Talk:
     async def hold(self) -> None:
         """Take turns until the talk is long enough or the load stops."""
         for _ in range(self._dice.randint(*TURNS_A_TALK)):
-            if self._world.stopped.is_set():
+            if self._world.stopped.is_set() or self._is_over:
                 return
             kind = "restricted" if self._is_restricted else self._dice.choice(KINDS)
             await self.take(kind)
@@ -127,6 +127,7 @@ class Talk:
         await self._caller.streamed_turn(replica, turn, body)
         await self._come_back(replica, turn)
         if not any(reading.last_event and reading.last_event.status == "completed" for reading in turn.readings):
+            self._is_over = bool(turn.response_id)
             return
         result = self._world.new_turn("function_result", self._conversation)
         result.expected = said
@@ -134,6 +135,8 @@ class Talk:
         other = self._caller.other(replica)
         await self._caller.streamed_turn(other, result, {**body, "input": [output]})
         await self._come_back(other, result)
+        # whether the call has its output is not known otherwise, and nothing else may follow before that
+        self._is_over = not result.is_ended
 
     async def _come_back(self, replica: str, turn: Turn) -> None:
         """Read on at the other replica, and again, until the end was seen."""
@@ -150,13 +153,11 @@ async def repeat_with_keys(world: World, actor: str, user: str) -> None:
     """Send turns under an Idempotency-Key to both replicas at once, and once more, until the load stops."""
     caller, dice = world.caller(user), world.dice(actor)
     try:
-        for number in count():
-            if world.stopped.is_set():
-                return
+        while not world.stopped.is_set():
             turn = world.new_turn("keyed")
             order = Order(turn.key, dice.randint(*WORDS), dice.choice(PAUSES_MILLISECONDS))
             turn.expected = "".join(order.deltas())
-            body, key = {"input": order.prompt()}, f"{world.seed}-{actor}-{number}"
+            body, key = {"input": order.prompt()}, f"{world.seed}-{turn.key}"
             async with asyncio.TaskGroup() as group:
                 for replica in caller.replicas:
                     group.create_task(caller.plain_turn(replica, turn, body, **{"Idempotency-Key": key}))

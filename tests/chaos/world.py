@@ -24,8 +24,9 @@ class World:
     turns: list[Turn] = field(default_factory=list[Turn])
     registers: list[Register] = field(default_factory=list[Register])
     conversations: dict[str, str] = field(default_factory=dict[str, str])
+    hung: list[str] = field(default_factory=list[str])
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
-    _numbers: count[int] = field(default_factory=count)
+    _numbers: "count[int]" = field(default_factory=count)
 
     def caller(self, user: str) -> Caller:
         """Return a caller for this user, to be closed."""
@@ -35,9 +36,13 @@ class World:
         """Return the actor's own dice."""
         return random.Random(f"{self.seed} {actor}")
 
+    def next_number(self) -> int:
+        """Return a number that nothing else of this world has."""
+        return next(self._numbers)
+
     def new_turn(self, kind: str, conversation: str = "") -> Turn:
         """Note a turn, which gets a key of its own."""
-        turn = Turn(f"t{next(self._numbers)}", kind, conversation)
+        turn = Turn(f"t{self.next_number()}", kind, conversation)
         self.turns.append(turn)
         return turn
 
