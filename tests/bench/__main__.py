@@ -1,69 +1,90 @@
 """The benchmark: `make bench`. Everything runs on this machine, each part a process, figures side by side.
 
-    python -m tests.bench [streaming] [deployed] [search] [building]
+    python -m tests.bench [--only streams,live] [--store sqlite|postgres]
 
-Writes var/bench/<part>.json.
+Prints a table for each store, and one for what needs none; writes var/bench/<store>-<section>.json. The figures of a
+machine that has other work to do are bad; what is measured direct, in the same run, suffers alike.
 """
 
+import argparse
+import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.bench.building import building_figures
-from tests.bench.deployed import deployed_figures
 from tests.bench.figures import Figure, render_table, write_json
-from tests.bench.pair import bench_pair
+from tests.bench.pair import BenchPair, bench_pair
 from tests.bench.searching import search_figures
-from tests.bench.streaming import DELTAS_A_TURN, added_to_first_delta, cancel_p95, deltas_a_second
-from tests.servers.postgres import PostgresServer
+from tests.bench.stores import STORES, Store, bench_store
+from tests.bench.streaming import (
+    cancel_figures,
+    first_delta_figures,
+    live_figures,
+    paced_figures,
+    start_figures,
+    stream_figures,
+    turn_figures,
+)
 
 RESULTS = Path("var/bench")
+BUILDING = "building"
 
 
-def measure_streaming(directory: Path) -> list[Figure]:
-    with bench_pair(directory, ("--deltas", str(DELTAS_A_TURN)), {}) as pair:
-        figures = [
-            Figure(f"start to ready, {name}", pair.start_seconds[name], "s", 2) for name in ("backend", "chat_shell")
-        ]
-        figures += [Figure(f"memory after start, {name}", mb, "MB", 130) for name, mb in pair.memory_mb().items()]
-        figures += added_to_first_delta(pair, directory)
-        figures.append(deltas_a_second(pair, directory))
-        figures.append(cancel_p95(pair))
-        figures += [Figure(f"memory after the load, {name}", mb, "MB", 130) for name, mb in pair.memory_mb().items()]
-    return figures
+def searching(pair: BenchPair, store: Store) -> list[Figure]:
+    """Measure ingest and searches through the API."""
+    return search_figures(pair, STORES[store.name])
 
 
-def measure_search(directory: Path) -> list[Figure]:
-    with bench_pair(directory / "sqlite", (), {}) as pair:
-        figures = search_figures(pair, "SQLite")
-    server = PostgresServer()
-    server.start()
-    try:
-        url = server.url(server.new_database())
-        with bench_pair(directory / "postgresql", (), {"BACKEND_DATABASE_URL": url}) as pair:
-            figures += search_figures(pair, "PostgreSQL")
-    finally:
-        server.close()
-    return figures
-
-
-PARTS: dict[str, Callable[[Path], list[Figure]]] = {
-    "streaming": measure_streaming,
-    "deployed": deployed_figures,
-    "search": measure_search,
-    "building": building_figures,
+SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
+    "start": start_figures,
+    "first": first_delta_figures,
+    "streams": stream_figures,
+    "live": live_figures,
+    "paced": paced_figures,
+    "cancel": cancel_figures,
+    "turns": turn_figures,
+    "search": searching,
 }
 
 
-def main(chosen: list[str]) -> None:
+def measure_store(name: str, chosen: Sequence[str], directory: Path) -> list[Figure]:
+    """Measure the chosen sections, each with a pair and a store of its own, so that none inherits another's load."""
     figures: list[Figure] = []
+    for section in chosen:
+        with bench_store(name) as store, bench_pair(directory / f"{name}-{section}", store.settings) as pair:
+            measured = SECTIONS[section](pair, store)
+        write_json(measured, RESULTS / f"{name}-{section}.json")
+        figures += measured
+    return figures
+
+
+def show(title: str, figures: Sequence[Figure]) -> None:
+    """Print a table with how busy the machine is."""
+    busy = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(f"{title} (the machine's load over 1, 5, 15 minutes: {busy}; {os.cpu_count()} cores)")
+    print(f"{render_table(figures)}\n")
+    sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser.add_argument("--only", default="", help=f"some of {', '.join([*SECTIONS, BUILDING])}, with commas between")
+    parser.add_argument("--store", choices=tuple(STORES), action="append", help="by default both")
+    given = parser.parse_args(arguments)
+    only = given.only.split(",") if given.only else [*SECTIONS, BUILDING]
+    if unknown := set(only) - {*SECTIONS, BUILDING}:
+        parser.error(f"there is no section {', '.join(sorted(unknown))}")
+    chosen = [section for section in SECTIONS if section in only]
     with tempfile.TemporaryDirectory(prefix="ballast-bench-") as directory:
-        for name in chosen or list(PARTS):
-            measured = PARTS[name](Path(directory) / name)
-            write_json(measured, RESULTS / f"{name}.json")
-            figures += measured
-    print(render_table(figures))
+        for name in (given.store or STORES) if chosen else ():
+            show(STORES[name], measure_store(name, chosen, Path(directory)))
+        if BUILDING in only:
+            figures = building_figures(Path(directory))
+            write_json(figures, RESULTS / "building.json")
+            show("Building a request", figures)
 
 
 if __name__ == "__main__":

@@ -3,21 +3,24 @@
     python -m tests.bench.fake_model --port 9900 --deltas 200 --delay-ms 0
 
 Speaks streamed chat completions on a bare asyncio protocol. Each answer has `--deltas` text deltas of one
-word; with a delay they are paced, without one they leave as fast as the socket takes them. A request whose
-last message contains "endless" gets deltas until the client closes. `GET /closed` answers a JSON list with
+word; with a delay they are paced, without one they leave as fast as the socket takes them. A request may say both
+itself, in its last message: "[deltas 200 delay 20]". A request whose last message contains "endless" gets deltas until
+the client closes. `GET /closed` answers a JSON list with
 the wall-clock instants (seconds) at which clients closed a stream before its end.
 """
 
 import argparse
 import asyncio
 import json
+import re
 import time
 from typing import cast
 
 import uvloop
 
 WORD = " ballast"
-FRAMES_PER_WRITE = 1
+TAIL_BYTES = 2000
+PACE = re.compile(rb"\[deltas (\d+) delay (\d+)\]")
 
 
 def frame(delta: dict[str, str], finish: str | None = None, usage: dict[str, int] | None = None) -> bytes:
@@ -89,7 +92,7 @@ class ModelProtocol(asyncio.Protocol):
         body, self.buffer = rest[:length], rest[length:]
         path = head.split(b" ", 2)[1]
         if path.endswith(b"/chat/completions"):
-            self.answering = asyncio.get_running_loop().create_task(self.answer(b"endless" in body[-2000:]))
+            self.answering = asyncio.get_running_loop().create_task(self.answer(body[-TAIL_BYTES:]))
         elif path == b"/closed":
             self.send_json(self.closed)
         else:
@@ -100,15 +103,19 @@ class ModelProtocol(asyncio.Protocol):
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(payload)
         self.transport.write(head + payload)
 
-    async def answer(self, endless: bool) -> None:
+    async def answer(self, asked: bytes) -> None:
+        deltas, delay_seconds = self.deltas, self.delay_seconds
+        if said := PACE.findall(asked):
+            deltas, delay_seconds = int(said[-1][0]), int(said[-1][1]) / 1000
+        endless = b"endless" in asked
         self.transport.write(HEAD + http_chunk(FIRST))
-        sent = 0
-        while endless or sent < self.deltas:
-            count = 1 if self.delay_seconds or not sent else min(FRAMES_PER_WRITE, self.deltas - sent)
-            self.transport.write(http_chunk(DELTA) * max(count, 1))
-            sent += max(count, 1)
+        begun_at, sent = asyncio.get_running_loop().time(), 0
+        while endless or sent < deltas:
+            self.transport.write(http_chunk(DELTA))
+            sent += 1
             await self.writable.wait()
-            await asyncio.sleep(self.delay_seconds)
+            # each delta has its instant, so that a late one does not delay those behind it
+            await asyncio.sleep(max(0.0, begun_at + sent * delay_seconds - asyncio.get_running_loop().time()))
         usage = {"prompt_tokens": 100, "completion_tokens": sent, "total_tokens": 100 + sent}
         ending = frame({}, "stop") + frame({}, usage=usage) + b"data: [DONE]\n\n"
         self.transport.write(http_chunk(ending) + b"0\r\n\r\n")

@@ -34,7 +34,7 @@ class Figure:
         return (self.name, f"{self.value:,.2f} {self.unit}", goal, direct, ratio, self.verdict)
 
 
-HEADINGS = ("figure", "pair", "bar", "direct", "ratio", "")
+HEADINGS = ("figure", "pair", "goal", "direct", "ratio", "")
 
 
 def percentile(values: Sequence[float], share: float) -> float:

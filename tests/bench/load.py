@@ -2,7 +2,8 @@
 
     python -m tests.bench.load --url http://127.0.0.1:8000/v1/responses --body body.json --streams 50 --total 500
 
-Prints one JSON line. A stream counts when its end marker came; deltas are model deltas: `--deltas` for each
+Prints one JSON line. A stream counts when its end marker came; a gap is the time between two reads of one stream that
+brought deltas; streams begin spread over `--ramp-seconds`. Deltas are model deltas: `--deltas` for each
 stream that ended, however they were grouped on the way (the final text is checked to hold them all).
 """
 
@@ -17,8 +18,11 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from tests.bench.figures import percentile
+
 READ_BYTES = 1 << 16
 KEPT_TAIL_BYTES = 1 << 16
+KEPT_MARKER_BYTES = 12
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Seen:
     """What all streams together have shown."""
 
     first_delta_seconds: list[float] = field(default_factory=list[float])
+    gap_seconds: list[float] = field(default_factory=list[float])
     errors: list[str] = field(default_factory=list[str])
 
 
@@ -54,30 +59,36 @@ async def stream_once(target: Target, seen: Seen) -> None:
 
 
 async def read_answer(target: Target, reader: asyncio.StreamReader, seen: Seen, started: float) -> None:
-    tail, first = b"", None
+    tail, kept, first, last = b"", b"", None, 0.0
     while data := await asyncio.wait_for(reader.read(READ_BYTES), 60):
         window = tail + data
-        if first is None and target.first_marker in window:
-            first = time.perf_counter() - started
+        if target.first_marker in window:
+            now = time.perf_counter()
+            if first is None:
+                first = now - started
+            else:
+                seen.gap_seconds.append(now - last)
+            last = now
         if target.end_marker in window[-KEPT_TAIL_BYTES:]:
             seen.first_delta_seconds.append(first if first is not None else time.perf_counter() - started)
             return
-        tail = window[-200:]
-    seen.errors.append(tail.decode(errors="replace"))
+        tail, kept = window[-KEPT_MARKER_BYTES:], window[-200:]
+    seen.errors.append(kept.decode(errors="replace"))
 
 
-async def run_load(target: Target, streams: int, total: int) -> dict[str, object]:
+async def run_load(target: Target, streams: int, total: int, ramp_seconds: float) -> dict[str, object]:
     seen = Seen()
     tickets = iter(range(total))
 
-    async def worker() -> None:
+    async def worker(place: int) -> None:
+        await asyncio.sleep(ramp_seconds * place / streams)
         for _ in tickets:
             await stream_once(target, seen)
 
     started = time.perf_counter()
     async with asyncio.TaskGroup() as group:
-        for _ in range(streams):
-            group.create_task(worker())
+        for place in range(streams):
+            group.create_task(worker(place))
     wall = time.perf_counter() - started
     firsts = sorted(seen.first_delta_seconds) or [0.0]
     return {
@@ -87,7 +98,9 @@ async def run_load(target: Target, streams: int, total: int) -> dict[str, object
         "errors": seen.errors[:3],
         "wall_seconds": wall,
         "first_delta_p50_ms": statistics.median(firsts) * 1000,
-        "first_delta_p99_ms": firsts[min(len(firsts) - 1, int(len(firsts) * 0.99))] * 1000,
+        "first_delta_p99_ms": percentile(firsts, 0.99) * 1000,
+        "gap_p50_ms": percentile(seen.gap_seconds or [0.0], 0.5) * 1000,
+        "gap_p99_ms": percentile(seen.gap_seconds or [0.0], 0.99) * 1000,
     }
 
 
@@ -98,6 +111,7 @@ if __name__ == "__main__":
     parser.add_argument("--header", action="append", default=[])
     parser.add_argument("--streams", type=int, default=1)
     parser.add_argument("--total", type=int, default=20)
+    parser.add_argument("--ramp-seconds", type=float, default=0)
     parser.add_argument("--first-marker", default="response.output_text.delta")
     parser.add_argument("--end-marker", default="data: [DONE]")
     given = parser.parse_args()
@@ -108,4 +122,4 @@ if __name__ == "__main__":
         given.first_marker.encode(),
         given.end_marker.encode(),
     )
-    print(json.dumps(uvloop.run(run_load(chosen, given.streams, given.total))))
+    print(json.dumps(uvloop.run(run_load(chosen, given.streams, given.total, given.ramp_seconds))))

@@ -25,25 +25,34 @@ class BenchPair:
     model_url: str
     backend_url: str
     start_seconds: Mapping[str, float]
+    directory: Path
 
     def memory_mb(self) -> dict[str, float]:
         """Return the resident memory of each service in MB (10**6 bytes)."""
-        pids = {"backend": self.backend.pid, "chat_shell": self.chat_shell.pid}
-        return {name: psutil.Process(pid).memory_info().rss / 1e6 for name, pid in pids.items()}
+        return {name: one.memory_info().rss / 1e6 for name, one in self._services().items()}
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return the CPU time that each service has used."""
+        times = {name: one.cpu_times() for name, one in self._services().items()}
+        return {name: used.user + used.system for name, used in times.items()}
 
     def client(self) -> httpx2.Client:
         """Return a client with the admin key."""
         headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
         return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=120)
 
+    def _services(self) -> dict[str, psutil.Process]:
+        pids = {"backend": self.backend.pid, "chat_shell": self.chat_shell.pid}
+        return {name: psutil.Process(pid) for name, pid in pids.items()}
+
 
 @contextmanager
-def bench_pair(directory: Path, model_arguments: tuple[str, ...], backend: Mapping[str, str]) -> Generator[BenchPair]:
+def bench_pair(directory: Path, backend: Mapping[str, str]) -> Generator[BenchPair]:
     """Start fake model, chat_shell and backend; kill them in the end."""
     ports = Ports()
     directory.mkdir(parents=True, exist_ok=True)
     services = {
-        "model": model_service(directory, ports, model_arguments),
+        "model": model_service(directory, ports),
         "chat_shell": chat_shell_service(directory, ports),
         "backend": backend_service(directory, ports, backend),
     }
@@ -55,7 +64,8 @@ def bench_pair(directory: Path, model_arguments: tuple[str, ...], backend: Mappi
             running.callback(service.kill)
             service.wait_ready()
             started[name] = time.perf_counter() - began
-        yield BenchPair(services["backend"], services["chat_shell"], ports.model_root, ports.backend_url, started)
+        urls = ports.model_root, ports.backend_url
+        yield BenchPair(services["backend"], services["chat_shell"], *urls, started, directory)
 
 
 class Ports:
@@ -68,11 +78,11 @@ class Ports:
         self.chat_shell_url = f"http://127.0.0.1:{self.http}"
 
 
-def model_service(directory: Path, ports: Ports, arguments: tuple[str, ...]) -> RunningService:
+def model_service(directory: Path, ports: Ports) -> RunningService:
     """Describe the fast fake model."""
     return RunningService(
         "tests.bench.fake_model",
-        *("--port", str(ports.model), *arguments),
+        *("--port", str(ports.model)),
         settings={},
         directory=directory,
         ready_url=f"{ports.model_root}/v1/models",

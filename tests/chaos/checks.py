@@ -151,7 +151,7 @@ def acknowledged_is_there(evidence: Evidence) -> Iterator[Violation]:
 
 
 def prompts_only_grow(evidence: Evidence) -> Iterator[Violation]:
-    """Each prompt of a conversation begins with all of the one before; a turn that said nothing is void, its prompt too."""
+    """Each prompt of a conversation begins with all of the one before; of a turn that said nothing, nothing is kept."""
     for told in evidence.drift:
         yield Violation("drift", (), told)
     kept_turns = {turn.key for turn in evidence.turns if _said_something(evidence.stored.get(turn.response_id))}

@@ -1,0 +1,184 @@
+"""Each check of a chaos run finds what it is for in a broken record, and nothing in a sound one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.chaos.checks import violations
+from tests.chaos.records import (
+    ABSENT,
+    Death,
+    Evidence,
+    Reading,
+    Register,
+    Resources,
+    SeenEvent,
+    SentPrompt,
+    Stored,
+    Turn,
+)
+
+DELTA = "response.output_text.delta"
+CREATED = SeenEvent(0, "response.created", 1)
+ONE, TWO = SeenEvent(1, DELTA, 11, "High "), SeenEvent(2, DELTA, 12, "water")
+ERROR = SeenEvent(3, "error", 13)
+COMPLETED = SeenEvent(3, "response.completed", 14, status="completed")
+FAILED = SeenEvent(4, "response.failed", 15, status="failed")
+WHOLE = (CREATED, ONE, TWO, COMPLETED)
+QUIET = Resources({"backend_1": 100.0}, {"backend_1": 30}, 8, 0)
+
+
+def evidence(*events: SeenEvent, after: int | None = None, stored: Stored | None = None) -> Evidence:
+    """Make the evidence of one turn, sound unless told otherwise."""
+    turn = Turn("t1", "stream", "conv_a", expected="High water", calls=1, response_id="resp_a")
+    turn.readings = [Reading("backend_1", after, list(events or WHOLE))]
+    kept = stored or Stored("completed", "High water", WHOLE)
+    return Evidence(turns=[turn], stored={"resp_a": kept}, tool_runs={"resp_a": 1}, before=QUIET, after=QUIET)
+
+
+def found(broken: Evidence) -> set[str]:
+    return {violation.check for violation in violations(broken)}
+
+
+def changed(change: Callable[[Evidence], object]) -> Evidence:
+    broken = evidence()
+    change(broken)
+    return broken
+
+
+def test_a_sound_run_has_no_violations():
+    assert violations(evidence()) == []
+
+
+def test_a_reader_who_came_back_begins_behind_what_he_has():
+    assert violations(evidence(TWO, COMPLETED, after=1)) == []
+    assert found(evidence(ONE, TWO, COMPLETED, after=1)) == {"numbers"}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param((CREATED, TWO, COMPLETED), id="gap"),
+        pytest.param((CREATED, ONE, ONE, TWO, COMPLETED), id="double"),
+        pytest.param((CREATED, TWO, ONE, COMPLETED), id="order"),
+        pytest.param((ONE, TWO, COMPLETED), id="beginning"),
+        pytest.param((CREATED, ONE, COMPLETED), id="completed with a hole"),
+    ],
+)
+def test_numbers_without_a_gap(events: tuple[SeenEvent, ...]):
+    assert "numbers" in found(evidence(*events))
+
+
+def test_numbers_may_jump_before_an_end_that_is_no_completion_and_in_a_replay_without_events():
+    lost = Stored("failed", "High ", (CREATED, FAILED))
+    jump = (CREATED, ONE, ERROR._replace(number=1_000_001), FAILED._replace(number=1_000_002))
+    assert violations(evidence(*jump, stored=lost)) == []
+    assert violations(evidence(CREATED, COMPLETED)) == []
+
+
+def test_lost_text():
+    short = Stored("completed", "High ", WHOLE)
+    assert found(evidence(stored=short)) == {"stored", "quoted"}
+    assert found(changed(lambda broken: broken.stored.clear())) == {"stored"}
+
+
+def test_another_end_than_the_stored_one():
+    stored = Stored("failed", "High water", (CREATED, ONE, TWO))
+    assert found(evidence(stored=stored)) == {"stored"}
+
+
+def test_another_answer_than_the_stored_one():
+    broken = evidence()
+    broken.turns[0].plain = ("completed", "High")
+    assert found(broken) == {"stored"}
+
+
+def test_one_number_for_two_events():
+    other = (CREATED, ONE, TWO._replace(digest=99), COMPLETED)
+    assert found(evidence(*other)) == {"events"}
+
+
+def test_words_that_the_model_did_not_say():
+    words = (CREATED, ONE, ONE._replace(number=2), COMPLETED)
+    assert found(evidence(*words, stored=Stored("failed", "High High ", words[:3]))) == {"quoted", "stored"}
+    assert found(evidence(CREATED, ONE, stored=Stored("incomplete", "High ", ()))) == set()
+
+
+def test_a_second_run_of_a_tool():
+    assert found(changed(lambda broken: broken.tool_runs.update(resp_a=2))) == {"tools"}
+
+
+def test_a_second_turn_for_a_key():
+    assert found(changed(lambda broken: broken.turns[0].answers.extend(["resp_a", "resp_a"]))) == set()
+    assert found(changed(lambda broken: broken.turns[0].answers.extend(["resp_a", "resp_b"]))) == {"keys"}
+
+
+def test_a_turn_without_an_end():
+    assert found(replace(evidence(), unfinished=("resp_b",))) == {"ended"}
+    assert found(evidence(CREATED, stored=Stored("in_progress", "", ()))) == {"ended"}
+
+
+def test_lost_documents():
+    def with_register(acknowledged: str | None, unanswered: set[str], there: str) -> set[str]:
+        register = Register("/documents/a", acknowledged, unanswered)
+        return found(replace(evidence(), registers=[register], found={"/documents/a": there}))
+
+    assert with_register("text", {"text"}, "text") == set()
+    assert with_register("text", {"text"}, ABSENT) == {"acknowledged"}
+    assert with_register("text", {"text", ABSENT}, ABSENT) == set()
+    assert with_register(ABSENT, {ABSENT}, "text") == {"acknowledged"}
+    assert with_register(None, {"text"}, ABSENT) == set()
+
+
+def test_a_prompt_that_moves():
+    first = SentPrompt("t1", "key", b'{"messages":[{"a"}')
+    grown, moved = first._replace(opening=first.opening + b',{"b"}'), first._replace(opening=b'{"messages":[{"c"}')
+    assert found(replace(evidence(), prompts=[first, first, grown])) == set()
+    assert found(replace(evidence(), prompts=[first, moved])) == {"prompts"}
+    assert found(replace(evidence(), prompts=[first, moved._replace(cache_key="other")])) == set()
+    assert found(replace(evidence(), drift=("backend_1: Prompt drift",))) == {"drift"}
+
+
+def test_the_prompt_of_a_turn_that_said_nothing_need_not_be_kept():
+    void = Turn("t0", "stream", "conv_a", expected="x", response_id="resp_0")
+    base = evidence()
+    base.turns.insert(0, void)
+    base.stored["resp_0"] = Stored("failed", "", (), has_output=False)
+    prompts = [SentPrompt("t0", "key", b"[void"), SentPrompt("t1", "key", b"[next")]
+    assert found(replace(base, prompts=prompts)) == set()
+    base.stored["resp_0"] = Stored("failed", "", (), has_output=True)
+    assert found(replace(base, prompts=prompts)) == {"prompts"}
+
+
+def test_a_process_that_went_on_late_is_compared_in_the_order_of_the_turns():
+    second = Turn("t2", "stream", "conv_a", response_id="resp_b")
+    base = evidence()
+    base.turns.append(second)
+    base.stored["resp_b"] = Stored("completed", "", ())
+    prompts = [SentPrompt("t1", "k", b"[1"), SentPrompt("t2", "k", b"[1,2"), SentPrompt("t1", "k", b"[1")]
+    assert found(replace(base, prompts=prompts)) == set()
+
+
+def test_a_death():
+    assert found(replace(evidence(), deaths=[Death("backend_1", "ended with 1", "log")])) == {"deaths"}
+    assert found(replace(evidence(), deaths=[Death("postgres", "ended with 1", "log", "its disk was full")])) == set()
+
+
+def test_defects_and_stuck_conversations_and_hanging_calls():
+    assert found(replace(evidence(), server_errors=["plain: 500"])) == {"status 500"}
+    assert found(replace(evidence(), stuck=["conv_a: 409"])) == {"stuck"}
+    assert found(replace(evidence(), hung=["follow resp_a"])) == {"hung"}
+
+
+@pytest.mark.parametrize(
+    "grown",
+    [
+        replace(QUIET, memory_mb={"backend_1": 200.0}),
+        replace(QUIET, open_files={"backend_1": 80}),
+        replace(QUIET, connections=40),
+        replace(QUIET, keys_without_expiry=1),
+    ],
+)
+def test_what_does_not_come_back(grown: Resources):
+    assert found(replace(evidence(), after=grown)) == {"resources"}
