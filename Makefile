@@ -19,7 +19,7 @@ PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --my
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
 
-.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test test-upgrade setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test test-upgrade chaos setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -40,7 +40,7 @@ test-upgrade: setup ## run the last release beside this one through an upgrade a
 check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
 	@$(MAKE) --no-print-directory test
 
-bench: setup ## measure the pair; prints a table, writes var/bench/*.json
+bench: setup ## measure the pair on both stores; prints tables, writes var/bench/*.json
 	@$(BIN)/python -m tests.bench
 
 bench-cache: setup ## measure how much of each prompt a provider's cache would serve; writes var/bench/cache.*
@@ -51,6 +51,9 @@ eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
 	@$(BIN)/python -m tests.leaks
+
+chaos: setup ## break processes, connections and stores under load for ten minutes; writes var/chaos/*.json
+	@$(BIN)/python -m tests.chaos
 
 setup: ## create .venv and install what the tests need
 	@$(if $(PYTHON),,echo "Python 3.11 or later is needed; name one with PYTHON=…"; exit 1;) $(PYTHON) requirements/install.py dev

@@ -108,7 +108,7 @@ def measured_cost(pair: BenchPair, store: Store, scale: str) -> Generator[Cost]:
         after = store.sessions_opened()
         if sessions is None or after is None:
             return made
-        return [*made, Figure(f"database connections opened, {scale}", after - sessions - 1, "")]  # ours is one
+        return [*made, Figure(f"database connections opened, {scale}", after - sessions, "")]
 
     yield figures
     spent |= {service: after - before[service] for service, after in pair.cpu_seconds().items()}

@@ -1,6 +1,6 @@
 """`make chaos`: real processes under load and a seeded schedule of faults; prints counts and violations.
 
-python -m tests.chaos [--seconds 600] [--seed N | --seeds a,b,c] [--no-disk]
+python -m tests.chaos [--seconds 600] [--seed N | --seeds a,b,c] [--talkers N] [--no-disk]
 
 Writes var/chaos/seed-*.json, the services' logs beside it, and ends with 1 when a promise was broken.
 """
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.chaos.run import run_once
+from tests.chaos.run import TALKERS, Plan, run_once
 
 RESULTS = Path("var/chaos")
 
@@ -25,7 +25,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=None, help="by default one that no run had before")
     parser.add_argument("--seeds", default="")
+    parser.add_argument("--talkers", type=int, default=TALKERS, help="conversations at a time")
     parser.add_argument("--no-disk", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
     seeds = [int(seed) for seed in chosen.seeds.split(",") if seed] or [
         int(time.time()) if chosen.seed is None else chosen.seed
@@ -34,9 +36,11 @@ def main(arguments: list[str]) -> int:
     is_broken = False
     for seed in seeds:
         with tempfile.TemporaryDirectory(prefix="ballast-chaos-") as directory:
-            report = asyncio.run(run_once(Path(directory), seed, chosen.seconds, with_disk=not chosen.no_disk))
-            keep_logs(Path(directory), RESULTS / f"seed-{seed}")
-        sys.stdout.write(f"{report.rendered()}\nwritten to {report.write(RESULTS)}\n")
+            report = asyncio.run(
+                run_once(Path(directory), Plan(seed, chosen.seconds, chosen.talkers, with_disk=not chosen.no_disk))
+            )
+            keep_logs(Path(directory), chosen.results / f"seed-{seed}")
+        sys.stdout.write(f"{report.rendered()}\nwritten to {report.write(chosen.results)}\n")
         sys.stdout.flush()
         is_broken = is_broken or bool(report.violations)
     return int(is_broken)

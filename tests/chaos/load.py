@@ -16,7 +16,7 @@ from tests.chaos.world import World
 OWNER, TALKER, REPEATER, LIBRARIAN, RESTRICTED, STRANGER = "olga", "ann", "ron", "lib", "rita", "mallory"
 MEMBERS = {"shared": {TALKER: "reader", LIBRARIAN: "editor"}, "restricted": {RESTRICTED: "restricted_analyst"}}
 OWNERS = {"shared": OWNER, "restricted": OWNER, "hostile": STRANGER}
-TALKERS, REPEATERS = 6, 2
+REPEATERS = 2
 TEXT = "# Harbour\n\nThe tide turns at nine, and pilots board at the outer buoy. Berth four is for ferries.\n"
 STOP_SECONDS = 60.0
 """Within this after the last fault every call has been answered and every stream has ended."""
@@ -35,10 +35,10 @@ async def new_world(cluster: Cluster, seed: int) -> World:
 
 
 @asynccontextmanager
-async def under_load(world: World) -> AsyncGenerator[None]:
+async def under_load(world: World, talkers: int) -> AsyncGenerator[None]:
     """Let all actors act; at the end tell them to stop, and wait for that."""
     actors = {
-        **{f"talker-{place}": talk_on(world, f"talker-{place}", TALKER) for place in range(TALKERS)},
+        **{f"talker-{place}": talk_on(world, f"talker-{place}", TALKER) for place in range(talkers)},
         "restricted": talk_on(world, "restricted", RESTRICTED, is_restricted=True),
         **{f"repeater-{place}": repeat_with_keys(world, f"repeater-{place}", REPEATER) for place in range(REPEATERS)},
         "librarian": keep_library(world, "librarian", LIBRARIAN),

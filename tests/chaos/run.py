@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.chaos import audit
@@ -18,6 +18,7 @@ from tests.chaos.resources import measured
 from tests.chaos.schedule import make_schedule
 from tests.chaos.world import World
 
+TALKERS = 6
 WARM_SECONDS = (6.0, 20.0)
 WARM_SHARE = 0.1
 QUIET_SECONDS = 5.0
@@ -26,17 +27,27 @@ END_SECONDS = 45.0
 """Within this after the last fault every turn has ended: a turn's deadline and half of it for the takeover."""
 
 
-async def run_once(directory: Path, seed: int, seconds: float, *, with_disk: bool) -> RunReport:
+@dataclass(frozen=True)
+class Plan:
+    """What to run."""
+
+    seed: int
+    seconds: float
+    talkers: int = TALKERS
+    with_disk: bool = True
+
+
+async def run_once(directory: Path, plan: Plan) -> RunReport:
     """Run one seed and return its report; the services leave their logs in `directory`."""
-    async with running_cluster(directory, with_disk=with_disk) as (cluster, watch):
-        schedule = make_schedule(seed, seconds, with_disk=cluster.disk is not None)
-        world, faults = await new_world(cluster, seed), Faults(cluster)
-        async with under_load(world):
-            await asyncio.sleep(min(max(seconds * WARM_SHARE, WARM_SECONDS[0]), WARM_SECONDS[1]))
+    async with running_cluster(directory, with_disk=plan.with_disk) as (cluster, watch):
+        schedule = make_schedule(plan.seed, plan.seconds, with_disk=cluster.disk is not None)
+        world, faults = await new_world(cluster, plan.seed), Faults(cluster)
+        async with under_load(world, plan.talkers):
+            await asyncio.sleep(min(max(plan.seconds * WARM_SHARE, WARM_SECONDS[0]), WARM_SECONDS[1]))
         await asyncio.sleep(QUIET_SECONDS)
         before = await measured(cluster)
-        tell(f"seed {seed}: warm, {len(world.turns)} turns so far; {len(schedule)} faults begin")
-        async with under_load(world):
+        tell(f"seed {plan.seed}: warm, {len(world.turns)} turns so far; {len(schedule)} faults begin")
+        async with under_load(world, plan.talkers):
             await faults.play(schedule)
             await watch.all_ready(END_SECONDS)
             await asyncio.sleep(CALM_SECONDS)
@@ -44,7 +55,9 @@ async def run_once(directory: Path, seed: int, seconds: float, *, with_disk: boo
         tell(f"reading {len(world.turns)} turns")
         evidence = replace(await gathered(cluster, world, watch), before=before)
         missed = () if cluster.disk else (f"a full or standing disk of PostgreSQL: {cluster.why_no_disk}",)
-        report = RunReport(seed, seconds, schedule, played=dict(faults.played), untried=(*missed, *NEVER_TRIED))
+        report = RunReport(
+            plan.seed, plan.seconds, schedule, played=dict(faults.played), untried=(*missed, *NEVER_TRIED)
+        )
         fill(report, evidence, cluster, world)
         report.refused_starts = dict(watch.refused_starts)
         return report
