@@ -12,8 +12,8 @@ import orjson
 from tests.chaos.clients import seen_event
 from tests.chaos.cluster import Cluster
 from tests.chaos.model import Order, order_and_results
-from tests.chaos.records import ABSENT, TERMINAL, Register, SentPrompt, Stored
-from tests.chaos.resources import RUNNING, rows
+from tests.chaos.records import ABSENT, TERMINAL, LogShare, Register, SentPrompt, Stored
+from tests.chaos.resources import LOG, RUNNING, rows
 from tests.chaos.world import World
 from tests.e2e.prefixes import opening
 from tests.e2e.turns import text_of
@@ -44,7 +44,11 @@ class Audit:
         while running and asyncio.get_running_loop().time() < give_up:
             await asyncio.sleep(0.5)
             running = await rows(self._cluster, RUNNING)
-        return tuple(running)
+        return tuple(row[0] for row in running)
+
+    async def log(self) -> dict[str, LogShare]:
+        """Return what each turn has in its conversation's log."""
+        return {row[0]: LogShare(row[1], row[2]) for row in await rows(self._cluster, LOG)}
 
     async def stored(self) -> dict[str, Stored]:
         """Return every response that a client was told of."""
@@ -90,12 +94,11 @@ class Audit:
             return None
         body = answer.json()
         if body["status"] not in TERMINAL:
-            return Stored(body["status"], text_of(body), (), bool(body["output"]))
+            return Stored(body["status"], text_of(body), ())
         replay = await self._get(url, user, stream="true")
         lines = [line for line in replay.text.splitlines() if line.startswith("data: {")]
         events = [seen_event(line, orjson.loads(line[6:])) for line in lines]
-        known = tuple(event for event in events if event is not None)
-        return Stored(body["status"], text_of(body), known, bool(body["output"]))
+        return Stored(body["status"], text_of(body), tuple(event for event in events if event is not None))
 
     async def _value(self, replica: str, register: Register, user: str) -> str:
         answer = await self._get(f"{replica}{register.path}", user)
@@ -131,9 +134,9 @@ def sent_prompts(cluster: Cluster) -> list[SentPrompt]:
     found: list[SentPrompt] = []
     for request in cluster.model_server.requests:
         body = request.json_body
-        order, _ = order_and_results(body["messages"])
+        order, results = order_and_results(body["messages"])
         if order is not None and "prompt_cache_key" in body:
-            found.append(SentPrompt(order.key, body["prompt_cache_key"], opening(request)))
+            found.append(SentPrompt(order.key, body["prompt_cache_key"], opening(request), results))
     return found
 
 

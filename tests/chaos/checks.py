@@ -151,12 +151,12 @@ def acknowledged_is_there(evidence: Evidence) -> Iterator[Violation]:
 
 
 def prompts_only_grow(evidence: Evidence) -> Iterator[Violation]:
-    """Each prompt of a conversation begins with all of the one before; of a turn that said nothing, nothing is kept."""
+    """Each prompt of a conversation begins with all of the one before that lies whole in the log."""
     for told in evidence.drift:
         yield Violation("drift", (), told)
-    kept_turns = {turn.key for turn in evidence.turns if _said_something(evidence.stored.get(turn.response_id))}
+    in_log = _results_in_log(evidence)
     for cache_key, calls in _by_conversation(evidence.prompts):
-        kept = [call for call in calls if call.turn in kept_turns]
+        kept = [call for call in calls if call.results <= in_log.get(call.turn, -1)]
         for earlier, later in pairwise(kept):
             if not later.opening.startswith(earlier.opening):
                 at = _first_difference(earlier.opening, later.opening)
@@ -165,8 +165,15 @@ def prompts_only_grow(evidence: Evidence) -> Iterator[Violation]:
                 yield Violation("prompts", ids, told)
 
 
-def _said_something(stored: Stored | None) -> bool:
-    return stored is not None and (stored.has_output or stored.status == "completed")
+def _results_in_log(evidence: Evidence) -> dict[str, int]:
+    """Count by question the tool results in the log; a question that is void there is left out."""
+    counted: dict[str, int] = {}
+    for turn in evidence.turns:
+        share = evidence.log.get(turn.response_id)
+        if share is not None and not share.is_void:
+            question = turn.question or turn.key
+            counted[question] = counted.get(question, 0) + share.results
+    return counted
 
 
 def _by_conversation(prompts: Iterable[SentPrompt]) -> Iterator[tuple[str, list[SentPrompt]]]:

@@ -57,7 +57,7 @@ class Cluster:
 
     def mount_disk(self) -> None:
         """Give PostgreSQL a file system of its own, where that is possible."""
-        disk = SmallDisk(self.directory / "disk.img", self.postgres.data_directory)
+        disk = SmallDisk(self.directory / "disk.img", self.postgres.owned_directory)
         try:
             disk.mount()
         except DiskUnavailable as reason:

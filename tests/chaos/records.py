@@ -38,7 +38,7 @@ class Reading:
 class Turn:
     """One turn as its client saw it.
 
-    `expected` is what the model says in it, None where something of ours may change it; `calls` counts the tool calls
+    `question` is the key of the turn whose user message this one answers; `expected` is what the model says in it, None where something of ours may change it; `calls` counts the tool calls
     that its model makes; `answers` are the response ids of all successful answers to one Idempotency-Key.
     """
 
@@ -51,7 +51,7 @@ class Turn:
     plain: tuple[str, str] | None = None
     readings: list[Reading] = field(default_factory=list[Reading])
     answers: list[str] = field(default_factory=list[str])
-    asked_at: float = 0.0
+    question: str = ""
 
     @property
     def is_ended(self) -> bool:
@@ -70,7 +70,6 @@ class Stored:
     status: str
     text: str
     replay: tuple[SeenEvent, ...]
-    has_output: bool = True
 
 
 @dataclass
@@ -87,11 +86,19 @@ class Register:
 
 
 class SentPrompt(NamedTuple):
-    """A request at the model: the turn that it belongs to and its bytes up to the last message."""
+    """A request at the model: whose question it ends with, its bytes to the last message, the tool results in it."""
 
     turn: str
     cache_key: str
     opening: bytes
+    results: int = 0
+
+
+class LogShare(NamedTuple):
+    """What a turn has in its conversation's log; later requests skip a void turn."""
+
+    is_void: bool
+    results: int
 
 
 class Death(NamedTuple):
@@ -130,6 +137,7 @@ class Evidence:
     stored: dict[str, Stored] = field(default_factory=dict[str, Stored])
     unfinished: tuple[str, ...] = ()
     tool_runs: dict[str, int] = field(default_factory=dict[str, int])
+    log: dict[str, LogShare] = field(default_factory=dict[str, LogShare])
     prompts: list[SentPrompt] = field(default_factory=list[SentPrompt])
     drift: tuple[str, ...] = ()
     registers: list[Register] = field(default_factory=list[Register])

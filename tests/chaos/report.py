@@ -10,7 +10,7 @@ import orjson
 from tests.chaos.records import Death, Evidence, Resources, Violation
 from tests.chaos.schedule import Fault
 
-LOG_LINES_AN_ID = 6
+LOG_LINES_AN_ID = 4
 SHOWN_A_CHECK = 4
 NEVER_TRIED = (
     "SQLite with one replica under a full disk",
@@ -37,6 +37,7 @@ class RunReport:
     warnings: dict[str, int] = field(default_factory=dict[str, int])
     refused_starts: dict[str, int] = field(default_factory=dict[str, int])
     excused: list[Death] = field(default_factory=list[Death])
+    turns: list[str] = field(default_factory=list[str])
     violations: list[Violation] = field(default_factory=list[Violation])
     before: Resources | None = None
     after: Resources | None = None
@@ -93,13 +94,23 @@ def outcomes_of(evidence: Evidence) -> Counter[str]:
     return counted
 
 
+def turns_of(evidence: Evidence) -> list[str]:
+    """Describe each turn in a line: what was asked, who has it, how it is stored."""
+    lines: list[str] = []
+    for turn in evidence.turns:
+        stored, share = evidence.stored.get(turn.response_id), evidence.log.get(turn.response_id)
+        kept = f"{stored.status}, {len(stored.text)} of {len(turn.expected or '')} characters" if stored else "unknown"
+        lines.append(f"{turn.key} {turn.kind} {turn.conversation} {turn.response_id}: {kept}; {share}")
+    return lines
+
+
 def excerpts(violations: Iterable[Violation], logs: dict[str, str]) -> dict[str, list[str]]:
-    """Return the first log lines that hold an id of a violation."""
+    """Return the first log lines, above the level of info, that hold an id of a violation."""
     wanted = {name for violation in violations for name in violation.ids if name.startswith(("resp_", "conv_"))}
     found: dict[str, list[str]] = {}
     for service, log in logs.items():
         for line in log.splitlines():
             for name in wanted:
-                if name in line and len(found.setdefault(name, [])) < LOG_LINES_AN_ID:
+                if name in line and '"level": "info"' not in line and len(found.setdefault(name, [])) < LOG_LINES_AN_ID:
                     found[name].append(f"{service}: {line[:400]}")
     return found

@@ -12,6 +12,9 @@ from tests.chaos.records import Resources
 from tests.chaos.schedule import SERVICES
 
 CLIENTS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+LOG = """
+SELECT turn_id, bool_or(kind = 'void'), count(*) FILTER (WHERE kind = 'tool_result') FROM log_entry GROUP BY turn_id
+"""
 RUNNING = "SELECT id FROM response WHERE status IN ('queued', 'in_progress') ORDER BY id"
 
 
@@ -23,17 +26,16 @@ async def measured(cluster: Cluster) -> Resources:
         members = family(cluster.members[name].child.pid)
         memory[name] = sum(_memory_mb(member) for member in members)
         files[name] = sum(_open_files(member) for member in members)
-    return Resources(memory, files, len(await rows(cluster, CLIENTS, is_count=True)), await _lasting_keys(cluster))
+    return Resources(memory, files, (await rows(cluster, CLIENTS))[0][0], await _lasting_keys(cluster))
 
 
-async def rows(cluster: Cluster, query: str, *, is_count: bool = False) -> list[str]:
-    """Return the first column of a query's rows; of a count as many entries as were counted."""
+async def rows(cluster: Cluster, query: str) -> list[Any]:
+    """Return a query's rows."""
     connection: Any = await cast(Any, asyncpg).connect(cluster.database_dsn, timeout=10)
     try:
-        found: list[Any] = [row[0] for row in await connection.fetch(query, timeout=30)]
+        return await connection.fetch(query, timeout=30)
     finally:
         await connection.close()
-    return [""] * found[0] if is_count else found
 
 
 async def _lasting_keys(cluster: Cluster) -> int:

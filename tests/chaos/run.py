@@ -13,7 +13,7 @@ from tests.chaos.faults import Faults
 from tests.chaos.load import new_world, under_load
 from tests.chaos.members import Watch
 from tests.chaos.records import Evidence
-from tests.chaos.report import NEVER_TRIED, RunReport, excerpts, outcomes_of
+from tests.chaos.report import NEVER_TRIED, RunReport, excerpts, outcomes_of, turns_of
 from tests.chaos.resources import measured
 from tests.chaos.schedule import make_schedule
 from tests.chaos.world import World
@@ -66,6 +66,7 @@ async def run_once(directory: Path, plan: Plan) -> RunReport:
 def fill(report: RunReport, evidence: Evidence, cluster: Cluster, world: World) -> None:
     """Write into a report what was counted and found."""
     report.violations = violations(evidence)
+    report.turns = turns_of(evidence)
     report.excerpts = excerpts(report.violations, cluster.logs())
     report.answers = dict(world.tally.answers)
     report.slow = world.tally.slow
@@ -85,7 +86,7 @@ async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
     reading = audit.Audit(cluster, world)
     try:
         unfinished = await reading.unfinished(END_SECONDS)
-        stored, found = await reading.stored(), await reading.found()
+        stored, found, log = await reading.stored(), await reading.found(), await reading.log()
         stuck = await reading.stuck()
     finally:
         await reading.close()
@@ -96,6 +97,7 @@ async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
         stored=stored,
         unfinished=unfinished,
         tool_runs=audit.tool_runs(lines),
+        log=log,
         prompts=audit.sent_prompts(cluster),
         drift=audit.drifted(lines),
         registers=world.registers,

@@ -73,7 +73,6 @@ class Talk:
         order = self._order(turn)
         turn.expected = None if order.is_plain else "".join(order.deltas())
         turn.calls = int(order.call == SEARCH)
-        turn.asked_at = time.time()
         body = {"conversation": self._conversation, "input": order.prompt(), "tools": self._tools}
         replica = self._dice.choice(self._caller.replicas)
         await getattr(self, f"_{kind}")(replica, turn, body)
@@ -130,7 +129,7 @@ class Talk:
             self._is_over = bool(turn.response_id)
             return
         result = self._world.new_turn("function_result", self._conversation)
-        result.expected = said
+        result.expected, result.question = said, turn.key
         output = {"type": "function_call_output", "call_id": f"call_{turn.key}", "output": "High water at nine."}
         other = self._caller.other(replica)
         await self._caller.streamed_turn(other, result, {**body, "input": [output]})

@@ -120,7 +120,7 @@ class PostgresServer:
         return self._child
 
     @property
-    def data_directory(self) -> Path:
+    def owned_directory(self) -> Path:
         """The directory that holds all its data; a file system may be mounted there before the first start."""
         return self._root / "owned"
 
@@ -130,7 +130,7 @@ class PostgresServer:
 
     @property
     def _cluster(self) -> Path:
-        return self.data_directory / "cluster"
+        return self.owned_directory / "cluster"
 
     @cached_property
     def _binaries(self) -> Path:
@@ -156,7 +156,7 @@ class PostgresServer:
         return [word for setting in (*network, *_OPTIONS) for word in ("-c", setting)]
 
     def _initialise(self) -> None:
-        owned = self.data_directory
+        owned = self.owned_directory
         owned.mkdir(exist_ok=True)
         if self._user_id is not None:
             os.chown(owned, self._user_id, self._user_id)

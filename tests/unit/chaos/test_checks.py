@@ -10,6 +10,7 @@ from tests.chaos.records import (
     ABSENT,
     Death,
     Evidence,
+    LogShare,
     Reading,
     Register,
     Resources,
@@ -34,7 +35,8 @@ def evidence(*events: SeenEvent, after: int | None = None, stored: Stored | None
     turn = Turn("t1", "stream", "conv_a", expected="High water", calls=1, response_id="resp_a")
     turn.readings = [Reading("backend_1", after, list(events or WHOLE))]
     kept = stored or Stored("completed", "High water", WHOLE)
-    return Evidence(turns=[turn], stored={"resp_a": kept}, tool_runs={"resp_a": 1}, before=QUIET, after=QUIET)
+    log = {"resp_a": LogShare(is_void=False, results=1)}
+    return Evidence(turns=[turn], stored={"resp_a": kept}, tool_runs={"resp_a": 1}, log=log, before=QUIET, after=QUIET)
 
 
 def found(broken: Evidence) -> set[str]:
@@ -140,15 +142,39 @@ def test_a_prompt_that_moves():
     assert found(replace(evidence(), drift=("backend_1: Prompt drift",))) == {"drift"}
 
 
-def test_the_prompt_of_a_turn_that_said_nothing_need_not_be_kept():
-    void = Turn("t0", "stream", "conv_a", expected="x", response_id="resp_0")
+def test_the_prompt_of_a_void_turn_need_not_be_kept():
+    void = Turn("t0", "stream", "conv_a", response_id="resp_0")
     base = evidence()
     base.turns.insert(0, void)
-    base.stored["resp_0"] = Stored("failed", "", (), has_output=False)
+    base.stored["resp_0"] = Stored("failed", "", ())
+    base.log["resp_0"] = LogShare(is_void=True, results=0)
     prompts = [SentPrompt("t0", "key", b"[void"), SentPrompt("t1", "key", b"[next")]
     assert found(replace(base, prompts=prompts)) == set()
-    base.stored["resp_0"] = Stored("failed", "", (), has_output=True)
+    base.log["resp_0"] = LogShare(is_void=False, results=0)
     assert found(replace(base, prompts=prompts)) == {"prompts"}
+
+
+def test_a_prompt_whose_last_tool_result_was_lost_with_its_process_need_not_be_kept():
+    second = SentPrompt("t2", "key", b"[1,2")
+    base = evidence()
+    base.turns.append(Turn("t2", "stream", "conv_a", response_id="resp_b"))
+    base.stored["resp_b"] = Stored("completed", "", ())
+    base.log["resp_b"] = LogShare(is_void=False, results=0)
+    calls = [SentPrompt("t1", "key", b"[1"), SentPrompt("t1", "key", b"[1,result", results=1), second]
+    assert found(replace(base, prompts=calls)) == {"prompts"}
+    base.log["resp_a"] = LogShare(is_void=False, results=0)
+    assert found(replace(base, prompts=calls)) == set()
+
+
+def test_the_answer_to_a_function_call_belongs_to_the_question_before_it():
+    base = evidence()
+    base.turns.append(Turn("t2", "function_result", "conv_a", response_id="resp_b", question="t1"))
+    base.stored["resp_b"] = Stored("completed", "", ())
+    base.log |= {"resp_a": LogShare(is_void=False, results=0), "resp_b": LogShare(is_void=False, results=1)}
+    calls = [SentPrompt("t1", "key", b"[1"), SentPrompt("t1", "key", b"[2", results=1)]
+    assert found(replace(base, prompts=calls)) == {"prompts"}
+    base.log["resp_b"] = LogShare(is_void=True, results=1)
+    assert found(replace(base, prompts=calls)) == set()
 
 
 def test_a_process_that_went_on_late_is_compared_in_the_order_of_the_turns():
@@ -156,6 +182,7 @@ def test_a_process_that_went_on_late_is_compared_in_the_order_of_the_turns():
     base = evidence()
     base.turns.append(second)
     base.stored["resp_b"] = Stored("completed", "", ())
+    base.log["resp_b"] = LogShare(is_void=False, results=0)
     prompts = [SentPrompt("t1", "k", b"[1"), SentPrompt("t2", "k", b"[1,2"), SentPrompt("t1", "k", b"[1")]
     assert found(replace(base, prompts=prompts)) == set()
 
