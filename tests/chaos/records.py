@@ -38,8 +38,9 @@ class Reading:
 class Turn:
     """One turn as its client saw it.
 
-    `question` is the key of the turn whose user message this one answers; `expected` is what the model says in it, None where something of ours may change it; `calls` counts the tool calls
-    that its model makes; `answers` are the response ids of all successful answers to one Idempotency-Key.
+    `question` is the key of the turn whose user message this one answers, its own when empty; `expected` is what the
+    model says in it, None where something of ours may change it; `calls` counts the tool calls that its model makes;
+    `answers` are the response ids of all successful answers to one Idempotency-Key.
     """
 
     key: str
