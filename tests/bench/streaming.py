@@ -69,7 +69,8 @@ def load(pair: BenchPair, flow: Flow, *, direct: bool = False) -> dict[str, Any]
     finished = subprocess.run(command, check=True, capture_output=True, text=True)
     seen: dict[str, Any] = json.loads(finished.stdout)
     if seen["ended"] != flow.total:
-        raise RuntimeError(f"{flow.total - seen['ended']} of {flow.total} streams broke: {seen['errors']}")
+        broken = f"{flow.total - seen['ended']} of {flow.total} streams broke: {seen['errors']}"
+        raise RuntimeError(f"{broken}\n{pair.backend.log_tail()}")
     return seen
 
 

@@ -41,6 +41,10 @@ class Link:
         for task in self._open:
             task.cancel()
 
+    async def broken(self) -> None:
+        """Return when the connections that were cut are gone."""
+        await asyncio.gather(*self._open, return_exceptions=True)
+
     def silence(self) -> None:
         """Pass nothing on, and break nothing."""
         self._passing.clear()
