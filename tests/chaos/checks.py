@@ -18,7 +18,7 @@ from tests.chaos.records import (
 
 MEMORY_FACTOR, MEMORY_MB = 1.3, 30.0
 OPEN_FILES = 25
-CONNECTIONS = 10
+CONNECTIONS = 20
 """How far above the warm baseline a process, and PostgreSQL's clients, may be when all is quiet again."""
 
 ENDINGS = LAST_EVENTS | {"error"}

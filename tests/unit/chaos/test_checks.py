@@ -203,7 +203,7 @@ def test_defects_and_stuck_conversations_and_hanging_calls():
     [
         replace(QUIET, memory_mb={"backend_1": 200.0}),
         replace(QUIET, open_files={"backend_1": 80}),
-        replace(QUIET, connections=40),
+        replace(QUIET, connections=60),
         replace(QUIET, keys_without_expiry=1),
     ],
 )
