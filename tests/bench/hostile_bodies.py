@@ -28,6 +28,7 @@ from tests.fakes.hostile_bodies import JSON, SECONDS_TO_SEND, attacks
 BODY_BYTES = 32 * 1024 * 1024
 STREAMS = 10
 DELTAS_A_SECOND = 50
+PACE = f"go [deltas 100000 delay {1000 // DELTAS_A_SECOND}]"
 CALM_SECONDS = 5.0
 PING_SECONDS = 0.005
 
@@ -54,7 +55,7 @@ async def connected(url: str, request: bytes) -> tuple[asyncio.StreamReader, asy
 
 
 async def watch_stream(url: str, key: str, seen: Seen) -> None:
-    body = orjson.dumps({"model": "bench", "stream": True, "input": "endless"})
+    body = orjson.dumps({"model": "bench", "stream": True, "input": PACE})
     lines = ["POST /v1/responses HTTP/1.1", f"Authorization: Bearer {key}", f"Content-Length: {len(body)}", "", ""]
     head = "\r\n".join(lines)
     reader, writer = await connected(url, head.encode() + body)
@@ -188,8 +189,7 @@ def main() -> None:
         send_all(given.attack, given.key, given.length, given.only)
         return
     with tempfile.TemporaryDirectory(prefix="ballast-hostile-") as path:
-        pace = ("--deltas", "100000", "--delay-ms", str(1000 // DELTAS_A_SECOND))
-        with bench_pair(Path(path), pace, {}) as pair:
+        with bench_pair(Path(path), {}) as pair:
             asyncio.run(measure(pair, given.only, given.length))
             log = sorted(Path(path).glob("*backend*"))
             for file in log:
