@@ -15,6 +15,7 @@ from functools import partial
 
 import structlog
 
+from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.services.conversations import ConversationServices
 from backend.conversations.wiring import build_conversation_room
 from backend.foundation.http.app import create_app
@@ -43,7 +44,9 @@ from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
-from backend.turns.services.recovery import BEAT_SECONDS, Recovery
+from backend.turns.services.lease import TurnLease
+from backend.turns.services.recovery import Recovery
+from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.use_cases import TurnServices
@@ -89,7 +92,7 @@ class Backend:
         forgetting, closing = self.restricted.forgetting, self.restricted.closing
         repeat = self.supervisor.repeat_forever
         return (
-            partial(repeat, "heartbeat", self.recovery.beat, BEAT_SECONDS),
+            partial(repeat, "heartbeat", self.recovery.beat, self.recovery.seconds_between),
             partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
@@ -133,7 +136,6 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, stack)
         until_done = backend.supervisor.until_done
         await until_done("admin_key", partial(_ensure_admin_key, settings, backend.identity.api_keys), stop)
-        await until_done("recovery_at_start", backend.recovery.at_start, stop)
         server = http_server(create_app(ROUTERS, backend.services, _http_options(settings, backend)))
         stack.enter_context(LoopMeter())
         gc.freeze()  # a full collection, which holds the loop, need not look at what the imports have made
@@ -152,9 +154,10 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
 
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(server.serve(sockets=[listening]))
-        background = [group.create_task(loop()) for loop in backend.background_loops]
         async with backend.turns.registry as registry:
+            await backend.supervisor.until_done("recovery_at_start", backend.recovery.at_start, stop)
+            group.create_task(server.serve(sockets=[listening]))
+            background = [group.create_task(loop()) for loop in backend.background_loops]
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=registry.running_count)
@@ -188,11 +191,13 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         clock=clock,
         observer=LoggingTurnObserver(),
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
+        lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
     )
     admission = Admission(store.presence, settings.max_turns)
     context = turn_context(ports, knowledge.store, knowledge.descriptions)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
+    turns = turn_services(ports, context, policy, admission, conversations.services.withheld)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
@@ -201,8 +206,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         conversations=conversations.services,
         knowledge=knowledge.services,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
-        turns=turn_services(ports, context, policy, admission, conversations.services.withheld),
-        recovery=Recovery(ports, policy.replica, is_only_replica=is_only_replica),
+        turns=turns,
+        recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         sweep=partial(knowledge.store.sweep, is_only_replica=is_only_replica),
     )
@@ -216,6 +221,7 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
         replica=secrets.token_hex(8),
         secret=settings.secret.get_secret_value(),
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
+        drain=timedelta(seconds=settings.drain_seconds) if settings.drain_seconds is not None else None,
     )
 
 

@@ -78,6 +78,8 @@ class Settings(ServiceSettings):
     max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024)
     max_turns: int = Field(1000, alias="BACKEND_MAX_TURNS", ge=1, le=100_000)
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
+    turn_lease_seconds: float = Field(9, alias="BACKEND_TURN_LEASE_SECONDS", ge=1, le=600)
+    drain_seconds: float | None = Field(None, alias="BACKEND_DRAIN_SECONDS", gt=0, le=86_400)
     event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"

@@ -12,7 +12,8 @@ BallastError
 │   └── UnknownModel
 ├── Conflict                    the current state of the object forbids the request
 │   ├── KeyHeld                 another request with the same Idempotency-Key is being answered
-│   └── TurnRunning             the conversation has a running turn already
+│   ├── TurnRunning             the conversation has a running turn already
+│   └── TurnTaken               another process has taken the turn over
 ├── MethodNotAllowed
 ├── TooManyRequests             the caller holds as much as one caller may; waiting helps
 ├── Unavailable                 a part of the system cannot be used now, but may be later
@@ -123,6 +124,10 @@ class TurnRunning(Conflict):
     """The conversation has a running turn already."""
 
     code = "conversation_locked"
+
+
+class TurnTaken(Conflict):
+    """Another process has taken the turn over: what this one writes of it is refused."""
 
 
 class MethodNotAllowed(BallastError):

@@ -15,6 +15,8 @@ class LogEvent(StrEnum):
     LLM_RESPONSE = "LLM_RESPONSE"
     TURN_STARTED = "Turn started"
     TURN_FINISHED = "Turn finished"
+    TURN_TAKEN_OVER = "Turn taken over"
+    TURN_LEFT = "Turn left to another process"
     EPOCH_STARTED = "Epoch started"
     PROMPT_DRIFT = "Prompt drift"
     ANSWER_CUT = "Answer cut"

@@ -41,6 +41,7 @@ from shared.models.execution import (
     Verbosity,
 )
 from shared.models.messages import (
+    AddedMessage,
     AssistantMessage,
     Content,
     HistoryMessage,
@@ -105,6 +106,13 @@ def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
 def tool_messages() -> st.SearchStrategy[ToolMessage]:
     """A tool's result."""
     return st.builds(ToolMessage, call_id=texts, content=contents())
+
+
+@st.composite
+def added_exchanges(draw: st.DrawFn) -> list[AddedMessage]:
+    """The messages that a turn has behind it: none, or some of which the last one is a result."""
+    messages = draw(st.lists(assistant_messages() | tool_messages(), max_size=3))
+    return [*messages, draw(tool_messages())] if messages else []
 
 
 def history_messages() -> st.SearchStrategy[HistoryMessage]:
@@ -181,6 +189,7 @@ def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
         ),
         cache_key=draw(texts),
         deadline=draw(instants),
+        added=tuple(draw(added_exchanges())),
     )
 
 

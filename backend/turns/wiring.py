@@ -60,7 +60,7 @@ def turn_services(
     ports: TurnPorts, context: ContextSources, policy: TurnPolicy, admission: Admission, withheld: WithheldText
 ) -> TurnServices:
     """Build the use cases of turns."""
-    registry = TurnRegistry(ports, drain_seconds=policy.timeout.total_seconds())
+    registry = TurnRegistry(ports, drain_seconds=(policy.drain or policy.timeout).total_seconds())
     models = ModelCatalogue(ports.chat_shell, ports.clock)
     return TurnServices(
         start=StartTurn(ports, context, models, policy, admission, registry),

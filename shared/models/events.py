@@ -32,6 +32,23 @@ class Usage(Value):
     reasoning_tokens: int | None = None
 
 
+def add_usage(total: Usage, call: Usage) -> Usage:
+    """Add up what is known; a figure that no call reported stays unknown."""
+    return Usage(
+        input_tokens=_sum(total.input_tokens, call.input_tokens),
+        cached_tokens=_sum(total.cached_tokens, call.cached_tokens),
+        cache_write_tokens=_sum(total.cache_write_tokens, call.cache_write_tokens),
+        output_tokens=_sum(total.output_tokens, call.output_tokens),
+        reasoning_tokens=_sum(total.reasoning_tokens, call.reasoning_tokens),
+    )
+
+
+def _sum(total: int | None, more: int | None) -> int | None:
+    if total is None or more is None:
+        return more if total is None else total
+    return total + more
+
+
 class ErrorReport(Value):
     """A failure as it may be shown: it never contains a credential, an address or text of a document.
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from shared.models.messages import Content, HistoryMessage, ToolMessage
+from shared.models.messages import AddedMessage, Content, HistoryMessage, ToolMessage
 from shared.models.values import Count, Instant, Int64, JsonObject, PositiveCount, Value
 
 
@@ -133,7 +133,8 @@ class ExecutionRequest(Value):
     """A whole turn. Every field is required, so that no field that was forgotten permits anything.
 
     `history` holds the messages of the conversation log exactly as they were sent before. `prompt` is the current
-    message of the user without its date suffix; it is None when the turn continues from tool results.
+    message of the user without its date suffix; it is None when the turn continues from tool results. `added` holds the
+    complete exchanges with tools that the turn has behind it: none, unless another process has begun the turn.
     """
 
     request_id: str
@@ -155,11 +156,18 @@ class ExecutionRequest(Value):
     limits: TurnLimits
     cache_key: str
     deadline: Instant
+    added: tuple[AddedMessage, ...] = ()
 
     @model_validator(mode="after")
     def _continues_from_a_result(self) -> Self:
         if self.prompt is None and not (self.history and isinstance(self.history[-1], ToolMessage)):
             raise ValueError("prompt: only a history that ends with a tool result may go without one")
+        return self
+
+    @model_validator(mode="after")
+    def _adds_whole_exchanges(self) -> Self:
+        if self.added and not isinstance(self.added[-1], ToolMessage):
+            raise ValueError("added: must end with the result of a tool call")
         return self
 
     @model_validator(mode="after")

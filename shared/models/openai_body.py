@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, Json
 
 from shared.models.execution import AccessMode, DynamicBlock, ReasoningEffort, TurnLimits, User, Verbosity
-from shared.models.messages import ImageDetail
+from shared.models.messages import AddedMessage, ImageDetail
 from shared.models.values import Count, Instant, Int64, JsonObject, JsonValue, Value
 
 
@@ -100,6 +100,7 @@ class Metadata(Value):
     knowledge_bases: Json[tuple[KnowledgeBaseBody, ...]]
     limits: Json[TurnLimits]
     deadline: InstantText
+    added: Json[tuple[AddedMessage, ...]] = ()
     presence_penalty: Json[float] | None = None
     frequency_penalty: Json[float] | None = None
 

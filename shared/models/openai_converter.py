@@ -149,6 +149,7 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "knowledge_bases": _json_of(knowledge.bases, "metadata.knowledge_bases"),
         "limits": _json_of(request.limits, "metadata.limits"),
         "deadline": request.deadline.isoformat(),
+        **({"added": _json_of(request.added, "metadata.added")} if request.added else {}),
         **{key: repr(value) for key, value in penalties.items() if value is not None},
     }
 

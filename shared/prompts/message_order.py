@@ -74,11 +74,23 @@ def with_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> Con
     Raises:
         zoneinfo.ZoneInfoNotFoundError: `time_zone` is not an IANA name.
     """
-    local = sent_at.astimezone(ZoneInfo(time_zone))
-    suffix = f"\n\n<time>{local:%Y-%m-%d %H:%M} {time_zone}</time>"
+    suffix = _suffix(sent_at, time_zone)
     if isinstance(content, str):
         return content + suffix
     return (*content, TextPart(text=suffix))
+
+
+def without_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> Content:
+    """Return the content to which `with_time_suffix` appended the local time."""
+    suffix = _suffix(sent_at, time_zone)
+    if isinstance(content, str):
+        return content.removesuffix(suffix)
+    return content[:-1] if content and content[-1] == TextPart(text=suffix) else content
+
+
+def _suffix(sent_at: datetime, time_zone: str) -> str:
+    local = sent_at.astimezone(ZoneInfo(time_zone))
+    return f"\n\n<time>{local:%Y-%m-%d %H:%M} {time_zone}</time>"
 
 
 def texts_of_user(content: Content) -> tuple[str, ...]:

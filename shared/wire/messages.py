@@ -5,7 +5,16 @@ from collections.abc import Callable, Iterable
 from pydantic import TypeAdapter
 
 from protos.execution.v1 import messages_pb2 as pb
-from shared.models.messages import Content, HistoryMessage, ImageDetail, ImagePart, Part, TextPart
+from shared.models.messages import (
+    AddedMessage,
+    Content,
+    HistoryMessage,
+    ImageDetail,
+    ImagePart,
+    Part,
+    TextPart,
+    UserMessage,
+)
 from shared.wire.values import known, refusal, require
 
 DETAIL_TO_PROTO = {detail: pb.ImageDetail.Value(f"IMAGE_DETAIL_{detail.name}") for detail in ImageDetail}
@@ -87,6 +96,19 @@ def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[His
         InvalidRequest: a message is malformed or of an unknown kind; `param` names it, starting with `place`.
     """
     return _MESSAGES.validate_python([_fields_of(message, place, index) for index, message in enumerate(messages)])
+
+
+def added_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[AddedMessage, ...]:
+    """Read messages that a turn has added; a message of a user is none of these.
+
+    Raises:
+        InvalidRequest: as `messages_from_proto`.
+    """
+    read = messages_from_proto(messages, place)
+    given = next((index for index, message in enumerate(read) if isinstance(message, UserMessage)), None)
+    if given is not None:
+        raise refusal(f"{place}[{given}]", "is a message of a user, which no turn adds")
+    return tuple(message for message in read if not isinstance(message, UserMessage))
 
 
 def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, object]:

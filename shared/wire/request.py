@@ -14,7 +14,13 @@ from shared.models.execution import (
     User,
 )
 from shared.models.invalid_fields import refusal_of
-from shared.wire.messages import content_from_proto, messages_from_proto, write_content, write_messages
+from shared.wire.messages import (
+    added_from_proto,
+    content_from_proto,
+    messages_from_proto,
+    write_content,
+    write_messages,
+)
 from shared.wire.parameters import parameters_from_proto, parameters_to_proto
 from shared.wire.values import (
     instant_from_proto,
@@ -65,6 +71,7 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
         if request.prompt is not None:
             write_content(request.prompt, written.prompt)
         write_messages(request.history, written.history.add)
+        write_messages(request.added, written.added.add)
     except ValueError as error:
         raise unwritable(request) from error
     return written
@@ -100,6 +107,7 @@ def request_from_proto(request: pb.ExecutionRequest) -> ExecutionRequest:
             limits=_limits_from_proto(request.limits),
             cache_key=request.cache_key,
             deadline=instant_from_proto(request, "deadline"),
+            added=added_from_proto(request.added, "added"),
         )
     except ValidationError as error:
         raise refusal_of(error) from error

@@ -14,8 +14,16 @@ import orjson
 
 from backend.conversations.domain.context_policy import plan_context
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
+from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
-from backend.conversations.domain.responses import Conversation, FinishedTurn, NewTurn, OpenedConversation
+from backend.conversations.domain.responses import (
+    Conversation,
+    FinishedTurn,
+    Hold,
+    ItemBody,
+    NewTurn,
+    OpenedConversation,
+)
 from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
 from backend.conversations.sql.codec import Row, conversation_parameters, entry_parameters, to_conversation, to_entries
 from backend.knowledge.domain.kb_meta import rendered_bases
@@ -88,6 +96,11 @@ class _ForgetfulTurns(FakeTurnStore):
     """Stores nothing: every turn begins at the same place."""
 
     async def begin(self, turn: NewTurn) -> None:
+        """Store nothing."""
+
+    async def checkpoint(
+        self, hold: Hold, output: Sequence[ItemBody], last_event: int, calls: CallsMade = NO_CALLS
+    ) -> None:
         """Store nothing."""
 
     async def finish(self, turn: FinishedTurn) -> bool:

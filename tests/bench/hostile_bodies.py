@@ -188,13 +188,12 @@ def main() -> None:
     if given.attack:
         send_all(given.attack, given.key, given.length, given.only)
         return
-    with tempfile.TemporaryDirectory(prefix="ballast-hostile-") as path:
-        with bench_pair(Path(path), {}) as pair:
-            asyncio.run(measure(pair, given.only, given.length))
-            log = sorted(Path(path).glob("*backend*"))
-            for file in log:
-                held = [line for line in file.read_text(errors="replace").splitlines() if "Event loop held" in line]
-                print(*held, sep="\n")
+    with tempfile.TemporaryDirectory(prefix="ballast-hostile-") as path, bench_pair(Path(path), {}) as pair:
+        asyncio.run(measure(pair, given.only, given.length))
+        log = sorted(Path(path).glob("*backend*"))
+        for file in log:
+            held = [line for line in file.read_text(errors="replace").splitlines() if "Event loop held" in line]
+            print(*held, sep="\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ import pytest
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import (
     Conversation,
+    Exchange,
     FinishedTurn,
+    Hold,
     Item,
     NewTurn,
     ResponseStatus,
@@ -28,19 +30,24 @@ from backend.knowledge.domain.tickets import SearchOptions
 from backend.migrations.migrate import migrate
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage
+from tests.fakes.clock import FakeClock
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
 
 T0 = datetime(2026, 11, 22, 9, 30, 15, 123456, tzinfo=UTC)
+HOLD = Hold(response_id="resp_a", conversation_id="conv_a", fence=0)
 KINDS = ("fake", "sqlite", "postgresql")
 
 
 class Stores(NamedTuple):
+    """The stores over one state; `clock` is that of the fakes, None where the database has its own."""
+
     conversations: ConversationStore
     turns: TurnStore
     api_keys: ApiKeyStore
+    clock: FakeClock | None = None
 
 
 def database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
@@ -67,7 +74,7 @@ def sql_stores(database: Database) -> Stores:
 async def open_stores(kind: str, request: pytest.FixtureRequest, directory: Path) -> AsyncGenerator[Stores]:
     if kind == "fake":
         state = StoreState()
-        yield Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state))
+        yield Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state), state.clock)
         return
     async with migrated(database_url(kind, request, directory)) as database:
         yield sql_stores(database)
@@ -138,6 +145,12 @@ def make_turn(length: int | None = None, response_id: str = "resp_a", conversati
         entries=(make_entry(start, f"question {response_id}", response_id),),
         items=(make_item(start, response_id),),
     )
+
+
+def make_exchange(*positions: int, **changes: Any) -> Exchange:
+    """Entries at these positions of a log; the newest event is number 2."""
+    entries = tuple(make_entry(position) for position in positions)
+    return Exchange(entries=entries, output=(), last_event=2).model_copy(update=changes)
 
 
 def make_end(length: int, response_id: str = "resp_a", conversation_id: str = "conv_a") -> FinishedTurn:

@@ -10,7 +10,16 @@ from backend.conversations.domain.model_calls import CallsMade, ModelCall, Promp
 from backend.conversations.domain.prompt_record import Reuse, SentPrompt, Shortfall
 from backend.conversations.domain.responses import Checkpoint
 from shared.models.events import Usage
-from tests.contract.store_cases import KINDS, Stores, make_conversation, make_end, make_entry, make_turn, open_stores
+from tests.contract.store_cases import (
+    HOLD,
+    KINDS,
+    Stores,
+    make_conversation,
+    make_end,
+    make_exchange,
+    make_turn,
+    open_stores,
+)
 
 HEADER = PromptHeader(tools='[{"type":"function"}]', system_prompt="Be brief. 河")
 SENT = SentPrompt(epoch=0, tools="ab", messages=("s01", "u02"), fixed=2)
@@ -50,7 +59,7 @@ async def sent_by(stores: Stores) -> SentPrompt | None:
 async def test_calls_are_kept_with_entries_and_with_the_end(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     assert await stores.turns.model_calls("resp_a") == ()
-    await stores.turns.append("conv_a", 1, (make_entry(1),), made(FULL, sent=SENT))
+    await stores.turns.append(HOLD, 1, make_exchange(1, calls=made(FULL, sent=SENT)))
     assert await sent_by(stores) == SENT
     later = SENT.model_copy(update={"messages": ("s01", "u02", "a03"), "fixed": 3})
     second = make_call(2, header=HEADER.model_copy(update={"tools": ""}))
@@ -77,12 +86,12 @@ async def test_a_branch_begins_with_what_it_shares(stores: Stores) -> None:
 
 async def test_a_checkpoint_adds_calls_and_changes_none(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2, made(make_call(1), sent=SENT))])
+    await stores.turns.checkpoint_many([Checkpoint(HOLD, (), 2, made(make_call(1), sent=SENT))])
     assert await stores.turns.model_calls("resp_a") == (make_call(1),)
     assert await sent_by(stores) is None
     ended = make_call(1, usage=Usage(cached_tokens=64), shortfall=Shortfall.PROVIDER_MISS)
-    await stores.turns.append("conv_a", 1, (make_entry(1),), made(ended, make_call(2)))
-    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2, made(make_call(1), make_call(2), make_call(3)))])
+    await stores.turns.append(HOLD, 1, make_exchange(1, calls=made(ended, make_call(2))))
+    await stores.turns.checkpoint_many([Checkpoint(HOLD, (), 2, made(make_call(1), make_call(2), make_call(3)))])
     assert await stores.turns.model_calls("resp_a") == (ended, make_call(2), make_call(3))
 
 
@@ -95,10 +104,11 @@ async def test_calls_go_with_their_response(stores: Stores) -> None:
 
 async def test_a_response_that_is_deleted_while_it_runs_leaves_no_calls(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.append("conv_a", 1, (make_entry(1),), made(FULL))
+    await stores.turns.append(HOLD, 1, make_exchange(1, calls=made(FULL)))
     await stores.turns.delete("resp_a")
     await stores.turns.finish(make_end(2).model_copy(update={"calls": made(make_call(2))}))
-    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2, made(make_call(3)))])
+    late = Checkpoint(HOLD, (), 2, made(make_call(3)))
+    assert await stores.turns.checkpoint_many([late]) == {"resp_a"}
     assert await stores.turns.model_calls("resp_a") == ()
 
 

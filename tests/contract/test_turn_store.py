@@ -2,25 +2,31 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from backend.conversations.domain.responses import Checkpoint, ResponseStatus
-from shared.errors import NotFound, TurnRunning
+from backend.conversations.domain.leases import LeaseTerms, TakenTurn
+from backend.conversations.domain.responses import Checkpoint, FinishedTurn, ResponseStatus
+from shared.errors import NotFound, TurnRunning, TurnTaken
 from tests.contract.store_cases import (
+    HOLD,
     KINDS,
-    T0,
     Stores,
     make_conversation,
     make_end,
     make_entry,
+    make_exchange,
     make_item,
     make_response,
     make_turn,
     open_stores,
 )
+from tests.contract.test_model_calls import made, make_call
+
+TERMS = LeaseTerms(seconds=0.9)
+BEATS = 6
+"""So many renewals last longer than a lease."""
 
 
 @pytest.fixture(params=KINDS)
@@ -113,8 +119,9 @@ async def test_fifty_conversations_write_at_once(stores: Stores) -> None:
         for place in range(3):
             response_id = f"resp_{name}_{place}"
             length = 2 * place
-            await stores.turns.begin(make_turn(length or None, response_id, conversation_id))
-            await stores.turns.checkpoint_many([Checkpoint(response_id, (), 3)])
+            turn = make_turn(length or None, response_id, conversation_id)
+            await stores.turns.begin(turn)
+            assert not await stores.turns.checkpoint_many([Checkpoint(turn.response.hold, (), 3)])
             assert await stores.turns.finish(make_end(length + 1, response_id, conversation_id))
 
     await asyncio.gather(*(converse(str(number)) for number in range(50)))
@@ -125,9 +132,9 @@ async def test_fifty_conversations_write_at_once(stores: Stores) -> None:
 
 async def test_a_running_turn_appends(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.append("conv_a", 1, (make_entry(1), make_entry(2)))
+    await stores.turns.append(HOLD, 1, make_exchange(1, 2))
     with pytest.raises(TurnRunning):
-        await stores.turns.append("conv_a", 1, (make_entry(1),))
+        await stores.turns.append(HOLD, 1, make_exchange(1))
     assert await stores.turns.finish(make_end(3))
     assert [entry.position for entry in await stores.conversations.log("conv_a")] == [0, 1, 2, 3]
 
@@ -135,13 +142,13 @@ async def test_a_running_turn_appends(stores: Stores) -> None:
 async def test_a_turn_that_lost_its_conversation_cannot_append(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     await stores.turns.finish(make_end(1))
-    with pytest.raises(TurnRunning):
-        await stores.turns.append("conv_a", 2, (make_entry(2),))
+    with pytest.raises(TurnTaken):
+        await stores.turns.append(HOLD, 2, make_exchange(2))
 
 
 async def test_an_end_on_a_log_that_has_grown_is_refused_whole(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.append("conv_a", 1, (make_entry(1),))
+    await stores.turns.append(HOLD, 1, make_exchange(1))
     with pytest.raises(TurnRunning):
         await stores.turns.finish(make_end(1))
     found = await stores.turns.find("resp_a")
@@ -151,14 +158,14 @@ async def test_an_end_on_a_log_that_has_grown_is_refused_whole(stores: Stores) -
 
 async def test_a_checkpoint_shows_in_the_output_until_the_end(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    await stores.turns.checkpoint_many([Checkpoint("resp_a", ({"type": "message", "text": "so far"},), 4)])
+    await stores.turns.checkpoint_many([Checkpoint(HOLD, ({"type": "message", "text": "so far"},), 4)])
     found = await stores.turns.find("resp_a")
     begun = make_turn().response
     so_far = {**begun.body, "output": [{"type": "message", "text": "so far"}]}
     assert found == begun.model_copy(update={"body": so_far, "last_event": 4})
     end = make_end(1)
     await stores.turns.finish(end)
-    await stores.turns.checkpoint_many([Checkpoint("resp_a", (), 2)])
+    assert await stores.turns.checkpoint_many([Checkpoint(HOLD, (), 2)]) == {"resp_a"}
     assert await stores.turns.find("resp_a") == end.response
 
 
@@ -175,8 +182,8 @@ async def test_a_response_that_is_deleted_while_it_runs_still_ends(stores: Store
     await stores.turns.begin(make_turn())
     await stores.turns.delete("resp_a")
     assert await stores.turns.find("resp_a") is None
-    assert [response.id for response in await stores.turns.unfinished(alive_since=None)] == ["resp_a"]
-    assert await stores.turns.finish(make_end(1))
+    (taken,) = await stores.turns.take_all("replica-b")
+    assert await stores.turns.finish(held_by(taken, make_end(1)))
     assert await stores.turns.find("resp_a") is None
     conversation = await stores.conversations.find("conv_a")
     assert conversation == make_conversation(log_length=2, latest_response_id="resp_a")
@@ -190,21 +197,135 @@ async def test_responses_outlive_their_conversation(stores: Stores) -> None:
     assert await stores.turns.find("resp_a") == end.response
 
 
-async def test_what_dead_replicas_left_is_found(stores: Stores) -> None:
-    for name in ("alive", "silent", "unheard"):
+def held_by(taken: TakenTurn, end: FinishedTurn) -> FinishedTurn:
+    return end.model_copy(update={"response": end.response.model_copy(update={"fence": taken.response.fence})})
+
+
+async def begun_by(stores: Stores, *replicas: str) -> None:
+    """Begin a turn `resp_<name>` of each replica."""
+    for name in replicas:
         turn = make_turn(None, f"resp_{name}", f"conv_{name}")
         response = make_response(f"resp_{name}", f"conv_{name}", replica=name)
-        await stores.turns.begin(turn.model_copy(update={"response": response}))
-    await stores.turns.beat("silent", T0)
-    await stores.turns.beat("alive", T0)
-    await stores.turns.beat("alive", T0 + timedelta(seconds=30))
-    left = await stores.turns.unfinished(alive_since=T0 + timedelta(seconds=10))
-    assert [response.id for response in left] == ["resp_silent", "resp_unheard"]
-    everything = await stores.turns.unfinished(alive_since=None)
-    assert [response.id for response in everything] == ["resp_alive", "resp_silent", "resp_unheard"]
-    await stores.turns.finish(make_end(1, "resp_silent", "conv_silent"))
-    left = await stores.turns.unfinished(alive_since=T0)
-    assert [response.id for response in left] == ["resp_unheard"]
+        await stores.turns.begin(turn.model_copy(update={"response": response, "plan": f"plan of {name}"}))
+
+
+async def pass_time(stores: Stores, seconds: float) -> None:
+    """Let the clock of the store go on."""
+    if stores.clock is not None:
+        stores.clock.advance(seconds)
+    else:
+        await asyncio.sleep(seconds)
+
+
+async def taken_by(stores: Stores, replica: str, limit: int = 9) -> list[str]:
+    """Renew the lease of a replica and let it take over what is abandoned."""
+    await stores.turns.renew(replica, TERMS)
+    return [taken.response.id for taken in await stores.turns.take_abandoned(replica, TERMS, limit)]
+
+
+async def trusted(stores: Stores, replica: str, *others: str) -> None:
+    """Let a replica renew its lease until it may judge, and others theirs beside it."""
+    for _ in range(BEATS):
+        for name in (replica, *others):
+            await stores.turns.renew(name, TERMS)
+        await pass_time(stores, TERMS.beat_seconds)
+
+
+async def test_turns_without_a_lease_are_taken_over(stores: Stores) -> None:
+    await begun_by(stores, "alive", "silent", "unheard", "judge")
+    await stores.turns.renew("silent", TERMS)
+    assert await taken_by(stores, "judge") == []
+    await trusted(stores, "judge", "alive")
+    await stores.turns.renew("alive", TERMS)
+    assert await taken_by(stores, "judge", limit=1) == ["resp_silent"]
+    assert await taken_by(stores, "judge") == ["resp_unheard"]
+    assert await taken_by(stores, "judge") == []
+    found = await stores.turns.find("resp_silent")
+    assert found is not None
+    assert (found.replica, found.fence) == ("judge", 1)
+
+
+async def test_of_several_judges_one_takes_a_turn(stores: Stores) -> None:
+    await begun_by(stores, *(f"dead_{number}" for number in range(5)))
+    judges = ("judge_a", "judge_b", "judge_c")
+    await trusted(stores, *judges)
+    taken = await asyncio.gather(*(taken_by(stores, judge) for judge in judges))
+    assert sorted(one for part in taken for one in part) == [f"resp_dead_{number}" for number in range(5)]
+
+
+async def test_who_could_not_renew_judges_nobody_for_a_lease(stores: Stores) -> None:
+    """Whatever held up the judge may have held up the others."""
+    await begun_by(stores, "healthy")
+    await trusted(stores, "judge", "healthy")
+    await pass_time(stores, TERMS.seconds * 1.1)
+    assert await stores.turns.take_abandoned("judge", TERMS, 9) == ()
+    assert await taken_by(stores, "judge") == []
+    await trusted(stores, "judge")
+    assert await taken_by(stores, "judge") == ["resp_healthy"]
+
+
+async def test_a_released_turn_is_taken_over_at_once(stores: Stores) -> None:
+    await begun_by(stores, "leaving")
+    await stores.turns.renew("leaving", TERMS)
+    found = await stores.turns.find("resp_leaving")
+    assert found is not None
+    await stores.turns.release(found.hold)
+    assert await taken_by(stores, "other") == ["resp_leaving"]
+    await stores.turns.release(found.hold)
+    assert await taken_by(stores, "third") == []
+
+
+async def test_an_only_replica_takes_over_all_but_its_own(stores: Stores) -> None:
+    await begun_by(stores, "before", "own")
+    await stores.turns.append(make_response("resp_before", "conv_before").hold, 1, make_exchange(1, last_event=5))
+    (taken,) = await stores.turns.take_all("own")
+    assert (taken.response.id, taken.response.fence, taken.response.replica) == ("resp_before", 1, "own")
+    assert (taken.plan, taken.settled_event) == ("plan of before", 5)
+
+
+async def test_who_lost_a_turn_writes_nothing_more_of_it(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    (taken,) = await stores.turns.take_all("replica-b")
+    with pytest.raises(TurnTaken):
+        await stores.turns.append(HOLD, 1, make_exchange(1))
+    assert await stores.turns.checkpoint_many([Checkpoint(HOLD, ({"type": "message"},), 9)]) == {"resp_a"}
+    assert not await stores.turns.finish(make_end(1))
+    await stores.turns.release(HOLD)
+    assert await stores.turns.find("resp_a") == taken.response
+    assert len(await stores.conversations.log("conv_a")) == 1
+    await stores.turns.append(taken.response.hold, 1, make_exchange(1))
+    assert await stores.turns.finish(held_by(taken, make_end(2)))
+    assert [entry.position for entry in await stores.conversations.log("conv_a")] == [0, 1, 2]
+
+
+async def test_of_checkpoints_together_those_of_lost_turns_are_refused(stores: Stores) -> None:
+    names = ("a", "b", "c", "d")
+    for name in names:
+        await stores.turns.begin(make_turn(None, f"resp_{name}", f"conv_{name}"))
+    await stores.turns.finish(make_end(1, "resp_b", "conv_b"))
+    await stores.turns.take_all("replica-b")
+    holds = [make_response(f"resp_{name}", f"conv_{name}").hold for name in names]
+    taken = [*holds[:2], *(hold.model_copy(update={"fence": 1}) for hold in holds[2:])]
+    calls = made(make_call(1)).model_copy(update={"response_id": "resp_d", "conversation_id": "conv_d"})
+    together = [Checkpoint(hold, ({"n": place},), 7) for place, hold in enumerate(taken[:3])]
+    refused = await stores.turns.checkpoint_many([*together, Checkpoint(taken[3], ({"n": 3},), 7, calls)])
+    assert refused == {"resp_a", "resp_b"}
+    found = [await stores.turns.find(hold.response_id) for hold in holds]
+    assert [response.last_event for response in found if response is not None and not response.status.is_terminal] == [
+        make_response().last_event,
+        7,
+        7,
+    ]
+    assert await stores.turns.model_calls("resp_d") == calls.calls
+
+
+async def test_an_exchange_keeps_what_a_checkpoint_has_stored_beyond_it(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    await stores.turns.checkpoint_many([Checkpoint(HOLD, ({"type": "message", "n": 2},), 7)])
+    await stores.turns.append(HOLD, 1, make_exchange(1, output=({"type": "message", "n": 1},), last_event=4))
+    (taken,) = await stores.turns.take_all("replica-b")
+    assert (taken.settled_event, taken.response.last_event) == (4, 7)
+    assert taken.response.body["output"] == [{"type": "message", "n": 2}]
 
 
 async def test_a_fork_may_repeat_the_ids_of_items(stores: Stores) -> None:

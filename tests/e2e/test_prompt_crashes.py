@@ -1,5 +1,6 @@
 """`kill -9` at each point of a turn: the next request holds the same bytes again, or the log cut at a complete pair.
 
+The turn of a killed backend is continued at its next start, as far as nothing of its model call was shown.
 Each test has a twin: a conversation with the same words that nobody killed.
 """
 
@@ -83,13 +84,15 @@ class Doomed:
         """Start the second turn."""
         return await turn(self.client, "Two?", conversation=self.conversation, background=True)
 
-    async def revived(self, victim: RunningService) -> RecordedRequest:
-        """Start again what was killed, and return the request of the third turn."""
+    async def revived(self, victim: RunningService, second: Body | None = None) -> RecordedRequest:
+        """Start again what was killed, wait for the second turn, and return the request of the third one."""
         victim.kill()
         victim.start()
         await asyncio.to_thread(victim.wait_ready)
         while (await self.client.get("/v1/models")).status_code != 200:
             continue
+        if second is not None:
+            await self.ended(second)
         await turn(self.client, "Three?", conversation=self.conversation)
         assert not lines_of(self.mortal.pair.backend, event="Prompt drift")
         return asking(await self.model.requests(), "Three?")
@@ -147,14 +150,17 @@ async def test_before_the_turn_is_stored(doomed: Doomed) -> None:
 async def test_between_storing_and_sending(doomed: Doomed, name: str) -> None:
     """chat_shell stands still: the turn is stored, and nothing of it has reached the model."""
     victim, chat_shell = doomed.mortal.victim(name), doomed.mortal.pair.chat_shell
+    if name == "backend":
+        await doomed.model.script(Reply(text=("Two.",)), when="Two?")
     chat_shell.send(signal.SIGSTOP)
     second = await doomed.second()
     assert len(await doomed.model.requests()) == 1
     victim.kill()
     chat_shell.send(signal.SIGCONT)
-    third = await doomed.revived(victim)
-    assert (await doomed.ended(second))["status"] == "failed"
-    assert neutral(third) == neutral(await doomed.twin("Three?"))
+    third = await doomed.revived(victim, second)
+    is_continued = name == "backend"
+    assert (await doomed.ended(second))["status"] == ("completed" if is_continued else "failed")
+    assert neutral(third) == neutral(await doomed.twin(*("Two?",) * is_continued, "Three?"))
 
 
 @BOTH
@@ -180,9 +186,11 @@ async def test_between_a_call_and_its_result(doomed: Doomed, name: str) -> None:
     async with doomed.mortal.held_tool() as arrived:
         second = await doomed.second()
         await arrived.wait()
+        while not (await doomed.client.get(f"/v1/responses/{second['id']}")).json()["output"]:
+            continue
         victim.kill()
-    third = await doomed.revived(victim)
-    assert (await doomed.ended(second))["status"] == "failed"
+    third = await doomed.revived(victim, second)
+    assert (await doomed.ended(second))["status"] == ("incomplete" if name == "backend" else "failed")
     assert neutral(third) == neutral(await doomed.twin("Three?"))
 
 
@@ -195,33 +203,36 @@ async def test_behind_the_results_before_the_next_call(doomed: Doomed, name: str
     await doomed.model.wait_held()
     wait_for_the_pair(doomed)
     victim.kill()
-    third = await doomed.revived(victim)
-    assert (await doomed.ended(second))["status"] == "failed"
-    first, called, answered, *_ = await doomed.model.requests()
+    third = await doomed.revived(victim, second)
+    is_continued = name == "backend"
+    assert (await doomed.ended(second))["status"] == ("completed" if is_continued else "failed")
+    first, called, answered, *others = await doomed.model.requests()
     check_never_moves([first, called, answered, third])
     check_pairs(messages_in(third))
-    assert [message["role"] for message in added(answered, third)] == ["user"]
+    roles = [message["role"] for message in added(answered, third)]
+    assert roles == (["assistant", "user"] if is_continued else ["user"])
+    assert not is_continued or others[0].body == answered.body
 
 
 async def test_results_that_could_not_be_kept_are_lost_with_their_call(doomed: Doomed) -> None:
-    """chat_shell does not wait for the log: the model had its second call, of which no byte is left."""
+    """chat_shell does not wait for the log: the model had its second call, of which no byte is left; it begins anew."""
     backend = doomed.mortal.pair.backend
     held = Reply(tool_calls=(ANSWERED_AT_ONCE,), hold_after=0)
-    await doomed.model.script(held, AT_ONCE, when="Two?")
-    await doomed.second()
+    await doomed.model.script(held, AT_ONCE, Reply(text=("Two.",)), when="Two?")
+    second = await doomed.second()
     await doomed.model.wait_held()
     with doomed.mortal.locked_database():
         await doomed.model.release()
         await doomed.model.wait_requests(3)
         backend.kill()
-    assert neutral(await doomed.revived(backend)) == neutral(await doomed.twin("Three?"))
+    assert neutral(await doomed.revived(backend, second)) == neutral(await doomed.twin("Two?", "Three?"))
 
 
 @BOTH
 async def test_behind_the_answer_before_it_is_stored(doomed: Doomed, name: str) -> None:
-    """With the backend the answer dies; without chat_shell it is there, whether or not the turn's end was told."""
+    """With the backend the answer dies, and is asked for again; without chat_shell it is there, told or not."""
     victim = doomed.mortal.victim(name)
-    await doomed.model.script(AT_ONCE, when="Two?")
+    await doomed.model.script(AT_ONCE, Reply(text=("Two.",)), when="Two?")
     second = await doomed.second()
     await doomed.model.wait_held()
     with doomed.mortal.locked_database():
@@ -232,9 +243,8 @@ async def test_behind_the_answer_before_it_is_stored(doomed: Doomed, name: str) 
                 if event["type"] == "response.output_text.done":
                     break
             victim.kill()
-    third = await doomed.revived(victim)
-    words = ("Three?",) if name == "backend" else ("Two?", "Three?")
-    assert neutral(third) == neutral(await doomed.twin(*words))
+    third = await doomed.revived(victim, second)
+    assert neutral(third) == neutral(await doomed.twin("Two?", "Three?"))
 
 
 def wait_for_the_pair(doomed: Doomed) -> None:

@@ -19,7 +19,6 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.use_cases import RestrictedPorts, build_restricted
 from backend.routes import ROUTERS
 from tests.fakes.chat_shell_models import FakeModelLister
-from tests.fakes.clock import FakeClock
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
@@ -39,7 +38,6 @@ class FakeHouse:
     """All that stands behind the door."""
 
     state: StoreState = field(default_factory=StoreState)
-    clock: FakeClock = field(default_factory=FakeClock)
     chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
     probe: FakeProbe = field(default_factory=FakeProbe)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
@@ -50,13 +48,13 @@ class FakeHouse:
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
+        self.clock = self.state.clock
         self.knowledge.claims = self.state.claims
         self.ledger = FakeRestrictedLedger(self.knowledge)
         self.admission = Admission(self.event_store)
         self.turns = TurnHouse(
             chat_shell=self.chat_shell,
             state=self.state,
-            clock=self.clock,
             knowledge=self.knowledge,
             admission=self.admission,
         )

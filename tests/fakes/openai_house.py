@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.services.conversations import CallerConversations, ConversationServices
@@ -25,18 +26,21 @@ from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
+from backend.turns.ports.observer import TakeoverOutcome
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.follow_events import FollowEvents
+from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
+from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
-from tests.fakes.clock import FakeClock
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
@@ -60,6 +64,8 @@ class RecordingObserver:
         self.prompts: list[tuple[int, int]] = []
         self.drifts: list[tuple[str, int, str]] = []
         self.cuts: list[tuple[str, CutCause]] = []
+        self.taken: list[tuple[str, str]] = []
+        self.left: list[str] = []
         self.left_out: list[tuple[str, int]] = []
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
@@ -73,6 +79,12 @@ class RecordingObserver:
 
     def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
         self.drifts.append((response.id, call, path))
+
+    def turn_taken_over(self, response: StoredResponse, outcome: TakeoverOutcome) -> None:
+        self.taken.append((response.id, outcome.value))
+
+    def turn_left(self, response: StoredResponse) -> None:
+        self.left.append(response.id)
 
     def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
         self.cuts.append((response.id, cause))
@@ -112,7 +124,6 @@ class TurnHouse:
 
     chat_shell: ChatShell = field(default_factory=ScriptedChatShell)
     state: StoreState = field(default_factory=StoreState)
-    clock: FakeClock = field(default_factory=FakeClock)
     events: MemoryEventLog = field(
         default_factory=lambda: MemoryEventLog(600, lambda _seconds, _call: _NoTimer(), 0.01)
     )
@@ -130,7 +141,11 @@ class TurnHouse:
     turns_class: Callable[[StoreState], TurnStore] = FakeTurnStore
     conversations_class: Callable[[StoreState], ConversationStore] = FakeConversationStore
 
+    lease_seconds: float | None = None
+
     def __post_init__(self) -> None:
+        self.clock = self.state.clock
+        terms = LeaseTerms(seconds=self.lease_seconds) if self.lease_seconds is not None else None
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
         self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
@@ -143,12 +158,14 @@ class TurnHouse:
             clock=self.clock,
             observer=self.observer,
             outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
+            lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
         )
         self.services = self._services()
+        self.recovery = Recovery(self.ports, TakeOver(self.ports, SECRET), self.registry, self.admission)
 
     def _services(self) -> TurnServices:
         policy = TurnPolicy(

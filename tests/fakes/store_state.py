@@ -8,6 +8,16 @@ from backend.conversations.domain.model_calls import ModelCall
 from backend.conversations.domain.responses import Conversation, Item, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import ApiKey
+from tests.fakes.clock import FakeClock
+
+
+@dataclass
+class ReplicaLease:
+    """When a replica renewed its lease, when that ends, and from when on it may judge others."""
+
+    seen_at: datetime
+    expires_at: datetime
+    trusted_from: datetime
 
 
 @dataclass
@@ -20,6 +30,8 @@ class StoreState:
     responses: dict[str, StoredResponse] = field(default_factory=dict[str, StoredResponse])
     calls: dict[str, dict[int, ModelCall]] = field(default_factory=dict[str, dict[int, ModelCall]])
     deleted_response_ids: set[str] = field(default_factory=set[str])
-    replica_seen_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    leases: dict[str, ReplicaLease] = field(default_factory=dict[str, "ReplicaLease"])
+    plans: dict[str, tuple[str | None, int | None]] = field(default_factory=dict[str, tuple[str | None, int | None]])
+    clock: FakeClock = field(default_factory=FakeClock)
     api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
     claims: dict[str, KeyClaim] = field(default_factory=dict[str, KeyClaim])

@@ -1,14 +1,22 @@
 """An in-memory `TurnStore`."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import timedelta
 
-from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
-from backend.conversations.domain.responses import Checkpoint, FinishedTurn, NewTurn, StoredResponse
-from shared.errors import NotFound, TurnRunning
+from backend.conversations.domain.leases import LeaseTerms, TakenTurn
+from backend.conversations.domain.model_calls import CallsMade, ModelCall
+from backend.conversations.domain.responses import (
+    Checkpoint,
+    Exchange,
+    FinishedTurn,
+    Hold,
+    ItemBody,
+    NewTurn,
+    StoredResponse,
+)
+from shared.errors import NotFound, TurnRunning, TurnTaken
 from tests.fakes.store_claims import take_key
-from tests.fakes.store_state import StoreState
+from tests.fakes.store_state import ReplicaLease, StoreState
 
 
 class FakeTurnStore:
@@ -34,35 +42,47 @@ class FakeTurnStore:
         self._state.entries.setdefault(conversation_id, []).extend(turn.entries)
         self._state.items.setdefault(conversation_id, []).extend(turn.items)
         self._state.responses[turn.response.id] = turn.response
+        self._state.plans[turn.response.id] = (turn.plan, turn.response.last_event)
 
-    async def append(
-        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
-    ) -> None:
+    async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append what a running turn has added."""
-        conversation = self._state.conversations.get(conversation_id)
-        held = conversation is not None and conversation.running_response_id is not None
-        if conversation is None or not held or conversation.log_length != expected_log_length:
+        stored = self._held(hold)
+        conversation = self._state.conversations[hold.conversation_id]
+        if conversation.log_length != expected_log_length:
             raise TurnRunning("The conversation has changed meanwhile.")
-        length = expected_log_length + len(entries)
-        growth = {"log_length": length, "sent": calls.sent or conversation.sent}
-        self._state.conversations[conversation_id] = conversation.model_copy(update=growth)
-        self._state.entries[conversation_id].extend(entries)
-        self._calls_of(calls).update((call.call, call) for call in calls.calls)
+        length = expected_log_length + len(exchange.entries)
+        growth = {"log_length": length, "sent": exchange.calls.sent or conversation.sent}
+        self._state.conversations[conversation.id] = conversation.model_copy(update=growth)
+        self._state.entries[conversation.id].extend(exchange.entries)
+        self._calls_of(exchange.calls).update((call.call, call) for call in exchange.calls.calls)
+        if exchange.last_event > stored.last_event:
+            self._keep_output(stored, exchange.output, exchange.last_event)
+        plan, _ = self._state.plans[hold.response_id]
+        self._state.plans[hold.response_id] = (plan, exchange.last_event)
 
-    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Keep what running turns have said so far; no effect once terminal."""
-        for checkpoint in checkpoints:
-            self._keep(checkpoint)
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
+        """Keep what running turns have said so far; return the ids of those that have ended or were taken over."""
+        return frozenset(each.hold.response_id for each in checkpoints if not self._keeps(each))
 
-    def _keep(self, checkpoint: Checkpoint) -> None:
-        stored = self._state.responses.get(checkpoint.response_id)
-        if stored is None or stored.status.is_terminal:
-            return
-        body = {**stored.body, "output": list(checkpoint.output)}
-        changed = stored.model_copy(update={"body": body, "last_event": checkpoint.last_event})
-        self._state.responses[checkpoint.response_id] = changed
+    def _keeps(self, checkpoint: Checkpoint) -> bool:
+        try:
+            stored = self._held(checkpoint.hold)
+        except TurnTaken:
+            return False
+        self._keep_output(stored, checkpoint.output, checkpoint.last_event)
         for call in checkpoint.calls.calls:
             self._calls_of(checkpoint.calls).setdefault(call.call, call)
+        return True
+
+    def _keep_output(self, stored: StoredResponse, output: Sequence[ItemBody], last_event: int) -> None:
+        body = {**stored.body, "output": list(output)}
+        self._state.responses[stored.id] = stored.model_copy(update={"body": body, "last_event": last_event})
+
+    def _held(self, hold: Hold) -> StoredResponse:
+        stored = self._state.responses.get(hold.response_id)
+        if stored is None or stored.status.is_terminal or stored.fence != hold.fence:
+            raise TurnTaken("The turn has ended, or another process has taken it over.")
+        return stored
 
     def _calls_of(self, made: CallsMade) -> dict[int, ModelCall]:
         return self._state.calls.setdefault(made.response_id, {})
@@ -71,7 +91,7 @@ class FakeTurnStore:
         """Store the end of a turn and free the conversation; False when it had ended already."""
         response = turn.response
         stored = self._state.responses.get(response.id)
-        if stored is None or stored.status.is_terminal:
+        if stored is None or stored.status.is_terminal or stored.fence != response.fence:
             return False
         conversation = self._state.conversations[response.conversation_id]
         if turn.entries and turn.entries[0].position != conversation.log_length:
@@ -120,16 +140,43 @@ class FakeTurnStore:
         calls = self._state.calls.get(response_id, {})
         return tuple(calls[number] for number in sorted(calls))
 
-    async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
-        """Return responses in progress whose replica has not been seen alive since that instant."""
-        running = [r for r in self._state.responses.values() if not r.status.is_terminal]
-        dead = [r for r in running if alive_since is None or not self._is_alive(r.replica, alive_since)]
-        return tuple(sorted(dead, key=lambda response: (response.created_at, response.id)))
+    async def renew(self, replica: str, terms: LeaseTerms) -> None:
+        """Extend the lease of a replica."""
+        now = self._state.clock.now()
+        end = now + timedelta(seconds=terms.seconds)
+        lease = self._state.leases.get(replica)
+        is_held_up = lease is None or lease.seen_at < now - timedelta(seconds=terms.gap_seconds)
+        trusted_from = end if lease is None or is_held_up else lease.trusted_from
+        self._state.leases[replica] = ReplicaLease(now, end, trusted_from)
 
-    def _is_alive(self, replica: str, since: datetime) -> bool:
-        seen_at = self._state.replica_seen_at.get(replica)
-        return seen_at is not None and seen_at >= since
+    async def take_abandoned(self, replica: str, terms: LeaseTerms, limit: int) -> tuple[TakenTurn, ...]:
+        """Take over turns of replicas without a lease, and released ones."""
+        now, own = self._state.clock.now(), self._state.leases.get(replica)
+        if own is None or own.expires_at < now:
+            return ()
+        is_fresh = own.seen_at >= now - timedelta(seconds=terms.fresh_seconds)
+        judges = is_fresh and own.trusted_from <= now
+        alive = {name for name, lease in self._state.leases.items() if lease.expires_at >= now}
+        running = [one for one in self._running() if one.replica != replica]
+        abandoned = [one for one in running if not one.replica or (judges and one.replica not in alive)]
+        return tuple(self._take(one, replica) for one in abandoned[:limit])
 
-    async def beat(self, replica: str, now: datetime) -> None:
-        """Record that this replica lives."""
-        self._state.replica_seen_at[replica] = now
+    async def take_all(self, replica: str) -> tuple[TakenTurn, ...]:
+        """Take over the turns of all others."""
+        return tuple(self._take(one, replica) for one in self._running() if one.replica != replica)
+
+    async def release(self, hold: Hold) -> None:
+        """Give a turn up."""
+        stored = self._state.responses.get(hold.response_id)
+        if stored is not None and not stored.status.is_terminal and stored.fence == hold.fence:
+            self._state.responses[stored.id] = stored.model_copy(update={"replica": ""})
+
+    def _running(self) -> list[StoredResponse]:
+        running = [one for one in self._state.responses.values() if not one.status.is_terminal]
+        return sorted(running, key=lambda response: (response.created_at, response.id))
+
+    def _take(self, response: StoredResponse, replica: str) -> TakenTurn:
+        taken = response.model_copy(update={"replica": replica, "fence": response.fence + 1})
+        self._state.responses[response.id] = taken
+        plan, settled_event = self._state.plans[response.id]
+        return TakenTurn(response=taken, plan=plan, settled_event=settled_event)

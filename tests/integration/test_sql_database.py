@@ -18,6 +18,7 @@ from backend.foundation.sql.chosen import check_database_reachable, open_databas
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
+    HOLD,
     database_url,
     make_conversation,
     make_entry,
@@ -234,7 +235,7 @@ async def test_a_value_that_postgres_refuses_is_not_quoted(postgres_url: str, na
 async def test_text_that_json_cannot_hold_is_the_callers_fault(database: Database) -> None:
     for bad in ("\ud800", 2**70):
         with pytest.raises(InvalidRequest):
-            await sql_stores(database).turns.checkpoint_many([Checkpoint("resp_a", ({"x": bad},), 1)])
+            await sql_stores(database).turns.checkpoint_many([Checkpoint(HOLD, ({"x": bad},), 1)])
 
 
 @pytest.mark.parametrize(
@@ -274,8 +275,8 @@ async def test_damaged_conversations_items_and_responses_are_named(database: Dat
     with pytest.raises(CorruptRecord, match="resp_a"):
         await stores.turns.find("resp_a")
     await stores.turns.begin(make_turn(None, "resp_b", "conv_b"))
-    unfinished = await stores.turns.unfinished(alive_since=None)
-    assert [response.id for response in unfinished] == ["resp_b"]  # the damaged one keeps no other from its end
+    taken = await stores.turns.take_all("replica-2")
+    assert [turn.response.id for turn in taken] == ["resp_b"]  # the damaged one keeps no other from its end
 
 
 async def test_of_turns_through_two_engines_one_wins(url: str) -> None:

@@ -103,12 +103,21 @@ class OpenedConversation(Value):
     next_sequence: int
 
 
+class Hold(Value):
+    """A turn in the hands of one process: what it writes is refused once another has taken the turn over."""
+
+    response_id: str
+    conversation_id: str
+    fence: int
+
+
 class StoredResponse(Value):
     """A response as stored: `body` is the object a client retrieves, its output included.
 
     `log_end` is the length of the log after the turn (None while it runs), at which a fork cuts the log; `items_end` is
     the same for the items. `last_event` is the sequence number of the newest event that is known to be stored, or of
-    the terminal event. `replica` is the process that runs the turn. `label` determines who may read the response.
+    the terminal event. `replica` is the process that runs the turn, `fence` how often the turn was taken over before by
+    another process. `label` determines who may read the response.
     """
 
     id: str
@@ -125,6 +134,12 @@ class StoredResponse(Value):
     last_event: int
     replica: str
     label: Labels = ()
+    fence: int = 0
+
+    @property
+    def hold(self) -> Hold:
+        """The turn in the hands of the process that runs it."""
+        return Hold(response_id=self.id, conversation_id=self.conversation_id, fence=self.fence)
 
 
 class NewTurn(Value):
@@ -133,7 +148,8 @@ class NewTurn(Value):
     `conversation` is the state after the write, with the running response set and `log_length` increased.
     `expected_log_length` is the length that the log must have for the write, None when the conversation is created.
     A fork is a new conversation whose entries and items begin with copies of the first ones of another. `claim` is the
-    Idempotency-Key of the request, where it has one.
+    Idempotency-Key of the request, where it has one. `plan` is what another process needs, besides the log, to continue
+    the turn.
     """
 
     conversation: Conversation
@@ -142,6 +158,19 @@ class NewTurn(Value):
     entries: tuple[Entry, ...]
     items: tuple[Item, ...]
     claim: KeyClaim | None = None
+    plan: str | None = None
+
+
+class Exchange(Value):
+    """A complete exchange with tools, written in one transaction before the next model call.
+
+    `output` are all items so far, `last_event` is the number of the newest event about them.
+    """
+
+    entries: tuple[Entry, ...]
+    output: tuple[ItemBody, ...]
+    last_event: int
+    calls: CallsMade = NO_CALLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +180,7 @@ class Checkpoint:
     Only those of `calls` are stored that are not stored yet; `calls.sent` is not stored.
     """
 
-    response_id: str
+    hold: Hold
     output: Sequence[ItemBody]
     last_event: int
     calls: CallsMade = NO_CALLS

@@ -20,6 +20,7 @@ from backend.conversations.domain.prompt_record import (
 from shared.models.canonical import tools_json
 from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallFinished, ModelCallStarted
 from shared.models.execution import ExecutionRequest, ToolDefinition
+from shared.models.messages import Message
 from shared.prompts.knowledge_tools import offered_tools
 from shared.prompts.message_order import context_index, context_of_request, messages_of_request
 
@@ -37,6 +38,11 @@ class FirstPrompt:
     keeps_context: bool
     epoch_reason: str | None
     last: SentPrompt | None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages of the call, in order."""
+        return (*messages_of_request(self.request), *self.request.added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ class CallRecorder:
     def _begin(self, number: int) -> SentCall:
         if self._tools is None:
             self._tools = measured_tools(self._offered)
-            self._messages = [measured(message) for message in messages_of_request(self._start.request)]
+            self._messages = [measured(message) for message in self._start.messages]
         request, last = self._start.request, self._last
         reuse = reuse_of(last, self._tools, self._messages)
         self._prompt_tokens[number] = self._tools.tokens + sum(part.tokens for part in self._messages)

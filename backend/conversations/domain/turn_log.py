@@ -9,15 +9,18 @@ from shared.models.messages import AddedMessage, AssistantMessage, HistoryMessag
 
 
 class TurnLog:
-    """Holds the messages of a turn that are not stored yet, and the text of the running model call."""
+    """Holds the messages of a turn that are not stored yet, and the text of the running model call.
 
-    def __init__(self, turn_id: str, epoch: int, log_length: int) -> None:
+    With `has_entries` the log holds messages of the turn already, of which another process had them stored.
+    """
+
+    def __init__(self, turn_id: str, epoch: int, log_length: int, *, has_entries: bool = False) -> None:
         self._turn_id = turn_id
         self._epoch = epoch
         self._length = log_length
         self._held: list[AddedMessage] = []
         self._pieces: list[str] = []
-        self._has_entries = False
+        self._has_entries = has_entries
 
     @property
     def length(self) -> int:
@@ -33,6 +36,11 @@ class TurnLog:
             self._pieces.clear()
         elif isinstance(event, ModelCallStarted):
             self._pieces.clear()
+
+    @property
+    def holds_whole_exchanges(self) -> bool:
+        """Whether all that is held are exchanges in which every call is answered."""
+        return bool(self._held) and _answered_count(self._held) == len(self._held)
 
     def complete_exchange(self, now: datetime) -> tuple[Entry, ...]:
         """Return the entries up to the last tool result at which all calls are answered; a model call follows them.

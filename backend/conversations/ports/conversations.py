@@ -1,15 +1,17 @@
 """The storage of conversations, their logs, items and responses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Protocol
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
+from backend.conversations.domain.leases import LeaseTerms, TakenTurn
+from backend.conversations.domain.model_calls import ModelCall
 from backend.conversations.domain.responses import (
     Checkpoint,
     Conversation,
+    Exchange,
     FinishedTurn,
+    Hold,
     Item,
     NewTurn,
     OpenedConversation,
@@ -119,22 +121,24 @@ class TurnStore(Protocol):
         """
         ...
 
-    async def append(
-        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
-    ) -> None:
-        """Append the entries of a running turn before its next model call, and store its calls so far.
+    async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
+        """Append an exchange of a running turn before its next model call, with its output and its calls so far.
 
         Raises:
+            TurnTaken: the turn has ended, or another process has taken it over.
             TurnRunning: the log does not have the expected length, because another writer has appended to it.
         """
         ...
 
-    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Store all of them or none, each of another turn; one has no effect once its turn has ended."""
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
+        """Store the outputs of running turns so far, all that can be or none, each of another turn.
+
+        Return the ids of those that have no effect: the turn has ended, or another process has taken it over.
+        """
         ...
 
     async def finish(self, turn: FinishedTurn) -> bool:
-        """Store the end of a turn and unlock the conversation; return False when the turn had ended already."""
+        """Store the end of a turn and unlock the conversation; return False where it was ended or taken before."""
         ...
 
     async def find(self, response_id: str) -> StoredResponse | None:
@@ -153,13 +157,26 @@ class TurnStore(Protocol):
         """Delete a response and its model calls; the conversation keeps its log and items."""
         ...
 
-    async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
-        """Return the running responses whose replica has not recorded that it is alive since that instant.
+    async def renew(self, replica: str, terms: LeaseTerms) -> None:
+        """Extend the lease that a replica holds on its turns, in the time of the store.
 
-        Without an instant, return all running responses; this is for a process that is the only replica.
+        A replica whose renewal is its first, or was held up, judges nobody for the length of a lease: the store may
+        have been away, and then the others could not renew theirs.
         """
         ...
 
-    async def beat(self, replica: str, now: datetime) -> None:
-        """Record that this replica is alive."""
+    async def take_abandoned(self, replica: str, terms: LeaseTerms, limit: int) -> tuple[TakenTurn, ...]:
+        """Take over up to `limit` turns of other replicas, the oldest first, and raise their fencing numbers.
+
+        These are the turns that were released, and those of a replica without a lease if `replica` may judge others:
+        its own lease was renewed just now and has not been interrupted lately.
+        """
+        ...
+
+    async def take_all(self, replica: str) -> tuple[TakenTurn, ...]:
+        """Take over all running turns of other processes; this is for a process that is the only replica."""
+        ...
+
+    async def release(self, hold: Hold) -> None:
+        """Give a turn up, so that any other replica may take it over at once; no effect where one has done so."""
         ...

@@ -6,6 +6,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.leases import TakenTurn
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
     Conversation,
@@ -138,10 +139,12 @@ def to_item(conversation_id: str, row: Row) -> Item:
         raise CorruptRecord(f"The item at {place} cannot be read.") from error
 
 
-def response_parameters(response: StoredResponse) -> Parameters:
-    """Return the row of a response."""
+def response_parameters(response: StoredResponse, plan: str | None) -> Parameters:
+    """Return the row of a response whose turn begins."""
     return {
         **dict(response),
+        "plan": plan,
+        "settled_event": response.last_event,
         "status": response.status.value,
         "body": to_json(response.body),
         "input_items": to_json(response.input_items),
@@ -150,10 +153,12 @@ def response_parameters(response: StoredResponse) -> Parameters:
     }
 
 
+_WRITTEN_ONLY = frozenset({"is_deleted", "plan", "settled_event"})
+
+
 def to_response(row: Row) -> StoredResponse:
     """Read the row of a response; the output of a running turn so far becomes part of its body."""
-    columns = dict(row)
-    del columns["is_deleted"]
+    columns = {name: value for name, value in row.items() if name not in _WRITTEN_ONLY}
     partial_output = columns.pop("partial_output")
     try:
         body: JsonObject = orjson.loads(columns.pop("body"))
@@ -167,12 +172,18 @@ def to_response(row: Row) -> StoredResponse:
         raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
 
 
+def to_taken_turn(row: Row) -> TakenTurn:
+    """Read the row of a response whose turn was taken over."""
+    return TakenTurn(response=to_response(row), plan=row["plan"], settled_event=row["settled_event"])
+
+
 def finish_parameters(response: StoredResponse) -> Parameters:
     """Return the columns of a response that are written at the end of its turn."""
     return {
         "status": response.status.value,
         "body": to_json(response.body),
         "partial_output": None,
+        "plan": None,
         "log_end": response.log_end,
         "items_end": response.items_end,
         "last_event": response.last_event,

@@ -63,6 +63,8 @@ item = Table(
 
 # There is no foreign key, because responses stay when their conversation is deleted. `partial_output` is the checkpoint
 # of a running turn. A response that is deleted while its turn runs is marked, and its row is deleted at the turn's end.
+# The process `replica` runs the turn; a turn that its process has given up has an empty one. Each process that takes
+# the turn over raises `fence`. `plan` and `settled_event` are for them: see `TakenTurn`.
 response = Table(
     "response",
     metadata,
@@ -82,6 +84,9 @@ response = Table(
     required("replica", Text),
     required("is_deleted", Boolean),
     Column("label", Text),
+    required("fence", Integer, server_default="0"),
+    Column("plan", Text),
+    Column("settled_event", Integer),
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
 )
 
@@ -112,9 +117,13 @@ model_call = Table(
     Column("usage", Text),
 )
 
+# The lease of a process on its turns ends at `expires_at`; from `trusted_from` on it may judge others. Both are times
+# of the database; the previous release, which judges by `seen_at`, leaves them empty.
 replica = Table(
     "replica",
     metadata,
     Column("name", Text, primary_key=True),
     required("seen_at", Instant),
+    Column("expires_at", Instant),
+    Column("trusted_from", Instant),
 )

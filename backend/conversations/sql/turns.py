@@ -1,14 +1,12 @@
 """The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, delete, insert, not_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Text, bindparam, case, delete, insert, not_, select, update
 
-from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.model_calls import NO_CALLS, CallsMade, ModelCall
-from backend.conversations.domain.responses import Checkpoint, FinishedTurn, NewTurn, StoredResponse
+from backend.conversations.domain.leases import LeaseTerms, TakenTurn
+from backend.conversations.domain.model_calls import CallsMade, ModelCall
+from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, Hold, NewTurn, StoredResponse
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,
@@ -18,6 +16,7 @@ from backend.conversations.sql.codec import (
     to_json,
     to_response,
 )
+from backend.conversations.sql.leases import release, renew, take_abandoned, take_all
 from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, write_calls
 from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
@@ -29,15 +28,13 @@ from backend.conversations.sql.shared_statements import (
 )
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
-from backend.foundation.sql.statements import Row, Statement
-from shared.errors import CorruptRecord
+from backend.foundation.sql.statements import Statement
+from shared.errors import TurnTaken
 
 _conversation = tables.conversation
 _response = tables.response
-_replica = tables.replica
 
 _IS_RESPONSE = _response.c.id == bindparam("where_response_id")
-_IS_REPLICA = _replica.c.name == bindparam("where_name")
 
 _INSERT_CONVERSATION = Statement(insert(_conversation))
 _TAKE = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
@@ -48,26 +45,32 @@ _is_held = _conversation.c.running_response_id == bindparam("where_response_id")
 _FREE = Statement(update(_conversation).where(IS_CONVERSATION, _is_held))
 _GROW_AND_FREE = Statement(update(_conversation).where(IS_CONVERSATION, _is_held, HAS_LENGTH))
 
-_running = select(_response).where(tables.IS_RUNNING).order_by(_response.c.created_at, _response.c.id)
 _change_running = update(_response).where(_IS_RESPONSE, tables.IS_RUNNING)
-_seen = select(_replica.c.name).where(_replica.c.seen_at >= bindparam("where_seen_at"))
+_has_fence = _response.c.fence == bindparam("where_fence")
+_change_held = _change_running.where(_has_fence)
+_output: ColumnElement[str | None] = bindparam("output", type_=Text())
+_newest: ColumnElement[int] = bindparam("newest", type_=Integer())
+_is_newer = _response.c.last_event < _newest
 _INSERT_RESPONSE = Statement(insert(_response))
 _FIND = Statement(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
 _CHANGE_RUNNING = Statement(_change_running)
-_END_RUNNING = Statement(_change_running.returning(_response.c.is_deleted))
+_CHANGE_HELD = Statement(_change_held)
+_FIND_HELD = Statement(select(_response.c.id).where(_IS_RESPONSE, tables.IS_RUNNING, _has_fence))
+_SETTLE = Statement(
+    # A checkpoint may have stored more already.
+    _change_held.values(
+        partial_output=case((_is_newer, _output), else_=_response.c.partial_output),
+        last_event=case((_is_newer, _newest), else_=_response.c.last_event),
+        settled_event=_newest,
+    )
+)
+_END_HELD = Statement(_change_held.returning(_response.c.is_deleted))
 _DELETE = Statement(delete(_response).where(_IS_RESPONSE))
-_RUNNING = Statement(_running)
-_ABANDONED = Statement(_running.where(_response.c.replica.not_in(_seen)))
-
-_BEAT = Statement(update(_replica).where(_IS_REPLICA))
-_FIRST_BEAT = Statement(insert(_replica))
-_FORGET_REPLICAS = Statement(delete(_replica).where(_replica.c.seen_at < bindparam("where_seen_at")))
 
 # Columns that the beginning of a turn must not change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
 
 _CHECKPOINT_TIMEOUT_SECONDS = 10.0
-_REPLICA_FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class SqlTurnStore:
@@ -83,45 +86,51 @@ class SqlTurnStore:
             take_key(connection, turn.claim)
             _take_conversation(connection, turn)
             write_rows(connection, turn.conversation.id, turn.entries, turn.items)
-            _INSERT_RESPONSE.change(connection, response_parameters(turn.response))
+            _INSERT_RESPONSE.change(connection, response_parameters(turn.response, turn.plan))
 
         await self._database.write(work)
 
-    async def append(
-        self, conversation_id: str, expected_log_length: int, entries: Sequence[Entry], calls: CallsMade = NO_CALLS
-    ) -> None:
-        """Append the entries and calls of a running turn; it fails where the turn no longer holds the conversation."""
+    async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
+        """Append an exchange of a running turn; it fails where another process has taken the turn over."""
         growth: Parameters = {
-            "where_id": conversation_id,
+            "where_id": hold.conversation_id,
             "where_log_length": expected_log_length,
-            "log_length": expected_log_length + len(entries),
-            **_sent_prompt(calls),
+            "log_length": expected_log_length + len(exchange.entries),
+            **_sent_prompt(exchange.calls),
         }
+        settled = {"newest": exchange.last_event, "output": to_json(list(exchange.output))}
 
         def work(connection: Connection) -> None:
+            # The row is locked until the commit, so that who takes the turn over sees either all of this or nothing.
+            if not _SETTLE.change(connection, {**_held(hold), **settled}):
+                raise _taken()
             if not _GROW.change(connection, growth):
                 raise held_by_another()
-            write_rows(connection, conversation_id, entries, ())
-            write_calls(connection, calls)
+            write_rows(connection, hold.conversation_id, exchange.entries, ())
+            write_calls(connection, exchange.calls)
 
         await self._database.write(work)
 
-    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Store the outputs of running turns so far; no effect once a status is terminal."""
-        alone = [(_checkpoint_change(each), each.calls) for each in checkpoints if each.calls.calls]
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
+        """Store the outputs of running turns so far; return the ids of those that have ended or were taken over."""
+        alone = [each for each in checkpoints if each.calls.calls]
         together = [_checkpoint_change(each) for each in checkpoints if not each.calls.calls]
 
-        def work(connection: Connection) -> None:
-            if together:
-                _CHANGE_RUNNING.change(connection, *together)
-            for change, calls in alone:
-                if _CHANGE_RUNNING.change(connection, change):
-                    add_calls(connection, calls)
+        def work(connection: Connection) -> frozenset[str]:
+            lost: set[str] = set()
+            if together and _CHANGE_HELD.change(connection, *together) != len(together):
+                lost.update(_no_longer_held(connection, together))
+            for each in alone:
+                if _CHANGE_HELD.change(connection, _checkpoint_change(each)):
+                    add_calls(connection, each.calls)
+                else:
+                    lost.add(each.hold.response_id)
+            return frozenset(lost)
 
-        await self._database.write(work, timeout_seconds=_CHECKPOINT_TIMEOUT_SECONDS)
+        return await self._database.write(work, timeout_seconds=_CHECKPOINT_TIMEOUT_SECONDS)
 
     async def finish(self, turn: FinishedTurn) -> bool:
-        """Store the end of a turn and unlock the conversation; return False when the turn had ended already."""
+        """Store the end of a turn and unlock the conversation; return False where it was ended or taken before."""
 
         def work(connection: Connection) -> bool:
             is_deleted = _end_response(connection, turn.response)
@@ -154,38 +163,33 @@ class SqlTurnStore:
 
         await self._database.write(work)
 
-    async def unfinished(self, *, alive_since: datetime | None) -> tuple[StoredResponse, ...]:
-        """Return the running responses whose replica has not recorded that it is alive since that instant."""
-        query, parameters = (_RUNNING, {}) if alive_since is None else (_ABANDONED, {"where_seen_at": alive_since})
-        return await self._database.read(
-            lambda connection: tuple(_readable_responses(query.rows(connection, parameters)))
-        )
+    async def renew(self, replica: str, terms: LeaseTerms) -> None:
+        """Extend the lease of this replica on its turns."""
+        await self._database.write(lambda connection: renew(connection, replica, terms))
 
-    async def beat(self, replica: str, now: datetime) -> None:
-        """Record that this replica is alive; the first record of a replica deletes those that are a day old."""
+    async def take_abandoned(self, replica: str, terms: LeaseTerms, limit: int) -> tuple[TakenTurn, ...]:
+        """Take over turns of other replicas whose lease has expired, or which were released."""
+        return await self._database.write(lambda connection: take_abandoned(connection, replica, terms, limit))
 
-        def work(connection: Connection) -> None:
-            if _BEAT.change(connection, {"where_name": replica, "seen_at": now}):
-                return
-            _FORGET_REPLICAS.change(connection, {"where_seen_at": now - _REPLICA_FORGOTTEN_AFTER})
-            _FIRST_BEAT.change(connection, {"name": replica, "seen_at": now})
+    async def take_all(self, replica: str) -> tuple[TakenTurn, ...]:
+        """Take over all running turns of other processes; this is for a process that is the only replica."""
+        return await self._database.write(lambda connection: take_all(connection, replica))
 
-        await self._database.write(work)
-
-
-def _readable_responses(rows: Iterable[Row]) -> Generator[StoredResponse]:
-    """Read what can be read: a damaged row must not keep the turns of the others from being closed."""
-    for row in rows:
-        with suppress(CorruptRecord):
-            yield to_response(row)
+    async def release(self, hold: Hold) -> None:
+        """Give a turn up, so that any other replica may take it over at once."""
+        await self._database.write(lambda connection: release(connection, hold))
 
 
 def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
     return {
-        "where_response_id": checkpoint.response_id,
+        **_held(checkpoint.hold),
         "partial_output": to_json(list(checkpoint.output)),
         "last_event": checkpoint.last_event,
     }
+
+
+def _no_longer_held(connection: Connection, holds: Sequence[Parameters]) -> set[str]:
+    return {str(hold["where_response_id"]) for hold in holds if _FIND_HELD.first(connection, hold) is None}
 
 
 def _take_conversation(connection: Connection, turn: NewTurn) -> None:
@@ -204,9 +208,9 @@ def _take_conversation(connection: Connection, turn: NewTurn) -> None:
 def _end_response(connection: Connection, response: StoredResponse) -> bool | None:
     """Write the end of a response and return whether it was deleted meanwhile, which removes its row.
 
-    Return None when the response had ended already.
+    Return None when the response had ended already, or another process has taken the turn over.
     """
-    ended = _END_RUNNING.first(connection, {"where_response_id": response.id, **finish_parameters(response)})
+    ended = _END_HELD.first(connection, {**_held(response.hold), **finish_parameters(response)})
     if ended is None:
         return None
     if ended["is_deleted"]:
@@ -217,6 +221,14 @@ def _end_response(connection: Connection, response: StoredResponse) -> bool | No
 def _delete_response(connection: Connection, response_id: str) -> None:
     _DELETE.change(connection, {"where_response_id": response_id})
     delete_calls(connection, response_id)
+
+
+def _held(hold: Hold) -> Parameters:
+    return {"where_response_id": hold.response_id, "where_fence": hold.fence}
+
+
+def _taken() -> TurnTaken:
+    return TurnTaken("The turn has ended, or another process has taken it over.")
 
 
 def _sent_prompt(calls: CallsMade) -> Parameters:

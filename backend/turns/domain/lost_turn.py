@@ -1,4 +1,4 @@
-"""Closing a turn whose process died: the output up to its last checkpoint is kept."""
+"""Ending a turn whose process died and which cannot run again: what it has said is kept."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +7,9 @@ from typing import NamedTuple
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse
 from backend.conversations.domain.turn_entries import numbered_items
-from backend.turns.domain.response_events import LoggedEvent, encode_event, error_event, terminal_event
-from backend.turns.domain.response_object import ended_body, failed
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_object import failed, interrupted
+from backend.turns.domain.response_projection import ResponseProjection
 from shared.errors import InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
@@ -34,26 +35,30 @@ class RemainingLog(NamedTuple):
 
 
 def closed_turn(
-    response: StoredResponse, log: RemainingLog, newest_item: Item | None, now: datetime, newest_number: int
-) -> tuple[FinishedTurn, tuple[LoggedEvent, ...]]:
-    """Build the failed end of a lost turn, and its last events, numbered from `newest_number + 1`."""
-    output = objects_in(response.body["output"])
-    ending = failed(LOST_REPORT, Usage())
-    body = ended_body(response.body, output, ending, int(now.timestamp()))
+    response: StoredResponse,
+    log: RemainingLog,
+    newest_item: Item | None,
+    shown: tuple[ResponseProjection, Usage],
+    now: datetime,
+) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
+    """Build the end of a lost turn and its last events: incomplete with what it has said, or failed without a word.
+
+    `shown` is what clients have got, and the usage of the model calls that had ended.
+    """
+    projection, usage = shown
+    output = projection.output()
+    ending = interrupted(usage) if output else failed(LOST_REPORT, usage)
+    body, events = projection.finish(ending, int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
-    items = numbered_items(output, sequence, response.id)
+    items = numbered_items(objects_in(body["output"]), sequence, response.id)
     changes = {
         "status": ending.status,
         "body": body,
         "log_end": log.length + len(entries),
         "items_end": sequence + len(items),
-        "last_event": newest_number + 2,
+        "last_event": projection.last_number,
     }
-    events = (
-        encode_event({"sequence_number": newest_number + 1, **error_event(LOST_REPORT)}),
-        terminal_event(ending.status, body, newest_number + 2, with_results=False),
-    )
     return FinishedTurn(response=response.model_copy(update=changes), entries=entries, items=items), events
 
 

@@ -82,6 +82,21 @@ class OpenText:
         place = self._place("response.output_text.annotation.added", part)
         return [{**place, "annotation_index": len(part.annotations) - 1, "annotation": annotation}]
 
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the parts so far."""
+        return [part.text for part in self._parts]
+
+    @property
+    def annotations(self) -> list[JsonObject]:
+        """The annotations of the open part."""
+        return self._part.annotations if self._part is not None else []
+
+    def restore_annotations(self, annotations: Sequence[JsonObject]) -> None:
+        """Set the annotations of the open part, of which clients have got those of the part so far."""
+        if self._part is not None:
+            self._part.annotations = list(annotations)
+
     def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
         """Build the events that end the item."""
         return [

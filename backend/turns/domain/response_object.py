@@ -27,17 +27,21 @@ DEFAULT_TOP_P = 1.0
 
 
 class Ending(Value):
-    """How a turn ended; `error` is set exactly when it failed."""
+    """How a turn ended; `error` is set exactly when it failed.
+
+    An interrupted turn ended because its process did: it is incomplete, for none of the reasons that OpenAI's API has.
+    """
 
     status: ResponseStatus
     incomplete_reason: str | None = None
     usage: Usage = Usage()
     error: ErrorReport | None = None
+    is_interrupted: bool = False
 
     @property
     def is_success(self) -> bool:
         """Whether the model ended its answer itself or at a limit."""
-        return self.status in (ResponseStatus.COMPLETED, ResponseStatus.INCOMPLETE)
+        return self.status in (ResponseStatus.COMPLETED, ResponseStatus.INCOMPLETE) and not self.is_interrupted
 
 
 def finished(reason: FinishReason, usage: Usage) -> Ending:
@@ -45,6 +49,11 @@ def finished(reason: FinishReason, usage: Usage) -> Ending:
     cut = INCOMPLETE_REASONS.get(reason)
     status = ResponseStatus.INCOMPLETE if cut else ResponseStatus.COMPLETED
     return Ending(status=status, incomplete_reason=cut, usage=usage)
+
+
+def interrupted(usage: Usage) -> Ending:
+    """Build the ending of a turn whose process could not finish it, with what it had said."""
+    return Ending(status=ResponseStatus.INCOMPLETE, usage=usage, is_interrupted=True)
 
 
 def failed(report: ErrorReport, usage: Usage) -> Ending:

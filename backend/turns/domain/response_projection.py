@@ -22,6 +22,7 @@ from backend.turns.domain.response_events import (
     error_event,
 )
 from backend.turns.domain.response_object import Ending, ResponseBody, ended_body, shown_body
+from backend.turns.domain.shown_output import ShownOutput
 from shared.ids import IdPrefix
 from shared.models.events import (
     CitationAdded,
@@ -52,6 +53,13 @@ class ResponseProjection:
         self._message: OpenText | None = None
         self._reasoning: OpenText | None = None
         self._searches: dict[str, OpenSearch] = {}
+
+    def restore(self, shown: ShownOutput) -> None:
+        """Continue behind the events that another process has sent; `feed` and `finish` then number onward."""
+        self._next_number = shown.next_number
+        self._items = list(shown.items)
+        self._message, self._reasoning = shown.message, shown.reasoning
+        self._searches = {search.item_id: search for search in shown.searches}
 
     @property
     def last_number(self) -> int:

@@ -89,6 +89,15 @@ class MemoryEventLog:
             elif not await is_set_within(log.changed, self._silence_seconds):
                 yield ()
 
+    async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        """Yield the events of an open log; a process that shares this memory is the only writer."""
+        log = self._open.get(response_id)
+        if log is not None and log.events:
+            yield tuple(log.events)
+
+    def leave(self, response_id: str) -> None:
+        """Have no effect: only a process that shares this memory can take a turn over."""
+
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
         return response_id in self._open or self._find_ended(response_id) is not None

@@ -27,6 +27,20 @@ class EventLog(Protocol):
         """
         ...
 
+    def taken_over(self, response_id: str, fence: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
+        """Keep all writers with a lower fencing number from appending, then yield what they have appended, and end.
+
+        From then on this process appends with the number `fence`. Nothing is yielded where no events are kept.
+
+        Raises:
+            TurnTaken: a writer with a higher fencing number has been here.
+        """
+        ...
+
+    def leave(self, response_id: str) -> None:
+        """Append no more to the log of a response that another process has taken over; readers here get all of it."""
+        ...
+
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
         ...

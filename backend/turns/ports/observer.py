@@ -1,9 +1,18 @@
 """What turns report to an operator."""
 
+from enum import StrEnum
 from typing import Protocol
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.restricted.domain.outgoing_events import CutCause
+
+
+class TakeoverOutcome(StrEnum):
+    """What became of a turn that was taken over from another process: it runs again, or how it ended."""
+
+    RUN_AGAIN = "run_again"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
 
 
 class TurnObserver(Protocol):
@@ -35,6 +44,14 @@ class TurnObserver(Protocol):
 
     def turn_finished(self, response: StoredResponse) -> None:
         """A turn ended; `response.status` says how."""
+        ...
+
+    def turn_taken_over(self, response: StoredResponse, outcome: TakeoverOutcome) -> None:
+        """A turn was taken over from another process; `response.fence` counts how often."""
+        ...
+
+    def turn_left(self, response: StoredResponse) -> None:
+        """This process stops running a turn that goes on, or has ended, in another process."""
         ...
 
     def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:

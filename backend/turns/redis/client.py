@@ -87,6 +87,10 @@ class RedisClient(Protocol):
         """Read entries behind a cursor, waiting for `block` milliseconds."""
         ...
 
+    def xadd(self, name: str, fields: Mapping[bytes, bytes], **options: object) -> Awaitable[bytes | None]:
+        """Append an entry to a stream; None where there is no such stream and none is to be made."""
+        ...
+
     def xrevrange(self, name: str, *, count: int) -> Awaitable[list[tuple[bytes, object]]]:
         """Read the newest entries."""
         ...

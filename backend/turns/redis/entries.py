@@ -2,6 +2,8 @@
 
 An entry holds the events of one flush, one field for each, named `<number> <type>`. Its id is `<last number + 1>-0`, so
 that a repeated XADD is refused instead of written twice, and a reader's cursor follows from a sequence number.
+A writer that has taken a response over adds its fencing number to the ids of its entries, far above all numbers of
+events, after it has written an entry without events: from then on Redis refuses the entries of earlier writers.
 The end marker has the greatest possible id: it is written once, and nothing can be appended after it.
 """
 
@@ -12,6 +14,12 @@ from backend.turns.domain.response_events import LoggedEvent
 
 END_ID = f"{2**63 - 1}-0"
 END_FIELDS = {b"end": b""}
+
+SEAL_FIELDS = {b"-1 seal": b""}
+"""The fields of an entry without events: no reader asks for events above a number less than -1."""
+
+_FENCE_STEP = 2**40
+"""More than the number of any event."""
 
 Reply = list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]
 
@@ -26,9 +34,23 @@ def dropped_key(response_id: str) -> str:
     return f"ballast:dropped:{response_id}"
 
 
-def entry_id(last_number: int) -> str:
-    """Return the id of the entry whose last event has this number."""
-    return f"{last_number + 1}-0"
+def entry_id(last_number: int, fence: int = 0) -> str:
+    """Return the id of the entry whose last event has this number, written under this fencing number.
+
+    A reader that does not know the fencing number reads on from the id without one: it gets some entries again, whose
+    events it skips by their numbers.
+    """
+    return f"{fence * _FENCE_STEP + last_number + 1}-0"
+
+
+def seal_id(fence: int) -> str:
+    """Return the id of the entry behind which only writers with this fencing number, or a higher one, append."""
+    return entry_id(-1, fence)
+
+
+def is_behind(name: str, other: str) -> bool:
+    """Say whether an entry stands behind another, by their ids."""
+    return int(name.partition("-")[0]) > int(other.partition("-")[0])
 
 
 def encode_fields(events: Sequence[LoggedEvent]) -> dict[bytes, bytes]:

@@ -3,19 +3,27 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
+from redis.exceptions import ResponseError
+
 from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import RedisClient, answered, away
 from backend.turns.redis.entries import (
     END_FIELDS,
     END_ID,
+    SEAL_FIELDS,
+    decode_fields,
     dropped_key,
+    entries_of,
+    entry_id,
+    is_behind,
+    seal_id,
     stream_key,
 )
-from backend.turns.redis.outbox import Lifetimes, Outbox
-from backend.turns.redis.reading import Patience, StreamReader
+from backend.turns.redis.outbox import REPEATED, Lifetimes, Outbox
+from backend.turns.redis.reading import ENTRIES_PER_READ, Patience, StreamReader
 from backend.turns.redis.writers import Writer
-from shared.errors import Unavailable
+from shared.errors import Conflict, TurnTaken, Unavailable
 
 _DELETE_SECONDS = 5.0
 _ANSWER_SECONDS = 1.0
@@ -94,6 +102,46 @@ class RedisEventLog:
         reader = StreamReader(self._client, response_id, after, own, Patience(self._patience_seconds))
         while (found := await reader.next_events()) is not None:
             yield found
+
+    async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        """Seal the stream against earlier writers, and yield what is before the seal.
+
+        Raises:
+            TurnTaken: a writer with a higher fencing number has been here.
+            Unavailable: Redis is away.
+        """
+        key, seal = stream_key(response_id), seal_id(fence)
+        writer = self._outbox.writer(response_id)
+        writer.fence = fence
+        writer.has_written = await self._seal(key, seal)
+        if not writer.has_written:
+            return
+        cursor, after = entry_id(-1), -1
+        while is_behind(seal, cursor):
+            entries = entries_of(await answered(self._client.xread({key: cursor}, count=ENTRIES_PER_READ)))
+            events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, after)]
+            if events:
+                after = events[-1].sequence_number
+                yield tuple(events)
+            cursor = entries[-1][0] if entries else seal
+
+    async def _seal(self, key: str, seal: str) -> bool:
+        """Write the seal, which may be there already; return False where there is no stream."""
+        try:
+            return await answered(self._client.xadd(key, SEAL_FIELDS, id=seal, nomkstream=True)) is not None
+        except ResponseError as error:
+            if REPEATED not in str(error):
+                raise
+        newest = await answered(self._client.xrevrange(key, count=1))
+        if newest and is_behind(newest[0][0].decode(), seal):
+            raise TurnTaken("Another process writes the events of this response.")
+        return bool(newest)
+
+    def leave(self, response_id: str) -> None:
+        """Write no more of a response that another process has taken over: readers here get what that one writes."""
+        writer = self._outbox.forget(response_id)
+        if writer is not None:
+            writer.fail(Conflict("Another process writes the events of this response."))
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""

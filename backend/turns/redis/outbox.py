@@ -19,7 +19,7 @@ _ATTEMPT_SECONDS = 2.0
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _EXPIRY_RENEWALS = 10
-_REPEATED = "equal or smaller"
+REPEATED = "equal or smaller"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Outbox:
         before = len(pipeline)
         if flush.events:
             is_new = flush.events[0].sequence_number == 0
-            name = entry_id(flush.events[-1].sequence_number)
+            name = entry_id(flush.events[-1].sequence_number, flush.writer.fence)
             pipeline.xadd(key, encode_fields(flush.events), id=name, nomkstream=not is_new)
         if flush.ends:
             pipeline.xadd(key, END_FIELDS, id=END_ID, nomkstream=True)
@@ -181,7 +181,7 @@ class Outbox:
         writer = flush.writer
         if writer.failure is not None:
             await self._delete_stream(writer.response_id)
-        elif isinstance(answer, ResponseError) and _REPEATED in str(answer):
+        elif isinstance(answer, ResponseError) and REPEATED in str(answer):
             if await self._newest_id(writer.response_id) != flush.last_id:
                 writer.failure = Conflict("Somebody else has written the events of this response.")
         elif isinstance(answer, Exception):
@@ -212,5 +212,5 @@ def _rank(answer: object) -> int:
     if answer is None:
         return 0
     if isinstance(answer, Exception):
-        return 2 if _REPEATED in str(answer) else 1
+        return 2 if REPEATED in str(answer) else 1
     return 3

@@ -10,7 +10,7 @@ from backend.turns.redis.writers import Writer
 from shared.errors import Conflict, Unavailable
 
 SILENCE_SECONDS = BLOCK_MILLISECONDS / 1000
-_ENTRIES_PER_READ = 64
+ENTRIES_PER_READ = 64
 _PAUSE_SECONDS = 0.5
 _ANSWER_SECONDS = SILENCE_SECONDS + 2.0
 """How late a waiting command may be answered; the client's own timeout would be followed by its repetitions."""
@@ -57,6 +57,7 @@ class StreamReader:
         self._client = client
         self._response_id = response_id
         self._after = after
+        self._cursor = entry_id(after)
         self._own = own
         self._patience = patience
         self._has_ended = False
@@ -81,6 +82,7 @@ class StreamReader:
             events = writer.recent.above(self._after)
         if events is None or (not events and isinstance(writer.failure, Conflict)):
             self._own = None
+            self._cursor = entry_id(self._after)
             return ()
         if events or not writer.is_over:
             return events
@@ -104,13 +106,15 @@ class StreamReader:
             return None
         if not is_kept:
             raise EventsLost("The events of this response were lost.")
+        # An entry of a process that has taken the turn over stands far behind the number of its newest event.
+        self._cursor = entries[-1][0] if entries else self._cursor
         self._has_ended = bool(entries) and entries[-1][0] == END_ID
         events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, self._after)]
         return tuple(events) or (None if self._has_ended else ())
 
     async def _read(self, key: str) -> list[tuple[str, dict[bytes, bytes]]]:
-        cursor = {key: entry_id(self._after)}
-        return entries_of(await answered(self._client.xread(cursor, count=_ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)))
+        reply = self._client.xread({key: self._cursor}, count=ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
+        return entries_of(await answered(reply))
 
     async def _has(self, key: str) -> bool:
         return bool(await answered(self._client.exists(key)))

@@ -47,6 +47,7 @@ class Writer:
     """The unwritten events of one stream, and the state of their writing."""
 
     response_id: str
+    fence: int = 0
     next_number: int | None = None
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
     recent: RecentEvents = field(default_factory=RecentEvents)
@@ -110,7 +111,7 @@ class Flush:
     @property
     def last_id(self) -> str:
         """The id of the last entry that this flush writes."""
-        return END_ID if self.ends else entry_id(self.events[-1].sequence_number)
+        return END_ID if self.ends else entry_id(self.events[-1].sequence_number, self.writer.fence)
 
     def settle(self) -> None:
         """Record in the writer that this flush was sent or has failed."""

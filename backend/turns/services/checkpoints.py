@@ -34,6 +34,10 @@ class CheckpointSource(Protocol):
         """Note that a checkpoint was stored."""
         ...
 
+    def note_taken(self) -> None:
+        """Note that it was refused, because the turn has ended, or another process has taken it over."""
+        ...
+
 
 @dataclass(eq=False)
 class _Followed:
@@ -87,6 +91,11 @@ class CheckpointWriter:
         for group in _groups(self._take(due)):
             await self._store(group)
 
+    async def store(self, source: CheckpointSource) -> None:
+        """Store the checkpoint of one turn now; where the database is away, it is due as all others are."""
+        for group in _groups(self._take(followed for followed in self._followed.values() if followed.source is source)):
+            await self._background.attempt("checkpoints", partial(self._store, group))
+
     def _take(self, due: Iterable[_Followed]) -> Generator[_Taken]:
         for followed in due:
             if id(followed) not in self._followed:
@@ -97,15 +106,23 @@ class CheckpointWriter:
 
     async def _store(self, group: list[_Taken]) -> None:
         """Store a group; where it is refused, each for itself, so that one turn's does not hold up the others'."""
-        error = await result_or_error(self._turns.checkpoint_many([taken.checkpoint for taken in group]))
-        if isinstance(error, Unavailable):
-            raise error
-        for taken in group:
-            if error is not None:
-                await self._background.attempt("checkpoints", partial(self._turns.checkpoint_many, [taken.checkpoint]))
-            self._note(taken)
+        refused = await result_or_error(self._turns.checkpoint_many([taken.checkpoint for taken in group]))
+        if isinstance(refused, Unavailable):
+            raise refused
+        if not isinstance(refused, BaseException):
+            for taken in group:
+                self._note(taken, refused)
+        elif len(group) > 1:
+            for taken in group:
+                await self._store([taken])
+        else:
+            self._background.report("checkpoints", refused)
+            self._note(group[0], frozenset())
 
-    def _note(self, taken: _Taken) -> None:
+    def _note(self, taken: _Taken, refused: frozenset[str]) -> None:
+        if taken.checkpoint.hold.response_id in refused:
+            taken.followed.source.note_taken()
+            return
         pause_seconds = taken.characters / CHECKPOINT_CHARACTERS_A_SECOND
         taken.followed.due_at = asyncio.get_running_loop().time() + pause_seconds
         taken.followed.source.note_checkpoint(taken.checkpoint)

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from typing import cast
+from contextlib import aclosing, suppress
+from typing import NamedTuple, cast
 
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
@@ -12,13 +12,23 @@ from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
 from shared.batch_buffer import BatchBuffer
-from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InternalError, Unavailable
+from shared.errors import (
+    BallastError,
+    ChatShellUnavailable,
+    DeadlineExceeded,
+    InternalError,
+    TurnTaken,
+    Unavailable,
+)
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
 
 MAX_WAITING_EVENTS = 256
 """With more events than this unwritten the reader waits; flow control then slows chat_shell and the provider, too."""
+
+MARK_SECONDS = 0.05
+"""Most short answers end within this time and cost no checkpoint."""
 
 DEADLINE_GRACE_SECONDS = 2.0
 """chat_shell reports a passed deadline itself; this timeout is for a chat_shell that cannot."""
@@ -27,57 +37,88 @@ SIGNAL_PAUSE_SECONDS = 1.0
 """Pause between attempts to listen for a stop signal while the carrier of signals is unavailable."""
 
 
+class Gates(NamedTuple):
+    """`opened` is set once the turn's first events can be read; who sets `interrupted` stops the turn."""
+
+    opened: asyncio.Event
+    interrupted: asyncio.Event
+
+
+class HandedOver(NamedTuple):
+    """The outcome of a turn that was interrupted before clients got anything of its model call: it may run again."""
+
+
 async def run_turn(
     ports: TurnPorts,
     turn: Turn,
-    opened: asyncio.Event,
+    gates: Gates,
     checkpoints: CheckpointWriter,
     finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
-) -> StoredResponse:
-    """Run a turn and return its response as it ended; `opened` is set once its first events can be read.
+) -> StoredResponse | None:
+    """Run a turn and return its response as it ended; None where another process runs it, or is to run it.
 
     Any failure becomes a failed response with the output so far. When the task itself is cancelled nothing more is
-    stored: recovery closes the turn, in another replica soon, else at the next start of this one.
+    stored: another replica takes the turn over, or the next start of this one.
     """
     writer = TurnWriter(ports, turn, finish_pauses_seconds)
-    outcome = await result_or_error(_converse(ports, turn, writer, opened, checkpoints))
-    ending = outcome if isinstance(outcome, Ending) else _ending_of_defect(ports, turn, outcome)
-    response = await writer.finish(ending)
-    ports.observer.turn_finished(response)
+    outcome = await result_or_error(_converse(ports, turn, writer, gates, checkpoints))
+    if isinstance(outcome, HandedOver):
+        with suppress(Unavailable):
+            await ports.turns.release(turn.response.hold)
+    response = None
+    if not isinstance(outcome, HandedOver) and not _is_taken(outcome):
+        ending = outcome if isinstance(outcome, Ending) else _ending_of_defect(ports, turn, outcome)
+        response = await writer.finish(ending)
+    if response is None:
+        ports.events.leave(turn.response.id)
+        ports.observer.turn_left(turn.response)
+    else:
+        ports.observer.turn_finished(response)
     return response
 
 
 async def _converse(
-    ports: TurnPorts, turn: Turn, writer: TurnWriter, opened: asyncio.Event, checkpoints: CheckpointWriter
-) -> Ending:
+    ports: TurnPorts, turn: Turn, writer: TurnWriter, gates: Gates, checkpoints: CheckpointWriter
+) -> Ending | HandedOver:
     inbox = BatchBuffer[ExecutionEvent](MAX_WAITING_EVENTS)
     async with asyncio.TaskGroup() as group:
         # The request is sent first: the user waits for all that is done here before it.
         reader = group.create_task(result_or_error(_read(ports, turn.request, inbox)))
         await group.create_task(writer.open())
-        opened.set()
+        gates.opened.set()
         _observe_start(ports, turn)
-        watcher = group.create_task(_cancel_on_signal(ports, turn.response.id, reader))
+        watchers = [
+            group.create_task(_cancel_on_signal(ports, turn.response.id, reader)),
+            group.create_task(_cancel_when(gates.interrupted, reader)),
+            group.create_task(_mark_shown_calls(ports, writer, checkpoints)),
+            group.create_task(_stop_when_taken(writer)),
+        ]
         with checkpoints.following(writer):
             while batch := await inbox.take():
                 await writer.write(batch)
                 if writer.is_cut:
                     reader.cancel()
             await writer.write_rest()
-        watcher.cancel()
+        for watcher in watchers:
+            watcher.cancel()
     if writer.ending is not None:
         return writer.ending
-    if reader.cancelled():
+    if not reader.cancelled():
+        return _ending_of_reader(reader.result(), writer)
+    if not gates.interrupted.is_set():
         return Ending(status=ResponseStatus.CANCELLED)
-    outcome = reader.result()
+    return HandedOver() if turn.is_stored and not writer.has_shown_of_call else writer.interrupted()
+
+
+def _ending_of_reader(outcome: BaseException, writer: TurnWriter) -> Ending:
     if not isinstance(outcome, BallastError):
         raise outcome
-    return failed(report_of(outcome), Usage())
+    return failed(report_of(outcome), writer.usage_before)
 
 
 def _observe_start(ports: TurnPorts, turn: Turn) -> None:
     ports.observer.turn_started(turn.response, turn.request.request_id)
-    if turn.starts_epoch:
+    if turn.starts_epoch and turn.begun is None:
         ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
 
@@ -108,6 +149,34 @@ async def _cancel_on_signal(ports: TurnPorts, response_id: str, reader: asyncio.
         else:
             reader.cancel()
             return
+
+
+async def _cancel_when(interrupted: asyncio.Event, reader: asyncio.Task[BaseException]) -> None:
+    await interrupted.wait()
+    reader.cancel()
+
+
+async def _stop_when_taken(writer: TurnWriter) -> None:
+    await writer.taken.wait()
+    raise TurnTaken("The turn has ended, or another process has taken it over.")
+
+
+async def _mark_shown_calls(ports: TurnPorts, writer: TurnWriter, checkpoints: CheckpointWriter) -> None:
+    """Store soon that a model call must not run again, where the events die with this process."""
+    while ports.lease.terms is None:
+        await writer.call_shown.wait()
+        writer.call_shown.clear()
+        await asyncio.sleep(MARK_SECONDS)
+        if not writer.is_call_stored:
+            await checkpoints.store(writer)
+
+
+def _is_taken(outcome: object) -> bool:
+    """Say whether a turn ended here because another process has taken it over."""
+    if isinstance(outcome, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", outcome).exceptions
+        return any(_is_taken(error) for error in inner)
+    return isinstance(outcome, TurnTaken)
 
 
 def _ending_of_defect(ports: TurnPorts, turn: Turn, error: BaseException) -> Ending:

@@ -44,6 +44,7 @@ from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from backend.turns.domain.requested_settings import model_parameters
 from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_origin import Origin
+from backend.turns.domain.turn_plan import plan_of
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import Turn
 from shared.ids import new_id
@@ -72,7 +73,8 @@ class TurnPolicy:
     """The operator's settings for all turns.
 
     `secret` signs tickets; `replica` names this process. With `keeps_context` the context about bases
-    and dynamic blocks is logged, and only changes are sent again; otherwise all of it is sent in every turn.
+    and dynamic blocks is logged, and only changes are sent again; otherwise all of it is sent in every turn. `drain` is
+    how long turns may run on while this process shuts down, None for their whole time.
     """
 
     time_zone: str
@@ -81,6 +83,7 @@ class TurnPolicy:
     replica: str
     secret: str
     keeps_context: bool = True
+    drain: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -132,20 +135,23 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     response = _response(draft, bodies, label)
     execution = _execution_request(draft, plan, history_entries, carried_entries)
     new_turn = _new_turn(draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id))
+    with_results = draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL
+    log_ends = (draft.log_length + len(history_entries), draft.log_length + len(entries))
+    own_plan = plan_of(execution, log_ends, keeps_context=plan.state is not None, with_results=with_results)
     turn = Turn(
         request=execution,
         response=response,
         log_length=draft.log_length + len(entries),
         next_sequence=draft.origin.next_sequence + len(bodies),
         is_stored=draft.request.is_stored,
-        with_results=draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL,
+        with_results=with_results,
         received_at=draft.now,
         epoch_reason=draft.epoch.reset.reason,
         starts_epoch=draft.epoch.starts,
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
     )
-    return turn, new_turn
+    return turn, new_turn.model_copy(update={"plan": own_plan.model_dump_json()})
 
 
 def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:

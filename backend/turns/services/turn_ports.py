@@ -8,10 +8,13 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.foundation.services.supervision import Supervisor
 from backend.restricted.services.outgoing_check import OutgoingCheck
+from backend.turns.domain.shown_output import ShownOutput
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.events import EventLog, StopSignals
 from backend.turns.ports.observer import TurnObserver
+from backend.turns.services.lease import TurnLease
 from shared.clock import Clock
+from shared.models.events import Usage
 from shared.models.execution import ExecutionRequest
 
 
@@ -27,12 +30,21 @@ class TurnPorts:
     clock: Clock
     observer: TurnObserver
     outgoing: OutgoingCheck
+    lease: TurnLease
     background: Supervisor
 
 
 @dataclass(frozen=True)
+class Begun:
+    """What another process has done of a turn: what clients were shown, and the usage of the model calls before."""
+
+    shown: ShownOutput
+    usage: Usage
+
+
+@dataclass(frozen=True)
 class Turn:
-    """A turn that has been stored and is about to run.
+    """A turn that has been stored and is about to run; `begun` is set where another process has begun it.
 
     `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
     stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is why
@@ -51,9 +63,12 @@ class Turn:
     starts_epoch: bool
     keeps_context: bool = False
     sent: SentPrompt | None = None
+    begun: Begun | None = None
 
     @property
     def declared_reset(self) -> str | None:
         """Why its first call need not extend what was sent before; an epoch that a void turn began is new here, too."""
+        if self.request.added:
+            return None
         is_new = self.starts_epoch or (self.sent is not None and self.sent.epoch != self.request.epoch)
         return self.epoch_reason if is_new else None

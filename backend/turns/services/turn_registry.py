@@ -1,8 +1,8 @@
 """The turns that run in this process, each in a task of its own that outlives the client's connection."""
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -10,20 +10,30 @@ from typing import Self
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
-from backend.turns.services.run_turn import run_turn
+from backend.turns.services.run_turn import Gates, run_turn
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS
-from shared.errors import InternalError
+from shared.errors import Unavailable
+
+INTERRUPTION_SECONDS = 5.0
+"""How long interrupted turns may take to store their ends, and released ones to end in another replica."""
+
+ELSEWHERE_SECONDS = 0.5
+"""Pause between looks at a turn that another process runs."""
 
 
 class RunningTurn:
-    """A running turn, as the request that started it sees it; `opened` is set once its first events can be read."""
+    """A running turn, as the request that started it sees it.
+
+    `opened` is set once its first events can be read; who sets `interrupted` stops the turn.
+    """
 
     def __init__(self, turn: Turn) -> None:
         self.response = turn.response
         self.is_stored = turn.is_stored
         self.with_results = turn.with_results
         self.opened = asyncio.Event()
+        self.interrupted = asyncio.Event()
         self._ended = asyncio.Event()
         self._result: StoredResponse | None = None
         self._at_end: list[Callable[[], None]] = []
@@ -39,15 +49,15 @@ class RunningTurn:
         """Wait for the turn's end and return the response; cancelling the wait does not stop the turn.
 
         Raises:
-            InternalError: the end could not be stored.
+            Unavailable: this process shuts down, and the turn goes on in another one.
         """
         await self._ended.wait()
         if self._result is None:
-            raise InternalError("The turn's end could not be stored.")
+            raise Unavailable("The turn goes on in another process: read the response later.")
         return self._result
 
     def set_result(self, outcome: StoredResponse | None) -> None:
-        """Set the ended response, or None if the end could not be stored, and wake all waiting tasks."""
+        """Set the ended response, or None if it is not known here, and wake all waiting tasks."""
         self._result = outcome
         self.opened.set()
         self._ended.set()
@@ -63,8 +73,9 @@ class RunningTurn:
 class TurnRegistry:
     """Owns the tasks of running turns; use it as `async with`.
 
-    Leaving the block waits `drain_seconds` for running turns and cancels those that are left; recovery closes them as
-    failed, in another replica soon, else at the next start of this one.
+    Leaving the block waits `drain_seconds` for running turns and then interrupts those that are left: a turn of whose
+    model call clients have got nothing is released, and another replica takes it over at once, or the next start of
+    this one; any other ends incomplete with what was said.
     """
 
     def __init__(
@@ -80,6 +91,7 @@ class TurnRegistry:
         self._finish_pauses_seconds = finish_pauses_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._running: set[RunningTurn] = set()
         self._preparing_count = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -96,7 +108,10 @@ class TurnRegistry:
     ) -> None:
         """Wait for running turns, unless an error leaves the block; that error is raised unchanged."""
         if error is None:
-            await self._wait_until_idle()
+            await self._wait_until_idle(self._drain_seconds)
+            for running in self._running:
+                running.interrupted.set()
+            await self._wait_until_idle(INTERRUPTION_SECONDS)
         for task in self._tasks:
             task.cancel()
         try:
@@ -123,11 +138,15 @@ class TurnRegistry:
     def start(self, turn: Turn) -> RunningTurn:
         """Run a turn in a task of its own."""
         running = RunningTurn(turn)
-        task = self._group.create_task(self._run(turn, running))
+        self.spawn(self._run(turn, running))
+        return running
+
+    def spawn(self, work: Coroutine[object, None, None]) -> None:
+        """Run work in a task of its own; it must not raise. Leaving the registry waits for it."""
+        task = self._group.create_task(work)
         self._tasks.add(task)
         self._idle.clear()
         task.add_done_callback(self._forget)
-        return running
 
     async def release(self, running: RunningTurn) -> None:
         """Drop the events of a turn that is not stored once it has ended; call it when its request reads no more."""
@@ -138,9 +157,9 @@ class TurnRegistry:
         else:
             self._unread.add(running.response.id)
 
-    async def _wait_until_idle(self) -> None:
+    async def _wait_until_idle(self, seconds: float) -> None:
         try:
-            async with asyncio.timeout(self._drain_seconds):
+            async with asyncio.timeout(seconds):
                 await self._idle.wait()
         except TimeoutError:
             return
@@ -155,14 +174,35 @@ class TurnRegistry:
 
     async def _run(self, turn: Turn, running: RunningTurn) -> None:
         """Run a turn; its failure must not cancel the other turns of the task group."""
-        run = run_turn(self._ports, turn, running.opened, self._checkpoints, self._finish_pauses_seconds)
-        outcome = await result_or_error(run)
-        if isinstance(outcome, BaseException):
-            self._ports.observer.turn_broke(turn.response.id, outcome)
-        running.set_result(outcome if isinstance(outcome, StoredResponse) else None)
+        self._running.add(running)
+        ended: StoredResponse | None = None
+        try:
+            ended = await self._ended(turn, running)
+        finally:
+            self._running.discard(running)
+            running.set_result(ended)
         if turn.response.id in self._unread:
             self._unread.discard(turn.response.id)
             await self._drop(turn.response.id)
+
+    async def _ended(self, turn: Turn, running: RunningTurn) -> StoredResponse | None:
+        gates = Gates(running.opened, running.interrupted)
+        run = run_turn(self._ports, turn, gates, self._checkpoints, self._finish_pauses_seconds)
+        outcome = await result_or_error(run)
+        if outcome is None:
+            outcome = await result_or_error(self._ended_elsewhere(turn))
+        if isinstance(outcome, BaseException):
+            self._ports.observer.turn_broke(turn.response.id, outcome)
+        return outcome if isinstance(outcome, StoredResponse) else None
+
+    async def _ended_elsewhere(self, turn: Turn) -> StoredResponse | None:
+        """Wait for the end of a turn that another process runs; None where the response was deleted."""
+        while True:
+            with suppress(Unavailable):
+                stored = await self._ports.turns.find(turn.response.id)
+                if stored is None or stored.status.is_terminal:
+                    return stored
+            await asyncio.sleep(ELSEWHERE_SECONDS)
 
     async def _drop(self, response_id: str) -> None:
         """Drop events; a failure must end neither the process nor the answer that has just been made."""

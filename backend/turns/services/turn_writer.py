@@ -5,22 +5,32 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain, repeat
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade
-from backend.conversations.domain.responses import Checkpoint, FinishedTurn, StoredResponse
+from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, ItemBody, StoredResponse
 from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_log import TurnLog
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished, interrupted
 from backend.turns.domain.response_projection import ResponseProjection
 from backend.turns.services.turn_ports import Turn, TurnPorts
-from shared.errors import Conflict, Unavailable
+from shared.errors import BallastError, Conflict, Unavailable
 from shared.ids import new_id
 from shared.models.coalescing import coalesced
-from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from shared.models.events import (
+    ExecutionEvent,
+    MessagesAdded,
+    ReasoningDelta,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    Usage,
+    add_usage,
+)
 from shared.models.execution import AccessMode
 from shared.models.values import objects_in
 
@@ -31,9 +41,18 @@ The attempts never stop: a turn without a stored end would block its conversatio
 """
 
 
+class Settled(NamedTuple):
+    """The number of the newest event that belongs to what is in the log, and the items until then."""
+
+    number: int
+    output: tuple[ItemBody, ...]
+
+
 class TurnWriter:
     """Writes one turn; `ending` is None until chat_shell has reported the end, or the outgoing scan has ended the turn.
 
+    `call_shown` is set when clients get the first of a model call; who waits for it clears it. `taken` is set once
+    another process has taken the turn over.
     The output of a restricted turn is scanned before anything is written; an unrestricted turn has no scan.
     """
 
@@ -44,28 +63,47 @@ class TurnWriter:
         self._finish_pauses_seconds = finish_pauses_seconds
         self._turn = turn
         self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
-        self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length)
+        if turn.begun is not None:
+            self._projection.restore(turn.begun.shown)
+        self.usage_before = turn.begun.usage if turn.begun is not None else Usage()
+        has_entries = bool(turn.request.added)
+        self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length, has_entries=has_entries)
         self._calls = CallRecorder(
             FirstPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
         )
         self._stored_length = turn.log_length
-        self._shown_number = -1
+        self._shown_number = self._checkpointed_number = self._projection.last_number
+        self._settled = Settled(self._projection.last_number, ())
         self._are_events_lost = False
-        self._checkpointed_number = -1
+        self._lapses = self._lapses_checked = ports.lease.lapses
         self._newest_delta_at: datetime | None = None
         self._not_measured: list[ExecutionEvent] = []
         restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
         self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
         self.ending: Ending | None = None
+        self.call_shown = asyncio.Event()
+        self.taken = asyncio.Event()
 
     async def open(self) -> None:
-        """Append the first events."""
-        await self._append_events(self._projection.start())
+        """Append the first events, unless another process has done so."""
+        if self._turn.begun is None:
+            await self._append_events(self._projection.start())
+            self._settled = Settled(self._shown_number, ())
+
+    @property
+    def has_shown_of_call(self) -> bool:
+        """Whether clients have got anything of the model call that runs, or of its tools."""
+        return self._shown_number > self._settled.number
 
     @property
     def is_cut(self) -> bool:
         """Whether the outgoing scan has ended the answer: later events are not written."""
         return self._scan is not None and self._scan.cut_for is not None
+
+    @property
+    def is_call_stored(self) -> bool:
+        """Whether a checkpoint holds something of the model call that runs."""
+        return self._checkpointed_number > self._settled.number
 
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
         """Write events of chat_shell; a restricted turn writes those that the scan lets through now."""
@@ -92,13 +130,16 @@ class TurnWriter:
     async def _write(self, batch: Sequence[ExecutionEvent]) -> None:
         """Write the events for clients first, then the log."""
         logged: list[LoggedEvent] = []
+        settled = self._settled
         for event in coalesced(batch):
             self._log.feed(event)
             logged.extend(self._projection.feed(event))
-            if isinstance(event, TurnFinished):
-                self.ending = finished(event.finish_reason, event.usage)
+            if isinstance(event, MessagesAdded) and self._log.holds_whole_exchanges:
+                settled = Settled(self._projection.last_number, tuple(self._projection.output()))
+            elif isinstance(event, TurnFinished):
+                self.ending = finished(event.finish_reason, self._whole(event.usage))
             elif isinstance(event, TurnFailed):
-                self.ending = failed(event.error, event.usage)
+                self.ending = failed(event.error, self._whole(event.usage))
         await self._append_events(logged)
         now = self._ports.clock.now()
         self._observe(batch, now)
@@ -107,34 +148,53 @@ class TurnWriter:
             self._measure_calls()
         entries = self._log.complete_exchange(now)
         if entries and self._turn.is_stored:
-            await self._append_entries(entries)
+            await self._append_entries(entries, settled)
 
     def new_checkpoint(self) -> Checkpoint | None:
-        """Return the output so far, None where it is stored already."""
+        """Return the output so far, None where it is stored already.
+
+        After the lease has lapsed it is stored once more: that shows whether another process has taken the turn over.
+        """
         self._measure_calls()
         calls = self._calls.unstored_calls(self._stored_length)
-        is_new = self._shown_number != self._checkpointed_number or calls.calls
-        if not self._turn.is_stored or not is_new:
+        is_new = self._shown_number != self._checkpointed_number or self._lapses_checked != self._ports.lease.lapses
+        if not self._turn.is_stored or not (is_new or calls.calls):
             return None
-        return Checkpoint(self._turn.response.id, self._projection.output(), self._shown_number, calls)
+        self._lapses = self._ports.lease.lapses
+        return Checkpoint(self._turn.response.hold, self._projection.output(), self._shown_number, calls)
 
     def note_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Note that a checkpoint was stored."""
         self._checkpointed_number = checkpoint.last_event
+        self._lapses_checked = self._lapses
         self._calls.note_stored(checkpoint.calls)
 
-    async def finish(self, ending: Ending) -> StoredResponse:
+    def note_taken(self) -> None:
+        """Note that a checkpoint was refused."""
+        self.taken.set()
+
+    def interrupted(self) -> Ending:
+        """Return the ending of a turn that this process must stop."""
+        return interrupted(self.usage_before)
+
+    async def finish(self, ending: Ending) -> StoredResponse | None:
         """Store the end, then append the terminal event: clients get it for a stored end only.
 
-        Return the stored response: where another replica took this one for dead, it is the end that replica stored.
+        Return the stored response: where another process has ended the turn, as that one stored it; None where another
+        process has taken the turn over and runs it.
         """
         now = self._ports.clock.now()
         body, last_events = self._projection.finish(ending, int(now.timestamp()))
         ended = self._ended_turn(ending, body, now)
         try:
             stored = await self._store_end(ended)
-            if stored == ended.response:
-                await self._append_last_events(last_events)
+        except BallastError:
+            await self._close_events()
+            raise
+        if stored != ended.response:
+            return stored
+        try:
+            await self._append_last_events(last_events)
         finally:
             await self._close_events()
         return stored
@@ -173,8 +233,11 @@ class TurnWriter:
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
         return made.model_copy(update={"sent": None}) if is_void else made
 
-    async def _store_end(self, ended: FinishedTurn) -> StoredResponse:
-        """Store the end unless one is stored; return the stored response, or an unstored turn's ended one."""
+    async def _store_end(self, ended: FinishedTurn) -> StoredResponse | None:
+        """Store the end unless one is stored; return the stored response, or an unstored turn's ended one.
+
+        None: another process has taken the turn over, and it is not over.
+        """
         if not self._turn.is_stored:
             return ended.response
         pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
@@ -183,7 +246,8 @@ class TurnWriter:
             try:
                 if await turns.finish(ended):
                     return ended.response
-                return await turns.find(ended.response.id) or ended.response
+                stored = await turns.find(ended.response.id)
+                return None if stored is not None and not stored.status.is_terminal else stored or ended.response
             except Unavailable:
                 await asyncio.sleep(next(pauses_seconds))
 
@@ -194,6 +258,8 @@ class TurnWriter:
         """
         if not events:
             return
+        if self._turn.is_stored:
+            await self._ports.lease.held()
         if not self._are_events_lost:
             try:
                 await self._ports.events.append(self._turn.response.id, events)
@@ -202,14 +268,22 @@ class TurnWriter:
                     raise
                 self._are_events_lost = True
                 self._ports.background.report("turn_events", error)
+        if events[-1].sequence_number > self._settled.number >= self._shown_number:
+            self.call_shown.set()
         self._shown_number = events[-1].sequence_number
 
-    async def _append_entries(self, entries: Sequence[Entry]) -> None:
+    async def _append_entries(self, entries: Sequence[Entry], settled: Settled) -> None:
         self._measure_calls()
         length, calls = self._log.length - len(entries), self._calls.changed_calls()
-        await self._ports.turns.append(self._turn.response.conversation_id, length, entries, calls)
+        exchange = Exchange(entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls)
+        await self._ports.turns.append(self._turn.response.hold, length, exchange)
         self._stored_length = self._log.length
+        self._settled = settled
         self._calls.note_stored(calls)
+
+    def _whole(self, usage: Usage) -> Usage:
+        """Add the usage of the model calls that another process has made."""
+        return add_usage(self.usage_before, usage)
 
     def _measure_calls(self) -> None:
         """Measure the prompts of model calls; a long log takes milliseconds, so this waits for the first delta."""

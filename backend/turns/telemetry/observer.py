@@ -5,6 +5,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.restricted.domain.outgoing_events import CutCause
+from backend.turns.ports.observer import TakeoverOutcome
 from shared.telemetry import LogEvent, bind_ids
 
 log = structlog.get_logger("backend.turn")
@@ -19,6 +20,9 @@ PROMPT_TOKENS = Counter(
 )
 ANSWERS_CUT = Counter(
     "ballast_answers_cut_total", "Answers that ended because they would have shown restricted knowledge", ["cause"]
+)
+TAKEN_OVER = Counter(
+    "ballast_turns_taken_over_total", "Turns taken over from another process, by what became of them", ["outcome"]
 )
 PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
 FIRST_DELTA = Histogram(
@@ -64,6 +68,22 @@ class LoggingTurnObserver:
     def deltas(self, count: int, seconds: float) -> None:
         """Record one interval for deltas that came together."""
         INTER_DELTA.observe(seconds)
+
+    def turn_taken_over(self, response: StoredResponse, outcome: TakeoverOutcome) -> None:
+        """Log and count the takeover."""
+        TAKEN_OVER.labels(outcome.value).inc()
+        log.warning(
+            LogEvent.TURN_TAKEN_OVER,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            outcome=outcome.value,
+            takeovers=response.fence,
+        )
+
+    def turn_left(self, response: StoredResponse) -> None:
+        """Log that another process has the turn now."""
+        STREAMS_ACTIVE.dec()
+        log.warning(LogEvent.TURN_LEFT, conversation_id=response.conversation_id, turn_id=response.id)
 
     def answer_cut(self, response: StoredResponse, cause: CutCause, seconds: float) -> None:
         """Log and count the cut, without any of the text."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from shared.models.events import ModelCard, Usage
 from shared.models.messages import AssistantMessage, Message
 from shared.prompts.knowledge_base import BUDGET_EXHAUSTED, BUDGET_WARNING, CALL_LIMIT_REACHED
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS
 from shared.tokens import estimate_tokens, message_tokens
 
 WARNING_PERCENT = 70
@@ -51,6 +52,12 @@ class KnowledgeAllowance:
         """Add the warning to a knowledge result that brings the prompt near its budget."""
         used = self.after_text(text).used_tokens
         return f"{text}\n\n{BUDGET_WARNING}" if used * 100 >= self.budget_tokens * WARNING_PERCENT else text
+
+
+def knowledge_calls_in(messages: Iterable[Message]) -> int:
+    """Count the calls of knowledge tools that a turn has behind it."""
+    said = [message for message in messages if isinstance(message, AssistantMessage)]
+    return sum(call.name in KNOWLEDGE_TOOLS for message in said for call in message.tool_calls)
 
 
 def input_budget_tokens(card: ModelCard) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from chat_shell.tools.domain.tool_calls import call_ids, with_distinct_ids
 from shared.errors import BallastError, ModelProtocolViolated
-from shared.models.events import FinishReason, Usage
+from shared.models.events import FinishReason, Usage, add_usage
 from shared.models.execution import ToolChoice
 from shared.models.messages import AddedMessage, AssistantMessage, Message, ToolCall, ToolMessage
 
@@ -154,20 +154,3 @@ def _record_results(state: TurnState, observation: ToolsAnswered) -> TurnState:
         answer=None,
         outcome=FinishReason.TOOL_CALLS if waits_for_client else None,
     )
-
-
-def add_usage(total: Usage, call: Usage) -> Usage:
-    """Add up what is known; a figure that no call reported stays unknown."""
-    return Usage(
-        input_tokens=_sum(total.input_tokens, call.input_tokens),
-        cached_tokens=_sum(total.cached_tokens, call.cached_tokens),
-        cache_write_tokens=_sum(total.cache_write_tokens, call.cache_write_tokens),
-        output_tokens=_sum(total.output_tokens, call.output_tokens),
-        reasoning_tokens=_sum(total.reasoning_tokens, call.reasoning_tokens),
-    )
-
-
-def _sum(total: int | None, more: int | None) -> int | None:
-    if total is None or more is None:
-        return more if total is None else total
-    return total + more

@@ -9,7 +9,7 @@ from typing import Self
 from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.models.ports import Model, ModelCall, ModelDirectory
 from chat_shell.tools.ports import Tool, ToolContext
-from chat_shell.turns.domain.limits import KnowledgeAllowance, input_budget_tokens, used_tokens
+from chat_shell.turns.domain.limits import KnowledgeAllowance, input_budget_tokens, knowledge_calls_in, used_tokens
 from chat_shell.turns.domain.turn import (
     CallModel,
     Finish,
@@ -107,6 +107,7 @@ class RunTurn:
         card = self._models.card(request.model)
         prompt = messages_of_request(request)
         full = request.knowledge.access_mode is AccessMode.FULL
+        numbers = numbers_in(prompt)
         return _Turn(
             request=request,
             model=self._models.model(request.model),
@@ -114,13 +115,15 @@ class RunTurn:
             tools=self._toolbox.offered(request),
             state=TurnState(
                 prompt=prompt,
+                added=request.added,
+                model_calls=sum(isinstance(message, AssistantMessage) for message in request.added),
                 client_functions=frozenset(function.name for function in request.tools),
                 tool_choice=request.parameters.tool_choice,
                 max_model_calls=request.limits.max_model_calls or self._defaults.max_model_calls,
                 demands_function=_demands_function(request),
             ),
-            numbers=numbers_in(prompt) if full else numbers_in(prompt).without_documents(),
-            knowledge_calls_left=request.limits.max_knowledge_calls,
+            numbers=(numbers if full else numbers.without_documents()).joined(numbers_in(request.added)),
+            knowledge_calls_left=max(0, request.limits.max_knowledge_calls - knowledge_calls_in(request.added)),
         )
 
     async def _events(self, turn: _Turn) -> AsyncGenerator[ExecutionEvent]:

@@ -409,6 +409,7 @@ class ExecutionRequest(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     CACHE_KEY_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
+    ADDED_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     conversation_id: _builtins.str
     turn_id: _builtins.str
@@ -440,6 +441,10 @@ class ExecutionRequest(_message.Message):
     def limits(self) -> Global___TurnLimits: ...
     @_builtins.property
     def deadline(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def added(self) -> _containers.RepeatedCompositeFieldContainer[_messages_pb2.Message]:
+        """The exchanges with tools that this turn has behind it, where another process has begun it."""
+
     def __init__(
         self,
         *,
@@ -462,10 +467,11 @@ class ExecutionRequest(_message.Message):
         limits: Global___TurnLimits | None = ...,
         cache_key: _builtins.str = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
+        added: _abc.Iterable[_messages_pb2.Message] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline", "knowledge", b"knowledge", "limits", b"limits", "parameters", b"parameters", "prompt", b"prompt", "sent_at", b"sent_at", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_key", b"cache_key", "conversation_id", b"conversation_id", "deadline", b"deadline", "dynamic_blocks", b"dynamic_blocks", "epoch", b"epoch", "history", b"history", "kb_meta_prompt", b"kb_meta_prompt", "knowledge", b"knowledge", "limits", b"limits", "model", b"model", "parameters", b"parameters", "prompt", b"prompt", "request_id", b"request_id", "sent_at", b"sent_at", "system_prompt", b"system_prompt", "time_zone", b"time_zone", "tools", b"tools", "turn_id", b"turn_id", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "cache_key", b"cache_key", "conversation_id", b"conversation_id", "deadline", b"deadline", "dynamic_blocks", b"dynamic_blocks", "epoch", b"epoch", "history", b"history", "kb_meta_prompt", b"kb_meta_prompt", "knowledge", b"knowledge", "limits", b"limits", "model", b"model", "parameters", b"parameters", "prompt", b"prompt", "request_id", b"request_id", "sent_at", b"sent_at", "system_prompt", b"system_prompt", "time_zone", b"time_zone", "tools", b"tools", "turn_id", b"turn_id", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

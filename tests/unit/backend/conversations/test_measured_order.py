@@ -18,7 +18,8 @@ def test_what_the_backend_measures_is_what_is_sent(request: ExecutionRequest):
     calls.feed(ModelCallStarted(call=1))
     made = calls.changed_calls()
     assert made.sent is not None
-    assert made.sent.messages == tuple(measured(message).digest for message in messages_of_request(request))
+    sent = (*messages_of_request(request), *request.added)
+    assert made.sent.messages == tuple(measured(message).digest for message in sent)
     context = context_of_request(request)
     (call,) = made.calls
     assert [tail.text for tail in call.tail] == ([context] if context else [])

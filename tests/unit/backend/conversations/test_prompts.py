@@ -230,10 +230,11 @@ async def test_a_running_turn_shows_its_calls_so_far() -> None:
     gate, written = asyncio.Event(), asyncio.Event()
 
     class Watched(FakeTurnStore):
-        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
-            await super().checkpoint_many(checkpoints)
+        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
+            refused = await super().checkpoint_many(checkpoints)
             if any(checkpoint.calls.calls for checkpoint in checkpoints):
                 written.set()
+            return refused
 
     script = [ModelCallStarted(call=1), gate, *answer("One.")[1:]]
     async with open_house(script, turns_class=Watched) as house:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from backend.conversations.domain.responses import Checkpoint
+from backend.conversations.domain.responses import Checkpoint, Hold
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.turns.redis.client import RedisClient
@@ -15,7 +15,6 @@ from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
 from backend.turns.redis.stop_signals import RedisStopSignals
 from backend.turns.services.checkpoints import CheckpointWriter
-from backend.turns.services.recovery import Recovery
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
 from tests.fakes.clock import FakeClock
@@ -64,9 +63,12 @@ class Speaking:
     """A turn that always has something new."""
 
     def new_checkpoint(self) -> Checkpoint:
-        return Checkpoint("resp_a", (), 1)
+        return Checkpoint(Hold(response_id="resp_a", conversation_id="conv_a", fence=0), (), 1)
 
     def note_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Note nothing."""
+
+    def note_taken(self) -> None:
         """Note nothing."""
 
 
@@ -74,10 +76,8 @@ Loop = Callable[[Broken, RecordingFailures], Coroutine[None, None, None]]
 
 
 async def heartbeat(broken: Broken, failures: RecordingFailures) -> None:
-    house = TurnHouse(turns_class=lambda _state: cast(Any, broken), failures=failures)
-    await house.ports.background.repeat_forever(
-        "heartbeat", Recovery(house.ports, "replica-1", is_only_replica=False).beat, 0.0
-    )
+    house = TurnHouse(turns_class=lambda _state: cast(Any, broken), failures=failures, lease_seconds=9.0)
+    await house.ports.background.repeat_forever("heartbeat", house.recovery.beat, 0.0)
 
 
 async def checkpoints(broken: Broken, failures: RecordingFailures) -> None:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from backend.conversations.domain.responses import Checkpoint
+from backend.conversations.domain.responses import Checkpoint, Hold
 from backend.turns.services.checkpoints import CHECKPOINTS_AT_ONCE, CheckpointWriter
 from shared.errors import InvalidRequest, Unavailable
 from tests.fakes.store_state import StoreState
@@ -14,20 +14,21 @@ from tests.fakes.supervision import RecordingFailures, make_supervisor
 
 
 class Store(FakeTurnStore):
-    """Notes what it is given, and refuses what holds the turn `bad`."""
+    """Notes what it is given, and refuses what holds the turn `bad`; the turn `taken` is in other hands."""
 
     def __init__(self) -> None:
         super().__init__(StoreState())
         self.stored: list[list[str]] = []
         self.is_away = False
 
-    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
+    async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
         if self.is_away:
             raise Unavailable("The database is not available.")
-        names = [checkpoint.response_id for checkpoint in checkpoints]
+        names = [checkpoint.hold.response_id for checkpoint in checkpoints]
         if "bad" in names:
             raise InvalidRequest("The text holds a character that cannot be stored.")
-        self.stored.append(names)
+        self.stored.append([name for name in names if name != "taken"])
+        return frozenset({"taken"}.intersection(names))
 
 
 class Turn:
@@ -36,12 +37,20 @@ class Turn:
     def __init__(self, name: str) -> None:
         self._name = name
         self.is_stored = False
+        self.is_taken = False
 
     def new_checkpoint(self) -> Checkpoint | None:
-        return None if self.is_stored else Checkpoint(self._name, (), 1)
+        return None if self.is_stored else Checkpoint(make_hold(self._name), (), 1)
 
     def note_checkpoint(self, checkpoint: Checkpoint) -> None:
         self.is_stored = True
+
+    def note_taken(self) -> None:
+        self.is_taken = True
+
+
+def make_hold(name: str) -> Hold:
+    return Hold(response_id=name, conversation_id=f"conv_{name}", fence=0)
 
 
 class Office:
@@ -79,6 +88,15 @@ async def test_one_that_is_refused_holds_up_no_other() -> None:
         await office.checkpoints.store_due()
     assert office.store.stored == [["a"], ["b"]]
     assert [type(error) for _, error in office.failures.failures] == [InvalidRequest]
+
+
+async def test_a_turn_in_other_hands_learns_it_and_holds_up_no_other() -> None:
+    with ExitStack() as stack:
+        office = Office(stack, ["a", "taken", "b"])
+        await office.checkpoints.store_due()
+    assert office.store.stored == [["a", "b"]]
+    assert [(turn.is_stored, turn.is_taken) for turn in office.turns] == [(True, False), (False, True), (True, False)]
+    assert not office.failures.failures
 
 
 async def test_what_an_outage_held_up_is_stored_after_it() -> None:

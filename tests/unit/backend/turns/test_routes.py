@@ -47,7 +47,7 @@ def built_app() -> FastAPI:
 @asynccontextmanager
 async def open_door(*scripts: Sequence[Any]) -> AsyncGenerator[Door, None]:
     house = FakeHouse()
-    house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, clock=house.clock)
+    house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state)
     app = built_app()
     house.stand_behind(app)
     key = await house.key(ADA.user_id)

@@ -3,20 +3,15 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, history
-from backend.conversations.domain.responses import Checkpoint, Item, StoredResponse
-from backend.turns.domain.lost_turn import UNSEEN_GAP
-from backend.turns.domain.response_events import LoggedEvent
+from backend.conversations.domain.conversation_log import EntryKind
+from backend.conversations.domain.responses import Checkpoint, StoredResponse
 from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.services.recovery import BEAT_SECONDS, CLOSED_AT_ONCE, STALE_AFTER, Recovery
 from shared.batch_buffer import BatchBuffer
-from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, NotFound, Unavailable
+from shared.errors import ChatShellUnavailable, NotFound, Unavailable
 from shared.models.events import (
     ErrorReport,
     FinishReason,
@@ -36,7 +31,6 @@ from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, fu
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
-from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_turns import FakeTurnStore
 
 Seen = TypeVar("Seen")
@@ -221,9 +215,7 @@ async def test_a_cancelled_turn_asks_for_no_outputs_of_its_calls() -> None:
 async def test_cancelling_works_from_another_replica() -> None:
     async with open_house([asyncio.Event()]) as house:
         running = await house.start()
-        other = TurnHouse(
-            state=house.state, clock=house.clock, events=house.events, signals=house.signals, replica="replica-2"
-        )
+        other = TurnHouse(state=house.state, events=house.events, signals=house.signals, replica="replica-2")
         assert (await other.services.responses.cancel(ADA, running.response.id)).status == "cancelled"
 
 
@@ -335,9 +327,10 @@ async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
 
 async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:
     class Counting(FakeTurnStore):
-        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> None:
-            await super().checkpoint_many(checkpoints)
-            written.update(checkpoint.response_id for checkpoint in checkpoints)
+        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
+            refused = await super().checkpoint_many(checkpoints)
+            written.update(checkpoint.hold.response_id for checkpoint in checkpoints)
+            return refused
 
     written: Counter[str] = Counter()
     gates = [asyncio.Event() for _ in range(7)]
@@ -371,20 +364,6 @@ async def test_the_end_is_stored_however_long_the_database_is_away(attempts: int
         assert (await house.ask()).status == "completed"
 
 
-async def test_a_turn_that_another_replica_has_ended_is_what_that_one_stored() -> None:
-    gate = asyncio.Event()
-    async with open_house([TextDelta(text="Half"), gate, *answer("Whole")]) as house:
-        running = await house.start()
-        await first_delta(house, running.response)
-        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
-        gate.set()
-        ended = await running.ended()
-        assert ended.status == "failed"
-        assert ended == house.state.responses[ended.id] == house.observer.finished[-1]
-        types = [event["type"] for event in await house.all_events(ended)]
-        assert (types[-1], types.count("response.completed")) == ("response.failed", 0)
-
-
 async def test_an_end_that_was_stored_although_the_database_seemed_away_is_told_whole() -> None:
     class Forgetful(FakeTurnStore):
         answers = 0
@@ -401,179 +380,6 @@ async def test_an_end_that_was_stored_although_the_database_seemed_away_is_told_
         ended = await house.ask()
         types = [event["type"] for event in await house.all_events(ended)]
         assert types[-3:] == ["response.output_item.done", "error", "response.failed"]
-
-
-async def test_recovery_goes_on_where_somebody_else_writes_the_events_of_a_turn() -> None:
-    class TakenEvents(MemoryEventLog):
-        is_taken = False
-
-        async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-            if self.is_taken:
-                raise Conflict("Somebody else has written the events of this response.")
-            await super().append(response_id, events)
-
-    async with open_house(answer("One."), events=TakenEvents(600)) as house:
-        first = await house.ask(input="A")
-        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
-        TakenEvents.is_taken = True
-        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
-        assert house.state.responses[lost.id].status == "failed"
-
-
-async def test_a_start_closes_what_a_dead_process_left() -> None:
-    async with open_house(answer("One."), answer("Next.")) as house:
-        first = await house.ask(input="A")
-        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
-        house.clock.advance(1)
-        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
-        closed = house.state.responses[lost.id]
-        check_response(closed.body)
-        assert (closed.status, at(closed.body, "error", "type")) == ("failed", "InternalError")
-        assert at(closed.body, "output", 0, "content", 0, "text") == "Half"
-        assert house.log_of(first.conversation_id)[-1].message == AssistantMessage(text="Half")
-        events = await house.all_events(closed)
-        assert [event["sequence_number"] for event in events] == list(range(closed.last_event + 1))
-        assert events[-1]["type"] == "response.failed"
-        assert (await house.ask(conversation=first.conversation_id)).status == "completed"
-
-
-async def test_a_lost_turn_without_its_events_ends_behind_all_that_a_client_can_have_seen() -> None:
-    async with open_house(answer("One.")) as house:
-        first = await house.ask(input="A")
-        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
-        await house.events.drop(lost.id)
-        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
-        closed = house.state.responses[lost.id]
-        assert closed.last_event > lost.last_event + UNSEEN_GAP
-        after_unsaved = await house.all_events(closed, lost.last_event + UNSEEN_GAP)
-        assert [(event["type"], event["sequence_number"]) for event in after_unsaved] == [
-            ("response.failed", closed.last_event)
-        ]
-        assert await house.all_events(closed, closed.last_event) == []
-
-
-async def test_a_lost_turn_that_said_nothing_is_void() -> None:
-    async with open_house(answer("One.")) as house:
-        first = await house.ask()
-        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
-        await house.events.drop(lost.id)
-        house.clock.advance(1)
-        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
-        assert len(history(house.log_of(first.conversation_id))) == 2
-        assert house.state.responses[lost.id].log_end == 4
-
-
-async def test_with_several_replicas_only_turns_of_a_silent_one_are_lost() -> None:
-    async with open_house(answer("One.")) as house:
-        first = await house.ask()
-        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
-        await house.turns.beat("replica-1", house.clock.now())
-        recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
-        await recovery.beat()
-        assert house.state.responses[lost.id].status == "in_progress"
-        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
-        await recovery.beat()
-        assert house.state.responses[lost.id].status == "failed"
-
-
-async def test_a_start_among_several_replicas_waits_for_no_lost_turn() -> None:
-    async with open_house(answer("One.")) as house:
-        first = await house.ask()
-        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
-        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
-        recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
-        await recovery.at_start()
-        assert house.state.responses[lost.id].status == "in_progress"
-        beating = asyncio.ensure_future(house.ports.background.repeat_forever("heartbeat", recovery.beat, BEAT_SECONDS))
-        await eventually(lambda: house.state.responses[lost.id].status, lambda status: status == "failed")
-        beating.cancel()
-
-
-async def test_lost_turns_are_closed_side_by_side() -> None:
-    class Watched(MemoryEventLog):
-        reading = 0
-        most_at_once = 0
-
-        async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
-            self.reading += 1
-            self.most_at_once = max(self.most_at_once, self.reading)
-            try:
-                async for batch in super().read(response_id, after):
-                    yield batch
-            finally:
-                self.reading -= 1
-
-    events = Watched(600)
-    async with open_house(answer("One."), answer("Two."), answer("Three."), events=events) as house:
-        asked = [await house.ask() for _ in range(3)]
-        lost = [await abandoned(house, first.conversation_id, [asyncio.Event()]) for first in asked]
-        assert not events.most_at_once
-        await Recovery(house.ports, "replica-2", is_only_replica=True).at_start()
-        assert events.most_at_once == len(lost)
-        assert {house.state.responses[one.id].status for one in lost} == {"failed"}
-
-
-async def test_a_log_that_cannot_be_read_does_not_hold_its_conversation() -> None:
-    """Its next turn says what is wrong; a conflict without end would hide it."""
-
-    class Illegible(FakeConversationStore):
-        async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
-            raise CorruptRecord("The log entry at position 0 cannot be read.")
-
-    async with open_house(answer("One.")) as house:
-        first = await house.ask()
-        lost = await abandoned(house, first.conversation_id, [TextDelta(text="Half"), asyncio.Event()])
-        length = len(house.log_of(first.conversation_id))
-        ports = replace(house.ports, conversations=Illegible(house.state))
-        await Recovery(ports, "replica-2", is_only_replica=True).at_start()
-        assert (house.state.responses[lost.id].status, house.state.responses[lost.id].log_end) == ("failed", length)
-        assert house.state.conversations[first.conversation_id].running_response_id is None
-        assert len(house.log_of(first.conversation_id)) == length
-
-
-async def test_turns_that_cannot_be_closed_keep_no_other_from_it() -> None:
-    class Illegible(FakeConversationStore):
-        async def items(self, conversation_id: str, **page: Any) -> tuple[Item, ...]:
-            if conversation_id in illegible:
-                raise CorruptRecord("The item at position 0 cannot be read.")
-            return await super().items(conversation_id, **page)
-
-    async with open_house(*(answer("One.") for _ in range(CLOSED_AT_ONCE + 1))) as house:
-        asked = [await house.ask() for _ in range(CLOSED_AT_ONCE + 1)]
-        lost = [await abandoned(house, first.conversation_id, [asyncio.Event()]) for first in asked]
-        illegible = {response.conversation_id for response in lost[:-1]}
-        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
-        ports = replace(house.ports, conversations=Illegible(house.state))
-        recovery = Recovery(ports, "replica-2", is_only_replica=False)
-        await recovery.beat()
-        await recovery.beat()
-        assert house.state.responses[lost[-1].id].status == "failed"
-
-
-async def test_nobody_counts_as_dead_for_what_was_silent_while_the_database_was_away() -> None:
-    class Away(FakeTurnStore):
-        is_away = False
-
-        async def beat(self, replica: str, now: datetime) -> None:
-            if self.is_away:
-                raise Unavailable("The database is away.")
-            await super().beat(replica, now)
-
-    async with open_house(answer("One."), turns_class=Away) as house:
-        first = await house.ask()
-        lost = await abandoned(house, first.conversation_id, [asyncio.Event()])
-        await house.turns.beat("replica-1", house.clock.now())
-        recovery = Recovery(house.ports, "replica-2", is_only_replica=False)
-        Away.is_away = True
-        house.clock.advance((STALE_AFTER * 2).total_seconds())
-        with pytest.raises(Unavailable):
-            await recovery.beat()
-        Away.is_away = False
-        await recovery.beat()
-        assert house.state.responses[lost.id].status == "in_progress"
-        house.clock.advance((STALE_AFTER + timedelta(seconds=1)).total_seconds())
-        await recovery.beat()
-        assert house.state.responses[lost.id].status == "failed"
 
 
 async def test_leaving_the_registry_waits_for_running_turns() -> None:
@@ -629,7 +435,6 @@ async def abandoned(house: TurnHouse, conversation_id: str, script: list[Any]) -
     dying = TurnHouse(
         chat_shell=ScriptedChatShell(script),
         state=house.state,
-        clock=house.clock,
         events=house.events,
         drain_seconds=0,
     )

@@ -13,12 +13,11 @@ from chat_shell.turns.domain.turn import (
     RunTools,
     ToolsAnswered,
     TurnState,
-    add_usage,
     decide,
     record,
 )
 from shared.errors import ModelProtocolViolated
-from shared.models.events import FinishReason, Usage
+from shared.models.events import FinishReason, Usage, add_usage
 from shared.models.execution import NamedToolChoice, ToolChoice
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from tests.fakes.model_scripted import call

@@ -1,0 +1,155 @@
+"""What clients have been shown of a response, read from its events; and events rebuilt from what is stored of it."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import orjson
+
+from backend.conversations.domain.responses import ItemBody
+from backend.turns.domain.output_items import (
+    ItemStatus,
+    OpenSearch,
+    OpenText,
+    PartKind,
+    function_call_events,
+)
+from backend.turns.domain.response_events import LoggedEvent, UnnumberedEvent, encode_event
+from backend.turns.domain.response_object import ResponseBody, created_body
+from shared.models.events import FunctionCallRequested
+from shared.models.values import JsonObject, objects_in
+
+_DELTAS: dict[str, PartKind] = {
+    "response.output_text.delta": "output_text",
+    "response.refusal.delta": "refusal",
+    "response.reasoning_text.delta": "reasoning_text",
+}
+
+
+class ShownOutput:
+    """The output items as the events of a response have shown them so far, and the number of the next event.
+
+    `known` are items that were stored: their bodies hold search results, which events may leave out.
+    """
+
+    def __init__(self, known: Sequence[ItemBody] = ()) -> None:
+        self.items: list[ItemBody | OpenText | OpenSearch] = []
+        self.next_number = 0
+        self._known = {item["id"]: item for item in known}
+
+    @property
+    def message(self) -> OpenText | None:
+        """The message that is still open."""
+        return self._open("message")
+
+    @property
+    def reasoning(self) -> OpenText | None:
+        """The reasoning that is still open."""
+        return self._open("reasoning")
+
+    @property
+    def searches(self) -> tuple[OpenSearch, ...]:
+        """The searches that are still open."""
+        return tuple(item for item in self.items if isinstance(item, OpenSearch))
+
+    def feed(self, events: Iterable[LoggedEvent]) -> None:
+        """Read events, which continue the ones before."""
+        for logged in events:
+            self.next_number = logged.sequence_number + 1
+            if logged.type.startswith("response.output") or logged.type in _DELTAS:
+                self._read(logged.type, orjson.loads(logged.body))
+
+    def catch_up(self, output: Sequence[ItemBody]) -> tuple[LoggedEvent, ...]:
+        """Take items that were stored and closed; return the events that show clients what they miss of them."""
+        missing: list[UnnumberedEvent] = []
+        for place, item in enumerate(output):
+            shown = self.items[place] if place < len(self.items) else None
+            if shown is None:
+                missing += _events_of(item, place)
+            elif not isinstance(shown, dict):
+                missing += _rest_of(item, shown)
+        first = self.next_number
+        self.take(output, first + len(missing))
+        return tuple(encode_event({**event, "sequence_number": first + n}) for n, event in enumerate(missing))
+
+    def take(self, output: Sequence[ItemBody], next_number: int) -> None:
+        """Take the stored items as they are, where there are no events to read."""
+        self.items = list(output)
+        self.next_number = next_number
+
+    def _open(self, kind: str) -> OpenText | None:
+        texts = (item for item in reversed(self.items) if isinstance(item, OpenText))
+        return next((text for text in texts if text.kind == kind), None)
+
+    def _read(self, kind: str, event: JsonObject) -> None:
+        match kind:
+            case "response.output_item.added":
+                self.items.append(_opened(cast(JsonObject, event["item"]), len(self.items)))
+            case "response.output_item.done":
+                body = cast(JsonObject, event["item"])
+                known = self._known.get(body["id"])
+                # The stored body of an item that was stored while it was open is not the last one.
+                is_same = known is not None and known["status"] == body["status"]
+                self.items[self._place(event)] = known if known is not None and is_same else body
+            case "response.output_text.annotation.added":
+                item = self.items[self._place(event)]
+                if isinstance(item, OpenText):
+                    item.restore_annotations([*item.annotations, cast(JsonObject, event["annotation"])])
+            case _:
+                item = self.items[self._place(event)] if kind in _DELTAS else None
+                if isinstance(item, OpenText):
+                    item.add(_DELTAS[kind], str(event["delta"]))
+
+    def _place(self, event: JsonObject) -> int:
+        return cast(int, event["output_index"])
+
+
+def _opened(item: JsonObject, place: int) -> ItemBody | OpenText | OpenSearch:
+    item_id = str(item["id"])
+    match item["type"]:
+        case "message":
+            return OpenText("message", item_id, place)
+        case "reasoning":
+            return OpenText("reasoning", item_id, place)
+        case "file_search_call":
+            return OpenSearch(item_id, place, tuple(cast("list[str]", item["queries"])))
+        case _:
+            return {**item, "status": "incomplete"}
+
+
+def rebuilt_events(body: ResponseBody, output: Sequence[ItemBody], count: int) -> tuple[LoggedEvent, ...]:
+    """Rebuild the first `count` events of a response whose events are lost: they show the same closed items.
+
+    How the texts were cut into deltas is not known, so each comes whole; repeated `response.in_progress` events, which
+    say nothing new, fill up the numbers.
+    """
+    begun = created_body(body)
+    shown = [event for place, item in enumerate(output) for event in _events_of(item, place)]
+    first: list[UnnumberedEvent] = [{"type": "response.created", "response": begun}]
+    filling = max(0, count - len(first) - len(shown))
+    fill: UnnumberedEvent = {"type": "response.in_progress", "response": begun}
+    whole = [*first, *[fill] * filling, *shown][:count]
+    return tuple(encode_event({**event, "sequence_number": number}) for number, event in enumerate(whole))
+
+
+def _events_of(item: ItemBody, place: int) -> list[UnnumberedEvent]:
+    """Build all events of a closed item."""
+    opened = _opened(item, place)
+    if not isinstance(opened, dict):
+        return [*opened.opened(), *_rest_of(item, opened)]
+    call = FunctionCallRequested(call_id=str(item["call_id"]), name=str(item["name"]), arguments=str(item["arguments"]))
+    return function_call_events(str(item["id"]), place, call)
+
+
+def _rest_of(item: ItemBody, shown: OpenText | OpenSearch) -> list[UnnumberedEvent]:
+    """Build the events that show the rest of a closed item."""
+    status = cast(ItemStatus, item["status"])
+    if isinstance(shown, OpenSearch):
+        return shown.closed(status, with_results=False)
+    said = iter(shown.texts)
+    events: list[UnnumberedEvent] = []
+    for part in objects_in(item["content"]):
+        text = str(part.get("text") or part.get("refusal") or "")
+        rest = text.removeprefix(next(said, ""))
+        events += shown.add(cast(PartKind, part["type"]), rest) if rest else []
+        shown.restore_annotations(objects_in(part.get("annotations") or []))
+    return [*events, *shown.closed(status)]

@@ -1,0 +1,201 @@
+"""Taking over a turn whose process died or gave it up: its model call runs again, or the turn ends with what was said.
+
+The log and the events decide. Exchanges with tools are in the log and never run twice. A model call of which clients
+have got anything is not run again, because its second answer could not continue the first.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend.conversations.domain.conversation_log import newest_reset
+from backend.conversations.domain.leases import TakenTurn
+from backend.conversations.domain.responses import Exchange, FinishedTurn, OpenedConversation, StoredResponse
+from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, closed_turn
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_projection import ResponseProjection
+from backend.turns.domain.shown_output import ShownOutput, rebuilt_events
+from backend.turns.domain.turn_plan import TurnPlan, continued_request
+from backend.turns.ports.observer import TakeoverOutcome
+from backend.turns.services.turn_ports import Begun, Turn, TurnPorts
+from shared.errors import Conflict, CorruptRecord, Unavailable
+from shared.ids import new_id
+from shared.models.events import Usage, add_usage
+from shared.models.execution import AccessMode
+from shared.models.values import objects_in
+
+MAX_TAKEOVERS = 2
+"""How often a turn is run again: one that ends each process that runs it must not end them all."""
+
+
+class Lost(NamedTuple):
+    """A turn that was taken over, and all that is known of it.
+
+    `log` is None where it cannot be read, `plan` where there is none or it cannot be read. `is_kept` says that the
+    events of the turn are kept; otherwise `shown` is what was stored of its output.
+    """
+
+    response: StoredResponse
+    plan: TurnPlan | None
+    opened: OpenedConversation | None
+    shown: ShownOutput
+    is_kept: bool
+    settled_event: int
+    usage: Usage
+
+
+class TakeOver:
+    """Continues turns that this process has taken over; `secret` signs their tickets anew."""
+
+    def __init__(self, ports: TurnPorts, secret: str) -> None:
+        self._ports = ports
+        self._secret = secret
+
+    async def __call__(self, taken: TakenTurn) -> Turn | None:
+        """Return the turn to run, or end it and return None.
+
+        Raises:
+            Unavailable: the database or the event log is away. The call may be repeated.
+            TurnTaken: another process has taken the turn over since.
+        """
+        lost = await self._read(taken)
+        turn = self._continued(lost) if _may_run_again(lost) else None
+        if turn is None:
+            await self._end(lost)
+            return None
+        await self._show_missing(lost)
+        self._ports.observer.turn_taken_over(lost.response, TakeoverOutcome.RUN_AGAIN)
+        return turn
+
+    async def _show_missing(self, lost: Lost) -> None:
+        """Bring the events in step with the log: those of the newest exchange may have died with the process."""
+        response, shown = lost.response, lost.shown
+        output = objects_in(response.body["output"])
+        if not lost.is_kept:
+            await self._ports.events.append(response.id, rebuilt_events(response.body, output, lost.settled_event + 1))
+        elif shown.next_number <= lost.settled_event and lost.opened is not None:
+            missing = shown.catch_up(output)
+            await self._ports.events.append(response.id, missing)
+            settled = Exchange(entries=(), output=tuple(output), last_event=shown.next_number - 1)
+            await self._ports.turns.append(response.hold, len(lost.opened.log), settled)
+
+    async def _read(self, taken: TakenTurn) -> Lost:
+        response = taken.response
+        shown = ShownOutput(objects_in(response.body["output"]))
+        is_kept = await self._read_events(response, shown)
+        if not is_kept:
+            shown.take(objects_in(response.body["output"]), response.last_event + 1)
+        settled = taken.settled_event if taken.settled_event is not None else -1
+        calls = await self._ports.turns.model_calls(response.id)
+        usage = Usage()
+        for call in calls:
+            usage = add_usage(usage, call.usage or Usage())
+        opened = await self._opened(response.conversation_id)
+        return Lost(response, _plan_in(taken), opened, shown, is_kept, settled, usage)
+
+    async def _read_events(self, response: StoredResponse, shown: ShownOutput) -> bool:
+        """Read the events that clients may have got; return False where none are kept."""
+        try:
+            async for batch in self._ports.events.taken_over(response.id, response.fence):
+                shown.feed(batch)
+        except Conflict:
+            """Their end was written although that of the turn was not stored: nothing can be added to them."""
+            return False
+        return shown.next_number > 0
+
+    async def _opened(self, conversation_id: str) -> OpenedConversation | None:
+        """Read the conversation; an unreadable log must not block it, and its next turn reports the error."""
+        try:
+            return await self._ports.conversations.opened(conversation_id, lambda _: True)
+        except CorruptRecord:
+            return None
+
+    def _continued(self, lost: Lost) -> Turn | None:
+        """Build the turn to run; None where what is stored of it does not make a request."""
+        response, plan, opened = lost.response, lost.plan, lost.opened
+        if plan is None or opened is None:
+            return None
+        log, conversation = opened.log, opened.conversation
+        ticket = Ticket(
+            user_id=response.user_id,
+            tenant=response.tenant,
+            conversation_id=conversation.id,
+            turn_id=response.id,
+            base_ids=tuple(base.id for base in plan.bases),
+            search=conversation.search,
+            expires_at=plan.deadline,
+        )
+        try:
+            request = continued_request(response, plan, conversation, log, sign_ticket(ticket, self._secret))
+        except ValueError:
+            return None
+        own = log[plan.history_end :]
+        return Turn(
+            request=request,
+            response=response.model_copy(update={"body": {**response.body, "output": []}}),
+            log_length=len(log),
+            next_sequence=opened.next_sequence,
+            is_stored=True,
+            with_results=plan.with_results,
+            received_at=response.created_at,
+            epoch_reason=newest_reset(log).reason,
+            starts_epoch=any(entry.reset is not None for entry in own if entry.turn_id == response.id),
+            keeps_context=plan.keeps_context,
+            sent=conversation.sent,
+            begun=Begun(lost.shown, lost.usage),
+        )
+
+    async def _end(self, lost: Lost) -> None:
+        ended, last_events = await self._closed(lost)
+        if not await self._ports.turns.finish(ended):
+            return
+        if lost.is_kept:
+            await self._tell(ended.response.id, last_events)
+        self._ports.observer.turn_taken_over(ended.response, TakeoverOutcome(ended.response.status.value))
+
+    async def _closed(self, lost: Lost) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
+        response = lost.response
+        projection = ResponseProjection(response.body, new_id, with_results=bool(lost.plan and lost.plan.with_results))
+        if not lost.is_kept:
+            lost.shown.next_number += UNSEEN_GAP
+        projection.restore(lost.shown)
+        log = await self._remaining_log(lost)
+        newest = await self._ports.conversations.items(response.conversation_id, after=None, limit=1, descending=True)
+        now = self._ports.clock.now()
+        return closed_turn(response, log, newest[0] if newest else None, (projection, lost.usage), now)
+
+    async def _remaining_log(self, lost: Lost) -> RemainingLog:
+        if lost.opened is not None:
+            return RemainingLog(lost.opened.log, len(lost.opened.log))
+        found = await self._ports.conversations.find(lost.response.conversation_id)
+        return RemainingLog(None, found.log_length if found is not None else 0)
+
+    async def _tell(self, response_id: str, last_events: Sequence[LoggedEvent]) -> None:
+        """Append the last events; where they cannot be, readers use the stored response."""
+        try:
+            await self._ports.events.append(response_id, last_events)
+            await self._ports.events.close(response_id)
+        except (Conflict, Unavailable):
+            return
+
+
+def _plan_in(taken: TakenTurn) -> TurnPlan | None:
+    """Read the plan; a turn of another release may have none, or one that this release cannot read."""
+    try:
+        return TurnPlan.model_validate_json(taken.plan) if taken.plan is not None else None
+    except ValueError:
+        return None
+
+
+def _may_run_again(lost: Lost) -> bool:
+    """Say whether the model call that ended with the process may run again.
+
+    Clients must have got nothing of it. The outgoing scan of a restricted turn remembers what was said in earlier
+    calls, and that cannot be rebuilt.
+    """
+    if lost.plan is None or lost.opened is None or lost.response.fence > MAX_TAKEOVERS:
+        return False
+    if max(lost.shown.next_number - 1, lost.response.last_event) > lost.settled_event:
+        return False
+    has_spoken = any(item["type"] == "message" for item in objects_in(lost.response.body["output"]))
+    return lost.plan.access_mode is AccessMode.FULL or not has_spoken

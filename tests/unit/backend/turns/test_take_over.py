@@ -1,0 +1,467 @@
+"""What becomes of a turn whose process dies, freezes or shuts down."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind, history
+from backend.conversations.domain.responses import Conversation, OpenedConversation, StoredResponse
+from backend.conversations.ports.conversations import ConversationStore
+from backend.turns.domain.lost_turn import UNSEEN_GAP
+from backend.turns.services.recovery import Recovery
+from backend.turns.services.take_over import MAX_TAKEOVERS, TakeOver
+from shared.errors import CorruptRecord, Unavailable
+from shared.models.events import (
+    FinishReason,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    SearchFinished,
+    SearchResult,
+    SearchStarted,
+    TextDelta,
+    add_usage,
+)
+from shared.models.execution import ExecutionRequest
+from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.prompts.message_order import messages_of_request
+from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
+from tests.fakes.json_paths import at
+from tests.fakes.openai_house import SECRET, TurnHouse
+from tests.fakes.openai_types import check_response
+from tests.fakes.store_conversations import FakeConversationStore
+from tests.fakes.store_state import StoreState
+from tests.unit.backend.turns.test_running import eventually
+
+SEARCH = ToolCall(call_id="k1", name="knowledge_base_search", arguments="{}")
+HIT = SearchResult(number=1, file_id="doc_1", filename="handbook.md", score=0.5, text="Whales sleep.")
+EXCHANGE = (AssistantMessage(text="", tool_calls=(SEARCH,)), ToolMessage(call_id="k1", content="Whales sleep."))
+FUNCTION = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
+IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
+
+
+def searched() -> list[Any]:
+    """Script a first model call that searches."""
+    return [
+        ModelCallStarted(call=1),
+        ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+        SearchStarted(call_id="k1", queries=("whales",)),
+        SearchFinished(call_id="k1", failed=False, results=(HIT,)),
+        MessagesAdded(messages=EXCHANGE),
+        ModelCallStarted(call=2),
+    ]
+
+
+class Killed(Exception):
+    """The process of a replica ends here."""
+
+
+class Replicas:
+    """Replicas over one state, each of which a test may kill; `last` is the one that was started last."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.state = StoreState()
+        self._fields = fields
+        self._count = 0
+        self.last = self.make()
+
+    def make(self, *scripts: Sequence[Any], **fields: Any) -> TurnHouse:
+        self._count += 1
+        shared = {"state": self.state, "replica": f"replica-{self._count}", **self._fields, **fields}
+        if self._count > 1:
+            shared |= {"events": self.last.events, "signals": self.last.signals}
+        self.last = TurnHouse(chat_shell=ScriptedChatShell(*scripts), **{**shared, **fields})
+        return self.last
+
+    async def killed(self, script: Sequence[Any], *, said: str = "", **asked: Any) -> StoredResponse:
+        """Run a turn until its script waits and its output is stored, and kill its process then."""
+        running = None
+        house = self.make([*script, asyncio.Event()])
+        with suppress(Killed):
+            async with house.registry:
+                await house.ports.lease.renew(house.turns)
+                running = await house.start(**asked)
+                await eventually(lambda: self.has_come(house, running.response.id, script, said), bool)
+                raise Killed
+        assert running is not None
+        return self.state.responses[running.response.id]
+
+    def has_come(self, house: TurnHouse, response_id: str, script: Sequence[Any], said: str) -> bool:
+        is_settled = not any(isinstance(step, MessagesAdded) for step in script) or (
+            len(self.state.entries[self.state.responses[response_id].conversation_id]) > 1
+        )
+        is_said = said in str(self.state.responses[response_id].body["output"])
+        is_shown = not any(isinstance(step, SearchStarted) for step in script) or (
+            self.state.responses[response_id].last_event > 1
+        )
+        return bool(house.sent) and is_settled and is_said and is_shown
+
+    @asynccontextmanager
+    async def survivor(self, *scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[TurnHouse]:
+        """Start a replica that takes over all turns, and wait for them at its end."""
+        house = self.make(*scripts, **fields)
+        async with asyncio.timeout(60), house.registry:
+            await house.recovery.at_start()
+            yield house
+
+    async def continued(self, lost: StoredResponse, *scripts: Sequence[Any], **fields: Any) -> StoredResponse:
+        """Let a new replica take the turn over, and return its response at the end."""
+        async with self.survivor(*scripts, **fields):
+            return await eventually(lambda: self.state.responses[lost.id], lambda found: found.status.is_terminal)
+
+    def log_of(self, response: StoredResponse) -> list[Entry]:
+        return self.state.entries[response.conversation_id]
+
+
+def bytes_of(request: ExecutionRequest) -> object:
+    """Return all of a request that reaches the model."""
+    messages = (*messages_of_request(request), *request.added)
+    return messages, request.tools, request.parameters, request.model, request.cache_key
+
+
+async def check_events(house: TurnHouse, response: StoredResponse) -> list[dict[str, Any]]:
+    """Return the events of an ended response, which have no gap and no number twice, and end with its terminal one."""
+    events = await house.all_events(response)
+    assert [event["sequence_number"] for event in events] == list(range(response.last_event + 1))
+    assert events[-1]["response"]["status"] == response.status
+    for after in range(-1, response.last_event):
+        assert await house.all_events(response, after) == events[after + 1 :]
+    return events
+
+
+def check_whole(response: StoredResponse, log: Sequence[Entry]) -> None:
+    if "file_search_call" not in str(response.body["output"]):  # Open Responses does not know it
+        check_response(response.body)
+    assert response.log_end == len(log)
+    assert [entry.position for entry in log] == list(range(len(log)))
+
+
+QUESTION = [{"type": "input_text", "text": "What?"}, IMAGE]
+GIVEN = [
+    {"role": "user", "content": "One"},
+    {"role": "assistant", "content": "1"},
+    {"role": "user", "content": [IMAGE]},
+]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"input": "Hi"},
+        {"input": "Hi", "instructions": "Be brief.", "tools": [FUNCTION], "tool_choice": "required"},
+        {"input": GIVEN, "temperature": 0.5},
+        {"input": [{"role": "user", "content": QUESTION}], "max_tool_calls": 2},
+    ],
+)
+async def test_a_turn_of_which_nothing_was_shown_runs_again_with_the_same_bytes(asked: dict[str, Any]) -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([], **asked)
+    first = replicas.last.sent[0]
+    replicas.state.clock.advance(70)
+    ended = await replicas.continued(lost, answer("Hel", "lo."))
+    again = replicas.last.sent[0]
+    assert bytes_of(again) == bytes_of(first)
+    assert (again.turn_id, again.deadline, again.limits, again.sent_at) == (
+        first.turn_id,
+        first.deadline,
+        first.limits,
+        first.sent_at,
+    )
+    assert again == first.model_copy(update={"knowledge": again.knowledge})
+    assert (ended.status, at(ended.body, "output", 0, "content", 0, "text")) == ("completed", "Hello.")
+    check_whole(ended, replicas.log_of(ended))
+    await check_events(replicas.last, ended)
+    assert replicas.last.observer.taken == [(lost.id, "run_again")]
+    assert not replicas.last.observer.drifts
+
+
+async def test_a_later_turn_of_a_fork_runs_again_with_the_same_bytes() -> None:
+    replicas = Replicas()
+    async with replicas.last.registry:
+        first = await replicas.last.ask(input="One?")
+        await replicas.last.ask(input="Two?", conversation=first.conversation_id)
+    lost = await replicas.killed([], input="Another?", previous_response_id=first.id)
+    asked = replicas.last.sent[0]
+    ended = await replicas.continued(lost, answer("So."))
+    assert replicas.last.sent[0] == asked.model_copy(update={"knowledge": replicas.last.sent[0].knowledge})
+    assert ended.status == "completed"
+    assert not replicas.last.observer.drifts
+
+
+@pytest.mark.parametrize("keeps_events", [True, False])
+async def test_behind_an_exchange_only_the_next_model_call_runs(keeps_events: bool) -> None:
+    replicas = Replicas()
+    lost = await replicas.killed(searched())
+    first = replicas.last.sent[0]
+    if not keeps_events:
+        await replicas.last.events.drop(lost.id)
+    ended = await replicas.continued(lost, [ModelCallStarted(call=2), *answer("They do [1].")[1:]])
+    (again,) = replicas.last.sent
+    assert again.added == EXCHANGE
+    assert bytes_of(again.model_copy(update={"added": ()})) == bytes_of(first)
+    assert [entry.kind for entry in replicas.log_of(ended)] == ["user", "assistant", "tool_result", "assistant"]
+    assert at(ended.body, "output", 0, "results", 0, "text") == "Whales sleep."
+    assert at(ended.body, "usage", "input_tokens") == add_usage(USAGE, USAGE).input_tokens
+    check_whole(ended, replicas.log_of(ended))
+    events = await check_events(replicas.last, ended)
+    types = [event["type"] for event in events]
+    assert types.count("response.file_search_call.completed") == 1
+    assert types.count("response.output_item.done") == 2
+    assert sorted(replicas.state.calls[ended.id]) == [1, 2]
+    assert not replicas.last.observer.drifts
+
+
+async def test_what_was_half_said_ends_the_turn_incomplete() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([ModelCallStarted(call=1), TextDelta(text="Half")], said="Half")
+    ended = await replicas.continued(lost)
+    assert not replicas.last.sent
+    assert (ended.status, ended.body["error"], ended.body["incomplete_details"]) == ("incomplete", None, None)
+    assert at(ended.body, "output", 0, "content", 0, "text") == "Half"
+    assert at(ended.body, "output", 0, "status") == "incomplete"
+    assert replicas.log_of(ended)[-1].message == AssistantMessage(text="Half")
+    check_whole(ended, replicas.log_of(ended))
+    events = await check_events(replicas.last, ended)
+    assert [event["type"] for event in events[-4:]] == [
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.incomplete",
+    ]
+    assert replicas.last.observer.taken == [(lost.id, "incomplete")]
+    async with replicas.survivor(answer("Next.")) as house:
+        assert (await house.ask(conversation=lost.conversation_id)).status == "completed"
+
+
+async def test_a_search_that_was_shown_and_not_finished_ends_the_turn_incomplete() -> None:
+    replicas = Replicas()
+    script = searched()[:3]
+    lost = await replicas.killed(script)
+    ended = await replicas.continued(lost)
+    assert (ended.status, at(ended.body, "output", 0, "status")) == ("incomplete", "incomplete")
+    assert replicas.log_of(ended)[-1].kind is EntryKind.VOID
+    check_whole(ended, replicas.log_of(ended))
+    await check_events(replicas.last, ended)
+
+
+async def test_without_its_events_an_end_stands_behind_all_that_clients_can_have_seen() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([ModelCallStarted(call=1), TextDelta(text="Half")], said="Half")
+    await replicas.last.events.drop(lost.id)
+    ended = await replicas.continued(lost)
+    assert ended.status == "incomplete"
+    assert ended.last_event > lost.last_event + UNSEEN_GAP
+    after = await replicas.last.all_events(ended, lost.last_event + UNSEEN_GAP)
+    assert [(event["type"], event["sequence_number"]) for event in after] == [("response.incomplete", ended.last_event)]
+
+
+async def test_a_turn_that_ends_each_process_fails_in_the_end() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([])
+    for number in range(1, MAX_TAKEOVERS + 1):
+        house = replicas.make([asyncio.Event()])
+        with suppress(Killed):
+            async with house.registry:
+                await house.recovery.at_start()
+                await eventually(lambda house=house: len(house.sent), bool)
+                raise Killed
+        assert replicas.state.responses[lost.id].fence == number
+    ended = await replicas.continued(lost)
+    assert not replicas.last.sent
+    assert (ended.status, at(ended.body, "error", "type")) == ("failed", "InternalError")
+    assert history(replicas.log_of(ended)) == ()
+    check_whole(ended, replicas.log_of(ended))
+    await check_events(replicas.last, ended)
+
+
+async def test_a_turn_of_the_previous_release_has_no_plan_and_ends() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([])
+    replicas.state.plans[lost.id] = (None, None)
+    assert (await replicas.continued(lost)).status == "failed"
+
+
+async def test_a_frozen_holder_that_wakes_writes_nothing_and_learns_the_end() -> None:
+    """Its turn was taken over meanwhile; whoever waits here gets what the other replica has stored."""
+    replicas = Replicas()
+    gate = asyncio.Event()
+    frozen = replicas.make([gate, *answer("Mine.")])
+    async with asyncio.timeout(60), frozen.registry:
+        running = await frozen.start()
+        ended = await replicas.continued(running.response, answer("Theirs."))
+        gate.set()
+        assert await running.ended() == ended
+    assert at(ended.body, "output", 0, "content", 0, "text") == "Theirs."
+    assert frozen.observer.left == [ended.id]
+    assert not frozen.observer.finished
+    check_whole(ended, replicas.log_of(ended))
+
+
+async def test_a_holder_that_wakes_learns_of_the_takeover_before_its_model_speaks() -> None:
+    replicas = Replicas(lease_seconds=9)
+    frozen = replicas.make([asyncio.Event()])
+    async with asyncio.timeout(60), frozen.registry:
+        await frozen.recovery.at_start()
+        running = await frozen.start()
+        await eventually(lambda: replicas.state.responses[running.response.id].fence, lambda fence: fence == 0)
+        await asyncio.sleep(0.02)
+        assert not frozen.observer.left
+        ended = await replicas.continued(running.response, answer("Theirs."), lease_seconds=None)
+        frozen.ports.lease.lapses += 1
+        assert await running.ended() == ended
+    assert frozen.observer.left == [ended.id]
+
+
+async def test_while_the_lease_is_not_held_nothing_is_shown() -> None:
+    replicas = Replicas(lease_seconds=0.05)
+    house = replicas.make([asyncio.Event()])
+    gate = asyncio.Event()
+    house.scripted.scripts[:] = [[gate, *answer("Late.")]]
+    async with asyncio.timeout(60), house.registry:
+        await house.recovery.at_start()
+        running = await house.start()
+        await asyncio.sleep(0.05)
+        assert not house.ports.lease.is_held
+        gate.set()
+        await asyncio.sleep(0.02)
+        kept = [event.type async for batch in house.events.taken_over(running.response.id, 0) for event in batch]
+        assert kept == ["response.created", "response.in_progress"]
+        await house.recovery.beat()
+        assert (await running.ended()).status == "completed"
+
+
+async def test_several_replicas_wait_for_the_lease_to_expire() -> None:
+    replicas = Replicas(lease_seconds=9)
+    judge = replicas.make(answer("Again."))
+    async with asyncio.timeout(60), judge.registry:
+        lost = await replicas.killed([])
+        await judge.recovery.at_start()
+        for _ in range(5):
+            assert replicas.state.responses[lost.id].fence == 0
+            replicas.state.clock.advance(2)
+            await judge.recovery.beat()
+        ended = await eventually(lambda: replicas.state.responses[lost.id], lambda found: found.status.is_terminal)
+    assert (ended.status, ended.replica) == ("completed", judge.replica)
+
+
+async def test_a_process_that_shuts_down_takes_nothing_over() -> None:
+    replicas = Replicas(lease_seconds=9)
+    lost = await replicas.killed([])
+    await replicas.last.turns.release(lost.hold)
+    leaving = replicas.make()
+    leaving.admission.close()
+    async with asyncio.timeout(60), leaving.registry:
+        await leaving.recovery.at_start()
+        await leaving.recovery.beat()
+    assert replicas.state.responses[lost.id].fence == 0
+
+
+async def test_a_drained_process_hands_over_what_was_not_shown_and_ends_the_rest() -> None:
+    replicas = Replicas(lease_seconds=9, drain_seconds=0.001)
+    other = replicas.make(answer("Taken."))
+    await other.recovery.at_start()
+    leaving = replicas.make([asyncio.Event()], [TextDelta(text="Half"), asyncio.Event()])
+    async with asyncio.timeout(60), other.registry:
+        async with leaving.registry:
+            await leaving.recovery.at_start()
+            silent, half = await leaving.start(), await leaving.start()
+            await eventually(lambda: replicas.state.responses[half.response.id].body["output"], bool)
+            taking = asyncio.create_task(beats_until(other, lambda: other.observer.taken))
+        await taking
+        handed_over, ended = await silent.ended(), await half.ended()
+    assert (handed_over.status, handed_over.replica) == ("completed", other.replica)
+    assert (ended.status, ended.replica) == ("incomplete", leaving.replica)
+    assert at(ended.body, "output", 0, "content", 0, "text") == "Half"
+    for response in (handed_over, ended):
+        check_whole(response, replicas.log_of(response))
+        await check_events(other, response)
+
+
+async def beats_until(house: TurnHouse, is_enough: Callable[[], Any]) -> None:
+    while not is_enough():
+        await house.recovery.beat()
+        await asyncio.sleep(0.001)
+
+
+async def test_a_stop_signal_reaches_the_process_that_took_the_turn_over() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([])
+    await replicas.last.signals.send(lost.id)
+    ended = await replicas.continued(lost, [asyncio.Event()])
+    assert ended.status == "cancelled"
+
+
+async def test_an_unreadable_log_does_not_hold_its_conversation() -> None:
+    """Its next turn says what is wrong; a conflict without end would hide it."""
+
+    class Illegible(FakeConversationStore):
+        async def opened(
+            self, conversation_id: str, needs_log: Callable[[Conversation], bool]
+        ) -> OpenedConversation | None:
+            raise CorruptRecord("The log entry at position 0 cannot be read.")
+
+    replicas = Replicas()
+    lost = await replicas.killed([TextDelta(text="Half")], said="Half")
+    length = len(replicas.log_of(lost))
+    made: Callable[[StoreState], ConversationStore] = Illegible
+    ended = await replicas.continued(lost, conversations_class=made)
+    assert (ended.status, ended.log_end, len(replicas.log_of(lost))) == ("incomplete", length, length)
+    assert replicas.state.conversations[lost.conversation_id].running_response_id is None
+
+
+async def test_a_takeover_waits_for_the_database() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([])
+    house = replicas.make(answer("Late."))
+
+    class Shaky(TakeOver):
+        failures = 1
+
+        async def __call__(self, taken: Any) -> Any:
+            if self.failures:
+                self.failures -= 1
+                raise Unavailable("The database is away.")
+            return await super().__call__(taken)
+
+    recovery = Recovery(house.ports, Shaky(house.ports, SECRET), house.registry, house.admission)
+    async with asyncio.timeout(60), house.registry:
+        await recovery.at_start()
+    assert replicas.state.responses[lost.id].status == "completed"
+
+
+async def test_a_defect_of_one_takeover_leaves_the_others_alone() -> None:
+    replicas = Replicas()
+    broken, lost = await replicas.killed([]), await replicas.killed([])
+    house = replicas.make(answer("So."))
+
+    class Broken(TakeOver):
+        async def __call__(self, taken: Any) -> Any:
+            if taken.response.id == broken.id:
+                raise CorruptRecord("The item at position 0 cannot be read.")
+            return await super().__call__(taken)
+
+    recovery = Recovery(house.ports, Broken(house.ports, SECRET), house.registry, house.admission)
+    async with asyncio.timeout(60), house.registry:
+        await recovery.at_start()
+    assert replicas.state.responses[lost.id].status == "completed"
+    assert len(house.observer.broken) == 1
+
+
+async def test_events_of_an_exchange_that_died_with_the_process_are_shown_again() -> None:
+    """Redis is written to behind the events: the database may know of an exchange of which clients know a part."""
+    replicas = Replicas()
+    lost = await replicas.killed(searched())
+    kept = [event async for batch in replicas.last.events.taken_over(lost.id, 0) for event in batch]
+    settled = replicas.state.plans[lost.id][1]
+    assert settled is not None
+    await replicas.last.events.drop(lost.id)
+    await replicas.last.events.append(lost.id, kept[: settled - 1])
+    ended = await replicas.continued(lost, [ModelCallStarted(call=2), *answer("So.")[1:]])
+    types = [event["type"] for event in await check_events(replicas.last, ended)]
+    assert types.count("response.file_search_call.completed") == 1
+    assert types.count("response.output_item.done") == 2
+    assert replace(replicas.last.ports).lease.is_held
