@@ -49,25 +49,25 @@ def matches_of_pairs(pairs: Iterable[str], positions: Positions) -> list[set[int
     return rows
 
 
-def best_alignment(matches: Iterable[Collection[int]]) -> int:
-    """Return the best local score of a text, given for each of its words the places where another text has it."""
-    best = 0
+def are_aligned(matches: Iterable[Collection[int]], enough: int) -> bool:
+    """Whether a local score of a text is enough, given for each of its words the places where another text has it."""
     rows: list[dict[int, int]] = []
     for places in matches:
         row = {place: _score(place, rows) for place in places}
-        if row:
-            best = max(best, *row.values())
+        if max(row.values(), default=0) >= enough:
+            return True
         rows.insert(0, row)
         del rows[_LONGEST_GAP:]
-    return best
+    return False
 
 
 def _score(place: int, rows: list[dict[int, int]]) -> int:
     """Return the score of a match, given those of the words before, the nearest word first."""
-    before = 0
-    for distance, row in enumerate(rows):
-        for earlier, score in row.items():
-            apart = place - earlier - 1
-            if 0 <= apart < _LONGEST_GAP:
-                before = max(before, score - GAP * max(apart, distance))
-    return before + MATCH
+    before = (
+        row[earlier] - GAP * max(apart, distance)
+        for distance, row in enumerate(rows)
+        if row
+        for apart, earlier in enumerate(range(place - 1, place - 1 - _LONGEST_GAP, -1))
+        if earlier in row
+    )
+    return max((0, *before)) + MATCH

@@ -90,7 +90,7 @@ def compose(of: Iterable[Piece], spellings: Mapping[str, str]) -> str:
     stop, pause = ("。", "，") if is_chinese else (".", ",")
     text, begins = "", True
     for piece in found:
-        if piece.kind in (Kind.STOP, Kind.PAUSE):
+        if piece.kind in CLAUSES:
             text += stop if piece.kind is Kind.STOP else pause
             begins = piece.kind is Kind.STOP
             continue
@@ -128,16 +128,12 @@ def _joins(text: str, place: int) -> bool:
 
 def _without_idle_marks(of: Iterable[Piece]) -> Iterator[Piece]:
     """Leave one mark between two words, a stop before a pause, and none at the ends."""
-    held: Piece | None = None
-    begun = False
-    for piece in of:
-        if piece.kind in (Kind.STOP, Kind.PAUSE):
-            held = piece if held is None or piece.kind is Kind.STOP else held
-            continue
-        if held is not None and begun:
-            yield held
-        held, begun = None, True
-        yield piece
+    rows = [(is_mark, list(row)) for is_mark, row in groupby(of, key=lambda piece: piece.kind in CLAUSES)]
+    for place, (is_mark, row) in enumerate(rows):
+        if not is_mark:
+            yield from row
+        elif 0 < place < len(rows) - 1:
+            yield next((mark for mark in row if mark.kind in SENTENCES), row[0])
 
 
 def _spelled(piece: Piece, spellings: Mapping[str, str], begins: bool) -> str:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import chain, combinations
 
 from shared.disclosure.alignment import grouped, positions_of
-from shared.disclosure.canonical import SENTENCES, Piece, parts_of
+from shared.disclosure.canonical import SENTENCES, Piece, parts_of, pieces
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, words_of, written_content_of, written_of
+from shared.disclosure.source import SourceReading, Term, words_of, written_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -78,25 +78,26 @@ class Combinations:
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield the terms of several words that stand in a text in any order."""
-    written = list(written_content_of(field))
+    written = list(written_of(pieces(field)))
     places = positions_of(content for content, _ in written)
     for term, slack in known.terms:
-        if places.keys().isdisjoint(term.content):
+        present = [word for word in term.content if word in places]
+        if not present:
             continue
-        needed = len(term.content) if len(term.content) <= WHOLE_TERM else math.ceil(TERM_SHARE * len(term.content))
-        found = sorted((place, word) for word in term.content for place in places.get(word, ()))
-        unusual = [word for word in term.content if word in places and rareness(word) > SCATTERED_SHARE]
-        is_scattered = (
-            len(unusual) == len(term.content) and sum(not _is_of_user(word, own) for word in unusual) >= SCATTERED_WORDS
-        )
-        window = len(term.content) + (TERM_SLACK if len(term.content) > 2 else slack)
+        length = len(term.content)
+        needed = length if length <= WHOLE_TERM else math.ceil(TERM_SHARE * length)
+        found = sorted((place, word) for word in present for place in places[word]) if len(present) >= needed else []
+        unusual = [word for word in present if rareness(word) > SCATTERED_SHARE]
+        is_scattered = length == len(unusual) and sum(not _is_of_user(word, own) for word in unusual) >= SCATTERED_WORDS
+        window = length + (TERM_SLACK if length > 2 else slack)
         if is_scattered or _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
-            yield Finding(GateCode.IDENTIFIERS, " ".join(dict.fromkeys(written[place][1] for place, _ in found)))
+            phrase = " ".join(dict.fromkeys(written[place][1] for place, _ in found))
+            yield Finding(GateCode.IDENTIFIERS, phrase or term.han)
 
 
 def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield sentences and chunks of which an answer holds most, in whatever order."""
-    said = dict(written_content_of(answer))
+    said = dict(written_of(pieces(answer)))
     for sentence in known.sentences:
         shared = said.keys() & sentence.keys()
         if len(shared) < CONTAINED[-1][1]:
@@ -157,8 +158,8 @@ def _weight(word: str) -> float:
 
 
 def _are_together(found: Sequence[tuple[int, str]], needed: int, window: int) -> bool:
-    for start, (place, _) in enumerate(found):
-        words = {word for other, word in found[start:] if other < place + window}
-        if len(words) >= needed:
-            return True
-    return False
+    """Whether so many different words stand within so many places, each of which holds one word."""
+    return any(
+        len({word for other, word in found[start : start + window] if other < place + window}) >= needed
+        for start, (place, _) in enumerate(found)
+    )

@@ -152,11 +152,7 @@ def is_contraction(word: str) -> bool:
 
 
 def _is_listed(word: str) -> bool:
-    return (
-        word in ranks("english_everyday")
-        or word in _dictionary("english_dictionary")
-        or word in members("english_spans")
-    )
+    return word in ranks("english_everyday") or word in _dictionary("english_dictionary")
 
 
 def _is_prefixed(word: str) -> bool:
@@ -176,12 +172,7 @@ def _is_suffixed(word: str) -> bool:
 
 
 def _is_derived(word: str, layers: int) -> bool:
-    if (
-        word in ranks("english_everyday")
-        or word in _LETTERS
-        or word in members("english_spans")
-        or is_contraction(word)
-    ):
+    if word in ranks("english_everyday") or word in _LETTERS or is_contraction(word):
         return True
     return layers > 0 and any(_is_derived(base, layers - 1) for base in _bases(word))
 

@@ -4,7 +4,7 @@ Blanks are matched possessively and stretches are bounded, so that no document c
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,200})$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)
 _NUMBERED = re.compile(
@@ -54,13 +54,14 @@ _ENDS = re.compile(
     r"if|the|a|an|it|this|not|be|should|will)\b.*",
     re.IGNORECASE,
 )
-_LONGEST_CELL = 40
+_LABELS = (_HEADING, _NUMBERED, _LABEL)
+_SET_OFF = (_MARKED, _DEFINED_IN_ENGLISH, _CLASSED_IN_ENGLISH, _CALLED_IN_CHINESE, _DEFINED_IN_CHINESE)
+_LONGEST_CELL, _LONGEST_VALUE = 40, 4
 
 
 def labels_in(text: str) -> Iterator[str]:
     """Yield the headings, the labels before a colon, and the cells of the tables of a text."""
-    for pattern in (_HEADING, _NUMBERED, _LABEL):
-        yield from (match[match.lastindex or 0] for match in pattern.finditer(text))
+    yield from _matched(_LABELS, text)
     for match in _CELLS.finditer(text):
         cells = (cell.strip(" *`_") for cell in match[1].split("|"))
         yield from (cell for cell in cells if cell and len(cell) <= _LONGEST_CELL and not _RULE.fullmatch(cell))
@@ -68,10 +69,11 @@ def labels_in(text: str) -> Iterator[str]:
 
 def introduced_in(text: str) -> Iterator[str]:
     """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
-    yield from (match[match.lastindex or 0] for match in _MARKED.finditer(text))
-    for defined in (_DEFINED_IN_ENGLISH, _CLASSED_IN_ENGLISH):
-        yield from (match[1] for match in defined.finditer(text))
-    yield from (found for match in _CALLED_IN_ENGLISH.finditer(text) if (found := _ENDS.sub("", match[1]).strip()))
-    for pattern in (_CALLED_IN_CHINESE, _DEFINED_IN_CHINESE):
-        yield from (match[1] for match in pattern.finditer(text))
-    yield from (value for match in _VALUE.finditer(text) if len((value := match[1]).split()) <= 4)
+    yield from _matched(_SET_OFF, text)
+    yield from (found for name in _CALLED_IN_ENGLISH.findall(text) if (found := _ENDS.sub("", name).strip()))
+    yield from (value for value in _VALUE.findall(text) if len(value.split()) <= _LONGEST_VALUE)
+
+
+def _matched(patterns: Iterable[re.Pattern[str]], text: str) -> Iterator[str]:
+    """Yield what the patterns' groups hold, of which one takes part in each match."""
+    return (match[match.lastindex or 0] for pattern in patterns for match in pattern.finditer(text))

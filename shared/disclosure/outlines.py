@@ -35,13 +35,8 @@ def outlines_of(text: str) -> list[Outline]:
 
 
 def outline(labels: Iterable[str]) -> Outline:
-    """Return labels as outlines are compared; equal neighbours are one."""
-    points: list[frozenset[str]] = []
-    for label in labels:
-        point = _content(label)
-        if point and point not in points:
-            points.append(point)
-    return tuple(points)
+    """Return labels as outlines are compared; of equal ones the first counts."""
+    return tuple(dict.fromkeys(point for label in labels if (point := _content(label))))
 
 
 def follows_outline(points: Sequence[str], outlines: Iterable[Outline]) -> bool:
@@ -54,13 +49,10 @@ def _followed(contents: Sequence[frozenset[str]], points: Outline) -> int:
     """Return the length of the longest row of contents that stand for items in the items' own order."""
     longest = [0] * len(points)
     for content in contents:
-        for place in sorted(_stood_for(content, points), reverse=True):
-            longest[place] = max(longest[place], 1 + max(longest[:place], default=0))
+        for place in reversed(range(len(points))):
+            if _stands_for(len(points[place] & content), points[place], content):
+                longest[place] = max(longest[place], 1 + max(longest[:place], default=0))
     return max(longest, default=0)
-
-
-def _stood_for(content: frozenset[str], points: Outline) -> list[int]:
-    return [place for place, point in enumerate(points) if _stands_for(len(point & content), point, content)]
 
 
 def _stands_for(shared: int, point: frozenset[str], content: frozenset[str]) -> bool:

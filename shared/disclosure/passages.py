@@ -7,13 +7,7 @@ of 8 words and of 12 characters are always caught, 20 words or characters with a
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from shared.disclosure.alignment import (
-    Positions,
-    best_alignment,
-    character_pairs,
-    matches_of_pairs,
-    positions_of,
-)
+from shared.disclosure.alignment import Positions, are_aligned, character_pairs, matches_of_pairs, positions_of
 from shared.disclosure.english import is_function_word, stem_of
 from shared.disclosure.folding import han_only, letters_only
 from shared.plain_text.normal_form import spaced_and_cjk, split_words
@@ -130,29 +124,21 @@ def shares_run(folded: str, known: Passages) -> bool:
 
 def _is_aligned(folded: str, known: Passages) -> bool:
     words, characters = _spaced(folded), han_only(folded)
-    return _are_words_aligned(words, known) or _are_characters_aligned(characters, known)
-
-
-def _are_words_aligned(words: list[str], known: Passages) -> bool:
-    seeds = frozenset(runs_of(words, _SEED))
-    own = _covered(words, known.own_words)
+    seeds, character_seeds = frozenset(runs_of(words, _SEED)), frozenset(_slices(characters, _SEED))
+    own, own_pairs = _covered(words, known.own_words), _covered(characters, known.own_characters)
     stems = ["" if place in own else stem_of(word) for place, word in enumerate(words) if not is_function_word(word)]
-    return any(
-        best_alignment([chunk.stems.get(word, ()) for word in stems]) >= ALIGNED_WORDS
+    pairs = ["" if place in own_pairs else pair for place, pair in enumerate(character_pairs(characters))]
+    by_words = (
+        are_aligned([chunk.stems.get(word, ()) for word in stems], ALIGNED_WORDS)
         for chunk in known.chunks
         if not chunk.seeds.isdisjoint(seeds)
     )
-
-
-def _are_characters_aligned(characters: str, known: Passages) -> bool:
-    seeds = frozenset(_slices(characters, _SEED))
-    own = _covered(characters, known.own_characters)
-    pairs = ["" if place in own else pair for place, pair in enumerate(character_pairs(characters))]
-    return any(
-        best_alignment(matches_of_pairs(pairs, chunk.pairs)) >= ALIGNED_CHARACTERS
+    by_characters = (
+        are_aligned(matches_of_pairs(pairs, chunk.pairs), ALIGNED_CHARACTERS)
         for chunk in known.chunks
-        if not chunk.character_seeds.isdisjoint(seeds)
+        if not chunk.character_seeds.isdisjoint(character_seeds)
     )
+    return any(by_words) or any(by_characters)
 
 
 def _chunk_form(words: list[str], characters: str) -> _ChunkForm:

@@ -5,7 +5,7 @@ reading has: of six letters in a row chance makes one in millions, of five only 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shared.disclosure import english
@@ -15,7 +15,7 @@ from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import syllables
-from shared.disclosure.words import is_plain
+from shared.disclosure.words import telling_terms
 
 OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 """Letters of a word that count: in a reading of many letters, at the beginning of one, and in a reading of few."""
@@ -50,19 +50,18 @@ class HiddenTerms:
     ) -> "HiddenTerms":
         """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
         both = (*readings, *siblings)
-        labels = (term for each in both for term in each.labels if not is_plain(term))
-        introduced = (term for each in both for term in each.introduced if not is_plain(term, is_set_off=True))
-        terms = [*labels, *introduced]
+        terms = telling_terms(both)
         joined = {term.letters for term in terms}
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))
         words = frozenset(word for each in readings for word in each.words)
         rare = {row for each in readings for row in each.rare}
         han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
-        names, words = ({word for word in some if not _is_free(word, own)} for some in (names, words))
+        sought = {word for word in names | words if not own.holds(word) and not english.is_quantity(word)}
+        letters = {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         heard = ((_sounds(name), name) for name in kept if len(name) >= SOUNDS)
         return cls(
-            {least: frozenset(_at_least(words, least) | _at_least(names, least - NAMES_SHORTER)) for least in _LEAST},
+            {least: frozenset(word for word in sought if letters[word] >= least) for least in _LEAST},
             grouped((name[:2], name) for name in kept),
             grouped((sounds[:2], (sounds, name)) for sounds, name in heard),
         )
@@ -73,14 +72,6 @@ def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     parts = [part for field in fields for part in parts_of(pieces(field), SENTENCES)]
     words = [row for part in parts if (row := [piece.text for piece in part if piece.kind is Kind.WORD])]
     return _is_in_letters(words, fields, hidden) or _is_in_han(parts, fields, hidden)
-
-
-def _at_least(words: Iterable[str], letters: int) -> set[str]:
-    return {word for word in words if len(word) >= letters}
-
-
-def _is_free(word: str, own: OwnWords) -> bool:
-    return own.holds(word) or english.is_quantity(word)
 
 
 def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:

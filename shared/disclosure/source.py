@@ -124,12 +124,7 @@ def _planned(words: Sequence[str]) -> Iterator[str]:
 
 def content_of(text: str) -> Iterator[str]:
     """Yield the stems of a text's English words of content and its Chinese words of content, in order."""
-    return (content for content, _ in written_content_of(text))
-
-
-def written_content_of(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each of the stems and Chinese words of `content_of` with the word as it is written."""
-    return written_of(pieces(text))
+    return (content for content, _ in written_of(pieces(text)))
 
 
 def written_of(of: Iterable[Piece]) -> Iterator[tuple[str, str]]:

@@ -68,8 +68,6 @@ class ProtectedWords:
         plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
         stems = {word: english.stem_of(word) for reading in both for word in reading.names.capital}
         capital = (word for word, stem in stems.items() if stem not in plain and rareness(stem) > PLAIN_CAPITAL_SHARE)
-        labels = (term for reading in both for term in reading.labels if not is_plain(term))
-        introduced = (term for reading in both for term in reading.introduced if not is_plain(term, is_set_off=True))
         persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
         return cls(
             stems=frozenset[str]().union(*(reading.stems for reading in both)),
@@ -79,7 +77,7 @@ class ProtectedWords:
             persons=frozenset(part for name in persons for part in (name, *_telling_parts(name))),
             families=frozenset(name[0] for name in persons),
             characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
-            singles=frozenset(term.content[0] for term in chain(labels, introduced) if len(term.content) == 1),
+            singles=frozenset(term.content[0] for term in telling_terms(both) if len(term.content) == 1),
             elements=frozenset[str]().union(*(reading.elements for reading in readings)),
         )
 
@@ -211,10 +209,20 @@ def _telling_parts(name: str) -> Iterator[str]:
     return (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
 
 
-def is_plain(term: Term, *, is_set_off: bool = False) -> bool:
-    """Whether a term is a single word that stays everyday though it is a label, or set off in a text."""
-    word = term.content[0]
-    return len(term.content) == 1 and rareness(word) <= (PLAIN_SHARE[word.isascii()] if is_set_off else 1.0)
+def telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
+    """Return the terms of a source but single words that stay everyday though they are labels, or set off in a text."""
+    labels = (term for each in readings for term in each.labels if not _is_plain(term, 1.0))
+    introduced = (
+        term
+        for each in readings
+        for term in each.introduced
+        if not _is_plain(term, PLAIN_SHARE[term.content[0].isascii()])
+    )
+    return [*labels, *introduced]
+
+
+def _is_plain(term: Term, share: float) -> bool:
+    return len(term.content) == 1 and rareness(term.content[0]) <= share
 
 
 def rareness(content: str) -> float:

@@ -4,6 +4,7 @@ All steps are asked, so that a rewrite learns of every mistake at once; any find
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate.canary import canary_hits
@@ -80,15 +81,12 @@ def _orders(candidate: Candidate, fields: Sequence[Sequence[Piece]]) -> Iterable
 
 def _release(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: GateCase) -> Released | None:
     """Build what leaves from the canonical fields; None where one of them has no words or is too long."""
-    texts = iter([compose(field, case.own.spellings) for field in fields])
-    summary = next(texts)
-    lists = [tuple(next(texts) for _ in items) for items in candidate.lists]
-    items = [item for each in lists for item in each]
-    if not summary or not all(items) or len(summary) > MAX_SUMMARY_CHARACTERS:
+    summary, *items = (compose(field, case.own.spellings) for field in fields)
+    fits = 0 < len(summary) <= MAX_SUMMARY_CHARACTERS
+    if not fits or not all(0 < len(item) <= MAX_LIST_ITEM_CHARACTERS for item in items):
         return None
-    if any(len(item) > MAX_LIST_ITEM_CHARACTERS for item in items):
-        return None
-    observations, risks, actions = lists
+    rest = iter(items)
+    observations, risks, actions = (tuple(islice(rest, len(each))) for each in candidate.lists)
     return Released(
         reason=candidate.reason,
         summary=summary,
