@@ -22,7 +22,7 @@ _HYPHENATED = "(?i:co|re|pre|non|multi|semi|anti|ex|mid|post|sub|inter|self|cros
 
 _TOKEN = re.compile(
     rf"(?P<han>[{HAN}]+)|(?P<number>\d+(?:[.,:/]\d+)+)|(?P<word>(?:(?:{_HYPHENATED})-)?(?:(?![{HAN}])[^\W_])+(?:'(?:(?![{HAN}])[^\W_])+)*)"
-    r"|(?P<stop>[.!?。\n])|(?P<pause>[^\s])"
+    r"|(?P<stop>[.!?。\n])|(?<=[^\W_])-(?=[^\W_])|(?P<pause>[^\s])"
 )
 _APOSTROPHES = re.compile("(?<=[^\\W\\d_])[’‘ʼ＇`´](?=[^\\W\\d_])")
 _HYPHENS = re.compile("(?<=[^\\W_])[-\u2010-\u2015\u2212](?=[^\\W_])")
@@ -109,7 +109,7 @@ def _pieces(text: str) -> Iterator[Piece]:
             yield Piece(Kind.WORD, one_spelling(found.casefold()))
         elif match.lastgroup == "stop":
             yield Piece(Kind.STOP, ".")
-        elif found not in _QUOTES and (found != "-" or not _joins(text, match.start())):
+        elif match.lastgroup == "pause" and found not in _QUOTES:
             yield Piece(Kind.PAUSE, ",")
 
 
@@ -120,10 +120,6 @@ def _with_whole_stretches(of: Iterable[Piece]) -> Iterator[Piece]:
             yield Piece(Kind.HAN, "".join(piece.text for piece in row))
         else:
             yield from row
-
-
-def _joins(text: str, place: int) -> bool:
-    return 0 < place < len(text) - 1 and text[place - 1].isalnum() and text[place + 1].isalnum()
 
 
 def _without_idle_marks(of: Iterable[Piece]) -> Iterator[Piece]:

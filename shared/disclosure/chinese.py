@@ -21,7 +21,7 @@ FUNCTION_RANK = 60
 """Words that are more frequent than this join others and say nothing by themselves."""
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=2_048)
 def segment(han: str) -> tuple[str, ...]:
     """Cut a stretch of simplified Chinese characters into those words whose frequencies have the largest product."""
     end_of_text = len(han)

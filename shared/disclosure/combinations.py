@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 
 from shared.disclosure.alignment import grouped, positions_of
 from shared.disclosure.canonical import SENTENCES, Piece, parts_of, pieces
@@ -35,24 +35,31 @@ RETOLD, LONGER = 0.85, 4.0
 """A sentence of an answer retells one of a source if it has such a share of its words of content, in any order, among
 at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
 
+MOST_RETOLD = 10
+"""Sentences of a source that one of an answer is said to retell: more tell a rewrite nothing."""
+
 SHORTEST_RETOLD = {True: 4, False: 7}
 """Different words, or Chinese characters, of the shortest sentence of a source that counts: in English, and not."""
 
 ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
 
+_NAMING = frozenset(
+    ("call", "nam", "term", "label", "labell", "titl", "dubb", "known", "称为", "称作", "叫做", "名为", "名叫")
+)
+"""Stems and words by which a thing is named: they keep no two words of a term apart."""
+
 _STEEPNESS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """The terms and passages of several chunks."""
+    """The terms and passages of several chunks; `holders` are their sentences by each word of content."""
 
     terms: tuple[tuple[Term, int], ...]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
-    bags: tuple[frozenset[str], ...]
-    holders: Mapping[str, Sequence[int]]
+    holders: Mapping[str, Sequence[frozenset[str]]]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
@@ -66,20 +73,25 @@ class Combinations:
             if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
         }
         sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
-        bags = tuple({bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))})
+        bags = {bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))}
         return cls(
             terms=tuple(kept.items()),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
-            bags=bags,
-            holders=grouped((content, place) for place, bag in enumerate(bags) for content in bag),
+            holders=grouped((content, bag) for bag in bags for content in bag),
         )
 
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
-    """Yield the terms of several words that stand in a text in any order."""
-    written = list(written_of(pieces(field)))
-    places = positions_of(content for content, _ in written)
+    """Yield the terms of several words that stand in a text in any order; verbs that name things may stand between."""
+    written = tuple(written_of(pieces(field)))
+    unnamed = tuple(word for word in written if word[0] not in _NAMING)
+    for said in {written: None, unnamed: None}:
+        yield from _terms_in(said, field, known, own)
+
+
+def _terms_in(said: Sequence[tuple[str, str]], field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
+    places = positions_of(content for content, _ in said)
     for term, slack in known.terms:
         present = [word for word in term.content if word in places]
         if not present:
@@ -91,8 +103,8 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
         is_scattered = length == len(unusual) and sum(not _is_of_user(word, own) for word in unusual) >= SCATTERED_WORDS
         window = length + (TERM_SLACK if length > 2 else slack)
         if is_scattered or _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
-            phrase = " ".join(dict.fromkeys(written[place][1] for place, _ in found))
-            yield Finding(GateCode.IDENTIFIERS, phrase or term.han)
+            phrase = " ".join(dict.fromkeys(written for content, written in said if content in term.content))
+            yield Finding(GateCode.IDENTIFIERS, phrase)
 
 
 def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
@@ -117,12 +129,15 @@ def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, o
     for part in (part for field in fields for part in parts_of(field, SENTENCES)):
         written = dict(written_of(part))
         bag = _bag_of(written, own)
-        shared = Counter(place for content in bag for place in known.holders.get(content, ()))
-        for place, count in shared.items():
-            source = known.bags[place]
-            if count >= RETOLD * len(source) and len(bag) <= LONGER * len(source):
-                told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
-                yield Finding(GateCode.CONTAINMENT, " ".join(told))
+        shared = Counter(source for content in bag for source in known.holders.get(content, ()))
+        retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
+        for source in islice(retold, MOST_RETOLD):
+            told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
+            yield Finding(GateCode.CONTAINMENT, " ".join(told))
+
+
+def _is_retold(source: frozenset[str], shared: int, said: int) -> bool:
+    return shared >= RETOLD * len(source) and said <= LONGER * len(source)
 
 
 def _bag_of(contents: Iterable[str], own: OwnWords) -> frozenset[str]:

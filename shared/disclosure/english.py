@@ -172,9 +172,8 @@ def _is_suffixed(word: str) -> bool:
 
 
 def _is_derived(word: str, layers: int) -> bool:
-    if word in ranks("english_everyday") or word in _LETTERS or is_contraction(word):
-        return True
-    return layers > 0 and any(_is_derived(base, layers - 1) for base in _bases(word))
+    is_base = word in ranks("english_everyday") or word in _LETTERS or is_contraction(word)
+    return is_base or (layers > 0 and any(_is_derived(base, layers - 1) for base in _bases(word)))
 
 
 @cache

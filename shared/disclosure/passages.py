@@ -32,6 +32,9 @@ ALIGNED_WORDS = 8
 ALIGNED_CHARACTERS = 16
 """Scores, from the specification."""
 
+MOST_PLACES = 8
+"""Places of a word in a chunk that are aligned: what stands oftener tells nothing, and would take long."""
+
 _STRIDES = tuple((step, start) for step in (2, 3, 4) for start in range(step))
 """Every second, third and fourth word or character, from each of the first."""
 
@@ -144,10 +147,14 @@ def _is_aligned(folded: str, known: Passages) -> bool:
 def _chunk_form(words: list[str], characters: str) -> _ChunkForm:
     return _ChunkForm(
         seeds=frozenset(runs_of(words, _SEED)),
-        stems=positions_of(stem_of(word) for word in words if not is_function_word(word)),
+        stems=_places_of(stem_of(word) for word in words if not is_function_word(word)),
         character_seeds=frozenset(_slices(characters, _SEED)),
-        pairs=positions_of(character_pairs(characters)),
+        pairs=_places_of(character_pairs(characters)),
     )
+
+
+def _places_of(words: Iterable[str]) -> Positions:
+    return {word: places[:MOST_PLACES] for word, places in positions_of(words).items()}
 
 
 def _covered(words: Sequence[str], own: RunIndex) -> frozenset[int]:

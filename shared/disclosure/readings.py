@@ -23,8 +23,12 @@ OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 NAMES_SHORTER = 1
 """Names count with a letter less than other words."""
 
-SOUNDS, LONGEST = 3, 12
-"""Syllables of a Chinese term that count where other characters have its sound; letters of the longest word sought."""
+CUT = 6
+"""Letters that are left of a name where it counts, as any word does, without its first or its last one."""
+
+SOUNDS, LONGEST, HOMOPHONES = 3, 12, 8
+"""Syllables of a Chinese term that count where other characters have its sound, of fewer only those that all fields or
+all items begin with; letters of the longest word sought; terms of one sound."""
 
 _LEAST = (OF_MANY, AT_A_START, OF_FEW)
 _CAPITALS = re.compile("[A-Z]")
@@ -37,12 +41,13 @@ _FIRST_LETTERS, _SLOPES = range(5), range(3)
 class HiddenTerms:
     """What is looked for: words of Latin letters by their least number, Chinese names and terms, and their sounds.
 
-    Names and terms stand under their first two characters, and their sounds, with the characters, under the first two.
+    `beginnings` are the first two characters of names and terms, and their first two sounds.
     """
 
     letters: Mapping[int, frozenset[str]]
-    han: Mapping[str, Sequence[str]]
-    sounds: Mapping[tuple[str, ...], Sequence[tuple[tuple[str, ...], str]]]
+    han: frozenset[str]
+    sounds: Mapping[tuple[str, ...], Sequence[str]]
+    beginnings: frozenset[str | tuple[str, ...]]
 
     @classmethod
     def of(
@@ -57,13 +62,15 @@ class HiddenTerms:
         rare = {row for each in readings for row in each.rare}
         han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
         sought = {word for word in names | words if not own.holds(word) and not english.is_quantity(word)}
-        letters = {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
+        cut = {part: len(part) for name in names & sought for part in (name[1:], name[:-1]) if len(part) >= CUT}
+        counted = cut | {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
-        heard = ((_sounds(name), name) for name in kept if len(name) >= SOUNDS)
+        sounds = grouped((_sounds(name), name) for name in kept)
         return cls(
-            {least: frozenset(word for word in sought if letters[word] >= least) for least in _LEAST},
-            grouped((name[:2], name) for name in kept),
-            grouped((sounds[:2], (sounds, name)) for sounds, name in heard),
+            {least: frozenset(word for word, count in counted.items() if count >= least) for least in _LEAST},
+            kept,
+            sounds,
+            frozenset(each[:2] for each in (*kept, *sounds)),
         )
 
 
@@ -96,30 +103,35 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     rows = [row for field in fields if (row := han_only(plain(field)))]
     few = [*_ends(clauses), *_ends(sentences), *_ends(rows)]
     many = ["".join(rows), *_slopes(rows), *_strides("".join(rows))]
+    openings = ["".join(row[0] for row in some) for some in (rows, rows[1:]) if len(some) < SOUNDS]
     return (
         any(_is_read(text, hidden, 2) for text in few)
         or any(_is_read(text, hidden, SOUNDS) for text in many)
-        or any(_is_heard(text, hidden) for text in (*clauses, *few, *many))
+        or any(_is_heard(text, hidden, SOUNDS) for text in (*clauses, *few, *many))
+        or any(_is_heard(text, hidden, 2) for text in openings)
     )
 
 
 def _is_read(text: str, hidden: HiddenTerms, least: int) -> bool:
     """Whether a term of so many characters stands in a text, forwards or backwards."""
     return any(
-        len(term) >= least and line.startswith(term, place)
+        line[place : place + length] in hidden.han
         for line in (text, text[::-1])
         for place in range(len(line) - 1)
-        for term in hidden.han.get(line[place : place + 2], ())
+        if line[place : place + 2] in hidden.beginnings
+        for length in range(least, min(LONGEST, len(line) - place) + 1)
     )
 
 
-def _is_heard(text: str, hidden: HiddenTerms) -> bool:
-    """Whether other characters than a term's have its sounds somewhere in a text."""
+def _is_heard(text: str, hidden: HiddenTerms, least: int) -> bool:
+    """Whether other characters than those of a term of so many have its sounds somewhere in a text."""
     heard = _sounds(text)
     return any(
-        heard[place : place + len(sounds)] == sounds and frozenset(term).isdisjoint(text[place : place + len(sounds)])
+        frozenset(term).isdisjoint(text[place : place + length])
         for place in range(len(text) - 1)
-        for sounds, term in hidden.sounds.get(heard[place : place + 2], ())
+        if heard[place : place + 2] in hidden.beginnings
+        for length in range(least, min(LONGEST, len(text) - place) + 1)
+        for term in hidden.sounds.get(heard[place : place + length], ())[:HOMOPHONES]
     )
 
 

@@ -47,16 +47,16 @@ class SourceReading:
     """What the rules compare a reply with, for one chunk.
 
     `words`, their `stems` and `han_words` are all its words, `elements` the chemical ones that it speaks of, `han` its
-    stretches of Chinese. `labels` are terms that
-    stand above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or
-    sets off. `sentences` are the words of content of each of its sentences, `parts` those of each sentence and clause
-    between marks, and `rare` its rows of Chinese characters that are no words.
+    stretches of Chinese, a line each. `labels` are terms that stand above or before a text (titles, headings, table
+    cells), `introduced` those that a text calls by name or sets off. `sentences` are the words of content of each of
+    its sentences, `parts` those of each sentence and clause between marks, and `rare` its rows of Chinese characters
+    that are no words.
     """
 
     words: frozenset[str]
     stems: frozenset[str]
     elements: frozenset[str]
-    han: tuple[str, ...]
+    han: str
     han_words: frozenset[str]
     names: EnglishNames
     persons: frozenset[str]
@@ -75,8 +75,8 @@ def reading_of(source: SourceText) -> SourceReading:
     body = pieces(text)
     found = (*pieces("\n".join(above)), *body)
     words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in english.parts_of_word(piece.text))
-    han = tuple(piece.text for piece in found if piece.kind is Kind.HAN)
-    segments = [chinese.segment(stretch) for stretch in han]
+    stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
+    segments, han = [chinese.segment(stretch) for stretch in stretches], "\n".join(stretches)
     names = english_names(text, above)
     planned = (name for segment in segments for name in _planned(segment))
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
@@ -85,11 +85,7 @@ def reading_of(source: SourceText) -> SourceReading:
     return SourceReading(
         words=words,
         stems=stems,
-        elements=frozenset(
-            element
-            for element in members("elements")
-            if english.stem_of(element) in stems or any(element in stretch for stretch in han)
-        ),
+        elements=frozenset(each for each in members("elements") if english.stem_of(each) in stems or each in han),
         han=han,
         han_words=frozenset(chain.from_iterable(segments)),
         names=names,

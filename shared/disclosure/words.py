@@ -1,7 +1,7 @@
 """The words that may leave: the user's own, everyday words, and general words that are not from here."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse, groupby, pairwise
 
@@ -13,7 +13,7 @@ from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
 from shared.models.safe_summary import GateCode
 
-PLAIN_SHARE = {True: 0.05, False: 0.1}
+_LABEL_SHARE, PLAIN_SHARE = {True: 1.0, False: 1.0}, {True: 0.05, False: 0.1}
 """A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation, a
 definition or the like introduces it: in English, and in Chinese. What only labels introduce stays so in any case."""
 
@@ -45,12 +45,13 @@ class Finding:
 class ProtectedWords:
     """The words of several chunks that may not leave though they be everyday, and all the words there are.
 
-    `persons` are names and the parts that tell whose they are, `families` their first characters, and `characters` all
+    `names` are the English names and the terms written as one word, which the source does not have as a word. `persons`
+    are names and the parts that tell whose they are, `families` their first characters, and `characters` all
     that say something. `elements` are those that a chunk which was shown speaks of: no others are from here.
     """
 
     stems: frozenset[str]
-    han: tuple[str, ...]
+    han: str
     han_words: frozenset[str]
     names: frozenset[str]
     persons: frozenset[str]
@@ -68,16 +69,18 @@ class ProtectedWords:
         plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
         stems = {word: english.stem_of(word) for reading in both for word in reading.names.capital}
         capital = (word for word, stem in stems.items() if stem not in plain and rareness(stem) > PLAIN_CAPITAL_SHARE)
+        terms = telling_terms(both)
+        joined = {term.letters for term in terms}.difference(*(reading.words for reading in both))
         persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
         return cls(
             stems=frozenset[str]().union(*(reading.stems for reading in both)),
-            han=tuple(stretch for reading in readings for stretch in reading.han),
+            han="\n".join(reading.han for reading in readings),
             han_words=frozenset[str]().union(*(reading.han_words for reading in both)),
-            names=frozenset(capital).union(*(reading.names.certain for reading in both)),
+            names=frozenset(capital).union(joined, *(reading.names.certain for reading in both)),
             persons=frozenset(part for name in persons for part in (name, *_telling_parts(name))),
             families=frozenset(name[0] for name in persons),
             characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
-            singles=frozenset(term.content[0] for term in telling_terms(both) if len(term.content) == 1),
+            singles=frozenset(term.content[0] for term in terms if len(term.content) == 1),
             elements=frozenset[str]().union(*(reading.elements for reading in readings)),
         )
 
@@ -191,7 +194,7 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
     """Yield rows of lone characters that stand so in the source and are no words: what names and codes are made of."""
     for pair in ("".join(two) for row in chinese.rows(words) for two in pairwise(row)):
         is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
-        if not is_phrase and not own.holds_han(pair) and any(pair in stretch for stretch in protected.han):
+        if not is_phrase and not own.holds_han(pair) and pair in protected.han:
             yield Finding(GateCode.IDENTIFIERS, pair)
 
 
@@ -211,18 +214,14 @@ def _telling_parts(name: str) -> Iterator[str]:
 
 def telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
     """Return the terms of a source but single words that stay everyday though they are labels, or set off in a text."""
-    labels = (term for each in readings for term in each.labels if not _is_plain(term, 1.0))
-    introduced = (
-        term
-        for each in readings
-        for term in each.introduced
-        if not _is_plain(term, PLAIN_SHARE[term.content[0].isascii()])
-    )
+    labels = (term for each in readings for term in each.labels if not _is_plain(term, _LABEL_SHARE))
+    introduced = (term for each in readings for term in each.introduced if not _is_plain(term, PLAIN_SHARE))
     return [*labels, *introduced]
 
 
-def _is_plain(term: Term, share: float) -> bool:
-    return len(term.content) == 1 and rareness(term.content[0]) <= share
+def _is_plain(term: Term, share: Mapping[bool, float]) -> bool:
+    word = term.content[0]
+    return len(term.content) == 1 and rareness(word) <= share[word.isascii()]
 
 
 def rareness(content: str) -> float:

@@ -55,6 +55,28 @@ def test_a_term_is_one_over_two_fields():
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "is_term"),
+    [
+        ("Practice around the floor that is called margin is uneven.", True),
+        ("Practice around the floor, also known as a margin, is uneven.", True),
+        ("Practice around the floor that owners doubt, and margin, is uneven.", False),
+    ],
+)
+def test_words_of_a_label_on_both_sides_of_a_naming_verb_are_the_label(said: str, is_term: bool):
+    assert ("identifiers" in codes(said, "Margin floor: it is kept in the shed.")) == is_term
+
+
+def test_words_of_a_chinese_label_on_both_sides_of_a_naming_verb_are_the_label():
+    over = "备件冷柜：有的留着。"
+    assert "identifiers" in codes("薄弱之处在于冷柜称为备件的做法。", over, ASKED_CHINESE)
+    assert "identifiers" not in codes("薄弱之处在于冷柜不够用，还有备件。", over, ASKED_CHINESE)
+
+
+def test_a_label_that_holds_a_naming_verb_is_one():
+    assert "identifiers" in codes("Practice around the call ladder is uneven.", "Call ladder: it hangs in the shed.")
+
+
 def test_a_term_that_the_user_wrote_in_parts_is_his():
     over = "It goes into the 'glass ledger' at night."
     said = "Practice around the glass ledger is uneven."

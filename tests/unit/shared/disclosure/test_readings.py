@@ -57,6 +57,30 @@ def test_a_chinese_term_is_heard_in_other_characters_of_its_sound():
     assert not _hidden(said, "这种件称为高山石。", "高山石哪里薄弱？")
 
 
+_LETTERS = ["Trust", "Ideas", "Doubts", "Effort", "Owners", "Anger", "Kindness"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_found"),
+    [(0, 7, True), (1, 7, True), (0, 6, True), (1, 6, False), (2, 7, False), (0, 5, False)],
+)
+def test_a_name_is_found_without_its_first_or_its_last_letter(first: int, last: int, is_found: bool):
+    said = " ".join(f"{word} rests." for word in _LETTERS[first:last])
+    assert _hidden(said, "It is known as the Tide Oak.") == is_found
+    assert not _hidden(said)
+    assert not _hidden(said, "It is known as the Tide Oak.", asked="What is tideoak for?")
+
+
+def test_two_syllables_are_heard_where_all_items_begin_with_them():
+    over = "这种件称为高山。"
+    items = ["告知不够及时。", "善后无人负责。"]
+    assert _hidden("职责划分不清。", over, ASKED_CHINESE, observations=items)
+    assert _hidden(items[0], over, ASKED_CHINESE, risks=items[1:])
+    assert not _hidden("职责划分不清。", "这种件称为高泉。", ASKED_CHINESE, observations=items)
+    assert not _hidden("职责划分不清。", over, ASKED_CHINESE, observations=[*items, "检查不够。"])
+    assert not _hidden("职责划分不清。", over, "高山是什么？", observations=items)
+
+
 def test_every_other_character_is_read():
     assert _hidden("检查苍而崖且库不够及时。", "这种件称为苍崖库。", ASKED_CHINESE)
     assert not _hidden("检查苍而崖且库不够及时。", "有的留着。", ASKED_CHINESE)

@@ -236,3 +236,18 @@ def test_no_word_of_the_chunk_is_needed_to_judge():
 @pytest.mark.parametrize("word", ["reportss", "reportser", "auditorss"])
 def test_an_ending_stands_once(word: str):
     assert of(word) == {"decoders"}
+
+
+def test_a_term_written_as_one_word_is_the_term():
+    over = "It is known as the Flood Gate."
+    assert of("floodgate", over) == {"identifiers"}
+    assert of("floodgates", over) == {"identifiers"}
+    assert of("floodgate") == set()
+    assert of("floodgate", over, "Is the floodgate weak?") == set()
+    assert of("floodgate", f"{over} A floodgate is a door.", "Is a gate weak?") != {"decoders"}
+
+
+def test_a_term_whose_letters_are_a_plain_word_of_the_source_leaves_that_word_free():
+    over = "It is known as the Under Stand. They understand little of it."
+    assert of("understand", over) == set()
+    assert of("understand", "It is known as the Under Stand.") == {"identifiers"}
