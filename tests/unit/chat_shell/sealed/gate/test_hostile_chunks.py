@@ -105,6 +105,15 @@ def test_reading_a_hostile_chunk_takes_no_more_than_a_few_times_as_long_as_anoth
     assert hostile < max(1.0, 30 * plain)
 
 
+def test_judging_what_a_hostile_chunk_and_a_reply_both_repeat_takes_no_more_than_a_moment():
+    families = "赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨" * 33
+    case = prepare([chunk("".join(f"{family}主任" for family in families), "a.md")], "", [])
+    said = "赵主任" + "主任张" * 42
+    started = time.process_time()
+    judge(reply(said * 2, observations=[said] * 4, risks=[said] * 4), case)
+    assert time.process_time() - started < 1.0
+
+
 def test_blanks_hide_no_term():
     blanks = " " * 300
     over = (
