@@ -7,7 +7,7 @@ import random
 import secrets
 import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -78,7 +78,7 @@ class Backend:
     turns: TurnServices
     recovery: Recovery
     supervisor: Supervisor
-    sweep: Callable[[], Awaitable[None]]
+    caretaking: Callable[[], Coroutine[None, None, None]]
 
     @property
     def services(self) -> tuple[object, ...]:
@@ -97,7 +97,7 @@ class Backend:
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
             partial(repeat, "write_key_uses", self.identity.uses.write, WRITE_USES_SECONDS),
-            partial(self.supervisor.until_done, "sweep_documents", self.sweep),
+            partial(repeat, "keep_index", self.caretaking, 0.0),
         )
 
 
@@ -209,7 +209,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         turns=turns,
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
-        sweep=partial(knowledge.store.sweep, is_only_replica=is_only_replica),
+        caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
     )
 
 

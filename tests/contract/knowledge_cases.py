@@ -1,12 +1,14 @@
 """Values and stores for the contracts of knowledge."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from backend.foundation.sql.chosen import open_database
+from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
+from backend.knowledge.domain.segments import batches_of
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
@@ -83,5 +85,11 @@ async def put(
     store: KnowledgeStore, name: str, texts: Sequence[str], *, base_id: str = "kb_a", document_id: str = ""
 ) -> Document:
     document, body, chunks = make_document(name, texts, base_id=base_id, document_id=document_id)
-    stored, _ = await store.put_document(document, body, chunks)
+    stored, _ = await store.put_document(document, body, indexed(chunks))
     return stored
+
+
+async def indexed(chunks: Sequence[Chunk]) -> AsyncIterator[ChunkBatch]:
+    """Index chunks as a document reader does."""
+    for batch in batches_of(chunks):
+        yield batch

@@ -9,7 +9,7 @@ import pytest
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from shared.errors import Conflict, NotFound
-from tests.contract.knowledge_cases import fake_knowledge, make_base, make_document, put, sql_knowledge
+from tests.contract.knowledge_cases import fake_knowledge, indexed, make_base, make_document, put, sql_knowledge
 
 
 @pytest.fixture(params=["fake", "sqlite", "postgresql"])
@@ -96,7 +96,7 @@ async def test_of_two_owners_who_leave_at_once_one_stays(store: KnowledgeStore) 
 async def test_a_document_comes_back_with_body_and_chunks(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     document, body, chunks = make_document("a/河.md", ["one", "two"])
-    assert await store.put_document(document, body, chunks) == (document, True)
+    assert await store.put_document(document, body, indexed(chunks)) == (document, True)
     assert await store.find_document("kb_a", "a/河.md") == document
     assert await store.document(document.id) == document
     assert await store.document_body(document.id) == body
@@ -120,7 +120,7 @@ async def test_a_namesake_is_replaced_whole_and_keeps_its_id(store: KnowledgeSto
     await store.create_base(make_base(), "ann")
     await put(store, "a", ["one", "two"])
     document, body, chunks = make_document("a", ["three"], document_id="doc_newer")
-    newer, is_new = await store.put_document(document, body, chunks)
+    newer, is_new = await store.put_document(document, body, indexed(chunks))
     assert (newer.model_copy(update={"id": "doc_newer"}), is_new) == (document, False)
     assert await store.all_documents(["kb_a"]) == (newer,)
     assert await store.document("doc_newer") is None
@@ -130,10 +130,8 @@ async def test_a_namesake_is_replaced_whole_and_keeps_its_id(store: KnowledgeSto
 
 async def test_one_new_name_put_at_once_is_one_document(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
-    puts = [
-        store.put_document(*make_document("a", [f"text {number}"] * number, document_id=f"doc_{number}"))
-        for number in range(8)
-    ]
+    made = [make_document("a", [f"text {number}"] * number, document_id=f"doc_{number}") for number in range(8)]
+    puts = [store.put_document(document, body, indexed(chunks)) for document, body, chunks in made]
     stored = await asyncio.gather(*puts)
     assert len({document.id for document, _ in stored}) == 1
     assert [is_new for _, is_new in stored].count(True) == 1

@@ -1,11 +1,11 @@
 """In-memory knowledge: a store and an exact retrieval over it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
-from backend.knowledge.domain.index_entries import IndexEntry, index_entry
+from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.knowledge.domain.tokenizing import tokenize
@@ -72,13 +72,16 @@ class FakeKnowledge:
         self._replace_members(base_id, {user: role for user, role in members.items() if user != user_id})
         return user_id in members
 
-    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
+    async def put_document(
+        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+    ) -> tuple[Document, bool]:
+        chunks = [chunk async for batch in batches for chunk in batch.chunks]
         stored = self._base(document.knowledge_base_id)
         earlier = stored.documents.get(document.name)
         if earlier is not None:
             document = document.model_copy(update={"id": earlier.document.id})
         own = tuple(chunk.model_copy(update={"document_id": document.id}) for chunk in chunks)
-        stored.documents[document.name] = _StoredDocument(document, body, own)
+        stored.documents[document.name] = _StoredDocument(document, bytes(body), own)
         self._grow_version(stored)
         return document, earlier is None
 

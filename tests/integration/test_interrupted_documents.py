@@ -14,6 +14,7 @@ from backend.foundation.sql.database import Database
 from backend.knowledge.domain.index_entries import index_entry
 from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER
 from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.segment_index import SegmentIndex
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, make_document, put
@@ -101,7 +102,7 @@ async def test_readers_see_all_or_nothing_wherever_a_process_dies(database: Data
         outcomes.append(is_done)
         shown = after if await is_changed(database, base_id, after) else before
         await assert_shown(database, shown, base_id)
-        await store_in(database).sweep(is_only_replica=True)
+        await store_in(database).caretaker.sweep(is_only_replica=True)
         await assert_shown(database, shown, base_id)
         await database.read(lambda connection, base_id=base_id: assert_nothing_left(connection, base_id))
     assert len(outcomes) > 3
@@ -159,14 +160,11 @@ def assert_nothing_left(connection: Connection, base_id: str) -> None:
     for _, document_id, said in chunks:
         _, _, (chunk,) = make_document("x", [said], document_id=document_id)
         counts.update(set(index_entry(chunk).tokens))
-    if connection.dialect.name == "sqlite":
-        numbers = set(connection.execute(text(f'SELECT rowid FROM "search_{base_id}"')).scalars())
-        counting = "SELECT term, chunk_count FROM search_term WHERE knowledge_base_id = :base_id"
-        assert numbers == {number for number, _, _ in chunks}
-    else:
-        counting = "SELECT term, SUM(octet_length(postings)) / 8 FROM search_posting WHERE knowledge_base_id = :base_id"
-        counting += " GROUP BY term"
-    assert dict(connection.execute(text(counting), {"base_id": base_id}).all()) == counts
+    index = SegmentIndex(connection.dialect.name)
+    assert index.chunk_counts(connection, base_id, [*counts, "nowhere"]) == counts
+    assert connection.execute(text("SELECT COUNT(*) FROM index_segment WHERE NOT is_visible")).scalar() == 0
+    orphans = "SELECT COUNT(*) FROM index_page WHERE id >> 20 NOT IN (SELECT id FROM index_segment)"
+    assert connection.execute(text(orphans)).scalar() == 0
 
 
 async def test_who_waits_for_the_database_gets_his_turn_while_a_document_is_put(database: Database) -> None:
@@ -207,7 +205,7 @@ async def test_who_was_taken_for_dead_stores_nothing(database: Database) -> None
     watched = WatchedDatabase(database)
     putting = asyncio.create_task(put(store_in(watched), "new", NEW))
     await watched.is_half_way.wait()
-    await store_in(database).sweep(is_only_replica=True)
+    await store_in(database).caretaker.sweep(is_only_replica=True)
     watched.may_go_on.set()
     with pytest.raises(Unavailable):
         await putting
@@ -220,7 +218,7 @@ async def test_two_who_clear_the_same_edition_count_it_once(database: Database) 
     watched = WatchedDatabase(database)
     deleting = asyncio.create_task(store_in(watched).delete_document("kb_a", "old"))
     await watched.is_half_way.wait()
-    await store_in(database).sweep(is_only_replica=True)
+    await store_in(database).caretaker.sweep(is_only_replica=True)
     watched.may_go_on.set()
     assert await deleting
     await database.read(lambda connection: assert_nothing_left(connection, "kb_a"))

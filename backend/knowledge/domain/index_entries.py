@@ -19,6 +19,25 @@ class IndexEntry(NamedTuple):
         return Counter(self.tokens)
 
 
+class PackedSegment(NamedTuple):
+    """The packed index of some chunks: pages of postings, divided by the first `bits` bits of the hashes of words.
+
+    `lengths` holds the index tokens of each chunk as two bytes, `token_count` their sum.
+    """
+
+    bits: int
+    lengths: bytes
+    pages: Mapping[int, bytes]
+    token_count: int
+
+
+class ChunkBatch(NamedTuple):
+    """Successive chunks of a document with their index."""
+
+    chunks: Sequence[Chunk]
+    segment: PackedSegment
+
+
 def index_entry(chunk: Chunk) -> IndexEntry:
     """Return the index entry of a chunk, made of its text and the headings above it."""
     return IndexEntry(_tokens(chunk))

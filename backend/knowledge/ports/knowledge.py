@@ -1,9 +1,10 @@
 """The ports of knowledge: storage, retrieval, reading of documents, questions about protected text, observation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import Protocol
 
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Binding, Block, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence
 
@@ -57,12 +58,15 @@ class KnowledgeStore(Protocol):
         """
         ...
 
-    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
-        """Store a document with its chunks and index entries; it replaces the document of the same name.
+    async def put_document(
+        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+    ) -> tuple[Document, bool]:
+        """Store a document with its indexed chunks as they come; it replaces the document of the same name.
 
         Return the document as stored, and whether its name is new. A replaced document keeps its id, even if it was
         stored by somebody else at the same time. Readers see the whole document or none of it, and never two
-        documents of one name. The version of the base grows. `document.chunk_count` is the number of `chunks`.
+        documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks. What was
+        stored is deleted again where the batches end with an exception, or the call is cancelled.
 
         Raises:
             NotFound: the base was deleted meanwhile.

@@ -1,13 +1,18 @@
-"""The choice of the search index by database."""
+"""The search index and its upkeep, loaded at their first use: they need NumPy, which takes memory and time to load."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.search_index import SearchIndex
+from shared.clock import Clock
+
+if TYPE_CHECKING:
+    from backend.knowledge.sql.upkeep import IndexUpkeep
 
 
 class ChosenIndex:
-    """The search index for a database, loaded at its first use: the index for PostgreSQL needs NumPy."""
+    """The search index for a database."""
 
     def __init__(self, database: Database) -> None:
         self._dialect = database.dialect
@@ -21,10 +26,17 @@ class ChosenIndex:
 
 
 def _index_for(dialect: str) -> SearchIndex:
-    if dialect == "postgresql":
-        from backend.knowledge.sql.postgres_index import PostgresIndex
+    from backend.knowledge.sql.segment_index import SegmentIndex
 
-        return PostgresIndex()
-    from backend.knowledge.sql.sqlite_index import SqliteIndex
+    return SegmentIndex(dialect)
 
-    return SqliteIndex()
+
+async def index_upkeep(database: Database, clock: Clock, slice_seconds: float) -> "IndexUpkeep":
+    """Return the upkeep of the index of a database."""
+    return await asyncio.to_thread(_upkeep_for, database, clock, slice_seconds)
+
+
+def _upkeep_for(database: Database, clock: Clock, slice_seconds: float) -> "IndexUpkeep":
+    from backend.knowledge.sql.upkeep import IndexUpkeep
+
+    return IndexUpkeep(database, clock, slice_seconds)

@@ -1,30 +1,28 @@
 """Storing, replacing and deleting documents in many transactions; readers see each change whole or not at all."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
-from backend.foundation.sql.database import Database
+from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.short_transactions import DivisibleWork, Result, run_in_short_transactions
-from backend.knowledge.domain.index_entries import index_entries
-from backend.knowledge.domain.knowledge import Chunk, Document
+from backend.knowledge.domain.index_entries import ChunkBatch, index_entries
+from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import (
-    EVERY_WORD,
-    Content,
     Edition,
     EditionWriter,
     Overtaken,
-    find_chunks,
     find_unseen,
     hold_base,
-    numbered_entries,
+    numbers_of,
 )
-from backend.knowledge.sql.search_index import NumberedEntry, SearchIndex, WordCounts
+from backend.knowledge.sql.search_index import Range
+from backend.knowledge.sql.segment_rows import SegmentRows
 from shared.clock import Clock
 from shared.errors import NotFound, Unavailable
 from shared.ids import IdPrefix, new_id
@@ -34,54 +32,59 @@ LEFT_BEHIND_AFTER = timedelta(minutes=5)
 
 _base = tables.knowledge_base
 _document = tables.document
+_chunk = tables.chunk
 
 
 class _StoredDocument(NamedTuple):
-    """A stored document with all its index entries."""
+    """A stored document and what it takes up in its base."""
 
     document: Document
     edition_id: str
-    entries: Sequence[NumberedEntry]
-    counts: WordCounts
-
-    @property
-    def token_count(self) -> int:
-        """The number of index tokens of all chunks."""
-        return sum(len(entry.tokens) for _, entry in self.entries)
+    numbers: Range
+    token_count: int
 
 
 class _NewDocument(NamedTuple):
-    """A document that is to be stored, with its index entries."""
+    """A document whose chunks are stored and not yet seen."""
 
     document: Document
-    body: bytes
-    edition_id: str
-    content: Content
-    counts: WordCounts
+    body: bytes | bytearray
+    edition: Edition
+    token_count: int
 
 
 class DocumentChanges:
     """Changes documents. A change that fails, or whose process ends, has no effect; `sweep` deletes its remains."""
 
-    def __init__(self, database: Database, index: SearchIndex, clock: Clock, slice_seconds: float) -> None:
+    def __init__(self, database: Database, clock: Clock, slice_seconds: float) -> None:
         self._database = database
-        self._index = index
         self._clock = clock
         self._slice_seconds = slice_seconds
-        self._editions = EditionWriter(index, clock)
+        self._segments = SegmentRows(clock)
+        self._editions = EditionWriter(self._segments, clock)
 
-    async def put(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
+    async def put(
+        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+    ) -> tuple[Document, bool]:
         """Store a document; it replaces the document of the same name."""
-        new = await asyncio.to_thread(self._prepared, document, body, chunks)
-        former = await self._find(document.knowledge_base_id, document.name)
+        base_id, edition_id = document.knowledge_base_id, new_id(IdPrefix.EDITION)
+        edition = await self._database.write(
+            lambda connection: self._editions.reserve(connection, base_id, edition_id, document.chunk_count)
+        )
+        written: list[int] = []
         try:
-            stored = await self._run(self._put(new, former))
-            while stored is None:
-                former = await self._find(document.knowledge_base_id, document.name)
-                stored = await self._run(self._exchange(new, former))
+            token_count = await self._fill(edition, batches, written)
+            new = _NewDocument(document, body, edition, token_count)
+            former = await self._find(base_id, document.name)
+            while (stored := await self._run(self._exchange(new, former))) is None:
+                former = await self._find(base_id, document.name)
         except Overtaken:
+            await self._discard(edition, written)
             raise Unavailable("The document took too long to store.", retry_after_seconds=1) from None
-        await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
+        except BaseException:
+            await self._discard(edition, written)
+            raise
+        await self._sweep(base_id, LEFT_BEHIND_AFTER)
         return stored, former is None
 
     async def delete(self, base_id: str, name: str) -> bool:
@@ -98,13 +101,18 @@ class DocumentChanges:
     async def _run(self, steps: DivisibleWork[Result]) -> Result:
         return await run_in_short_transactions(self._database, steps, self._slice_seconds)
 
-    def _put(self, new: _NewDocument, former: _StoredDocument | None) -> DivisibleWork[Document | None]:
-        connection = yield
-        edition = self._editions.reserve(
-            connection, new.document.knowledge_base_id, new.edition_id, len(new.content.chunks)
-        )
-        yield from self._editions.fill(edition, new.content, new.counts)
-        return (yield from self._exchange(new, former))
+    async def _fill(self, edition: Edition, batches: AsyncIterable[ChunkBatch], written: list[int]) -> int:
+        """Store the chunks, noting in `written` the ids of their segments; return the number of index tokens."""
+        offset = token_count = 0
+        async for batch in batches:
+
+            def work(connection: Connection, batch: ChunkBatch = batch, offset: int = offset) -> int:
+                return self._editions.fill(connection, edition, offset, batch)
+
+            written.append(await self._database.write(work))
+            offset += len(batch.chunks)
+            token_count += batch.segment.token_count
+        return token_count
 
     def _exchange(self, new: _NewDocument, former: _StoredDocument | None) -> DivisibleWork[Document | None]:
         """Replace the document of the same name and delete its edition; None when it has changed meanwhile."""
@@ -112,15 +120,20 @@ class DocumentChanges:
         document = new.document
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return None
-        self._editions.show(connection, new.edition_id)
-        columns = {"edition_id": new.edition_id, "body": new.body}
+        self._editions.show(connection, new.edition.id)
+        columns = {
+            "edition_id": new.edition.id,
+            "indexed_edition_id": new.edition.id,
+            "index_token_count": new.token_count,
+            "body": new.body,
+        }
         if former is None:
             connection.execute(insert(_document), {**document.model_dump(), **columns})
         else:
             document = document.model_copy(update={"id": former.document.id})
             is_it = _document.c.id == document.id
             connection.execute(update(_document).where(is_it).values({**document.model_dump(), **columns}))
-        _count_change(connection, document.knowledge_base_id, new.content, former)
+        _count_change(connection, new, former)
         if former is not None:
             yield from self._delete_edition(connection, former)
         return document
@@ -131,21 +144,26 @@ class DocumentChanges:
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return False
         connection.execute(delete(_document).where(_document.c.id == document.id))
-        _count_change(connection, document.knowledge_base_id, None, former)
+        _count_change(connection, None, former)
         yield from self._delete_edition(connection, former)
         return True
 
     def _delete_edition(self, connection: Connection, former: _StoredDocument) -> DivisibleWork[None]:
-        base_id, numbers = former.document.knowledge_base_id, [number for number, _ in former.entries]
-        first, end = (numbers[0], numbers[-1] + 1) if numbers else (0, 0)
-        leaving = Edition(former.edition_id, base_id, first, end, EVERY_WORD, is_leaving=True)
+        leaving = Edition(former.edition_id, former.document.knowledge_base_id, former.numbers, is_leaving=True)
         self._editions.hide(connection, leaving)
-        yield from self._clear(leaving, former.entries, former.counts)
+        yield from self._clear(leaving)
 
-    def _clear(self, edition: Edition, entries: Sequence[NumberedEntry], counts: WordCounts) -> DivisibleWork[None]:
+    def _clear(self, edition: Edition) -> DivisibleWork[None]:
         """Delete a leaving edition, unless another process deletes it or has deleted the base."""
         with suppress(Overtaken, NotFound):
-            yield from self._editions.clear(edition, entries, counts)
+            yield from self._editions.clear(edition)
+
+    async def _discard(self, edition: Edition, written: list[int]) -> None:
+        """Delete what was stored of a document that is not to be, as far as the database is there."""
+        with suppress(Unavailable):
+            with suppress(Overtaken, NotFound):
+                await self._clear_left_behind(edition)
+            await self._run(self._segments.drop(written))
 
     async def _sweep(self, base_id: str | None, after: timedelta) -> None:
         since = self._clock.now() - after
@@ -155,53 +173,53 @@ class DocumentChanges:
 
     async def _clear_left_behind(self, found: Edition) -> None:
         edition = await self._database.write(lambda connection: self._editions.take_over(connection, found))
-        chunk_rows = await self._database.read(lambda connection: find_chunks(connection, edition.id))
-        entries, counts = await asyncio.to_thread(self._indexed, chunk_rows)
-        await self._run(self._clear(edition, entries, counts))
+        await self._run(self._clear(edition))
 
     async def _find(self, base_id: str, name: str) -> _StoredDocument | None:
-        """Return a document with its index entries, or None."""
+        """Return a document, or None."""
 
-        def work(connection: Connection) -> tuple[RowMapping, Sequence[RowMapping]] | None:
+        def work(connection: Connection) -> _StoredDocument | None:
             row = _find_row(connection, base_id, name)
-            return (row, find_chunks(connection, row["edition_id"])) if row is not None else None
+            if row is None:
+                return None
+            document, edition_id = rows.to_document(row), row["edition_id"]
+            is_indexed = row["indexed_edition_id"] == edition_id
+            tokens = row["index_token_count"] if is_indexed else _count_tokens(connection, edition_id)
+            return _StoredDocument(document, edition_id, numbers_of(connection, edition_id), tokens)
 
-        found = await self._database.read(work)
-        if found is None:
-            return None
-        row, chunk_rows = found
-        entries, counts = await asyncio.to_thread(self._indexed, chunk_rows)
-        return _StoredDocument(rows.to_document(row), row["edition_id"], entries, counts)
-
-    def _prepared(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> _NewDocument:
-        entries = index_entries(chunks)
-        edition_id, counts = new_id(IdPrefix.EDITION), self._index.word_counts(entries)
-        return _NewDocument(document, body, edition_id, Content(chunks, entries), counts)
-
-    def _indexed(self, chunk_rows: Sequence[RowMapping]) -> tuple[list[NumberedEntry], WordCounts]:
-        entries = numbered_entries(chunk_rows)
-        return entries, self._index.word_counts([entry for _, entry in entries])
+        return await self._database.read(work)
 
 
-def _find_row(connection: Connection, base_id: str, name: str) -> RowMapping | None:
-    query = select(*rows.DOCUMENT_COLUMNS, _document.c.edition_id)
+def _find_row(connection: Connection, base_id: str, name: str) -> rows.Row | None:
+    columns = (_document.c.edition_id, _document.c.indexed_edition_id, _document.c.index_token_count)
     is_it = (_document.c.knowledge_base_id == base_id) & (_document.c.name == name)
-    return connection.execute(query.where(is_it)).mappings().first()
+    return connection.execute(select(*rows.DOCUMENT_COLUMNS, *columns).where(is_it)).mappings().first()
+
+
+def _count_tokens(connection: Connection, edition_id: str) -> int:
+    """Count the index tokens of an edition that the release before wrote."""
+    query = select(*rows.STORED_CHUNK_COLUMNS).where(_chunk.c.edition_id == edition_id)
+    found = connection.execute(query).mappings().all()
+    entries = partial(index_entries, (rows.to_chunk(row, "") for row in found))
+    return sum(len(entry.tokens) for entry in compute_off_event_loop(connection, entries))
 
 
 def _is_as_found(connection: Connection, base_id: str, name: str, former: _StoredDocument | None) -> bool:
     """Lock the base; return whether the document is still the one that was found."""
     hold_base(connection, base_id)
-    row = _find_row(connection, base_id, name)
-    return (row["edition_id"] if row is not None else None) == (former.edition_id if former is not None else None)
+    query = select(_document.c.edition_id).where(_document.c.knowledge_base_id == base_id, _document.c.name == name)
+    return connection.execute(query).scalar() == (former.edition_id if former is not None else None)
 
 
-def _count_change(connection: Connection, base_id: str, added: Content | None, removed: _StoredDocument | None) -> None:
+def _count_change(connection: Connection, added: _NewDocument | None, removed: _StoredDocument | None) -> None:
     grown_chunks = grown_tokens = 0
-    if added is not None:
-        grown_chunks, grown_tokens = len(added.chunks), added.token_count
+    base_id = ""
     if removed is not None:
-        grown_chunks, grown_tokens = grown_chunks - len(removed.entries), grown_tokens - removed.token_count
+        first, end = removed.numbers
+        base_id, grown_chunks, grown_tokens = removed.document.knowledge_base_id, first - end, -removed.token_count
+    if added is not None:
+        base_id = added.document.knowledge_base_id
+        grown_chunks, grown_tokens = grown_chunks + added.document.chunk_count, grown_tokens + added.token_count
     connection.execute(
         update(_base)
         .where(_base.c.id == base_id)

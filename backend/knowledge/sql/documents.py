@@ -1,14 +1,15 @@
 """Documents and their chunks in SQL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 
 from sqlalchemy import ColumnElement, Connection, collate, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
+from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Chunk, Document
 from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.chosen import ChosenIndex
+from backend.knowledge.sql.caretaker import Caretaker
 from backend.knowledge.sql.document_changes import DocumentChanges
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -39,23 +40,25 @@ class SqlDocumentStore:
         base_deletion_hooks: Sequence[BaseDeletionHook] = (),
     ) -> None:
         self._database = database
-        self._index = ChosenIndex(database)
-        self._clock = clock
         self._slice_seconds = slice_seconds
+        self._changes = DocumentChanges(database, clock, slice_seconds)
+        self._caretaker = Caretaker(database, clock, slice_seconds)
         self._base_deletion_hooks = base_deletion_hooks
         self._name = _BY_NAME[database.dialect]
 
-    async def put_document(self, document: Document, body: bytes, chunks: Sequence[Chunk]) -> tuple[Document, bool]:
-        """Store a document with its chunks and index entries; it replaces the document of the same name."""
-        return await (await self._changes()).put(document, body, chunks)
+    async def put_document(
+        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+    ) -> tuple[Document, bool]:
+        """Store a document with its indexed chunks; it replaces the document of the same name."""
+        stored = await self._changes.put(document, body, batches)
+        self._caretaker.note_change(document.knowledge_base_id)
+        return stored
 
     async def delete_document(self, base_id: str, name: str) -> bool:
-        """Delete a document with its chunks and index entries; False when there was none."""
-        return await (await self._changes()).delete(base_id, name)
-
-    async def sweep(self, *, is_only_replica: bool) -> None:
-        """Delete what processes left behind that ended while they stored or deleted documents."""
-        await (await self._changes()).sweep(is_only_replica=is_only_replica)
+        """Delete a document with its chunks; False when there was none."""
+        is_deleted = await self._changes.delete(base_id, name)
+        self._caretaker.note_change(base_id)
+        return is_deleted
 
     async def document(self, document_id: str) -> Document | None:
         """Return a document by its id, or None."""
@@ -108,9 +111,6 @@ class SqlDocumentStore:
         query = _DOCUMENTS.where(condition)
         row = await self._database.read(lambda connection: connection.execute(query).mappings().first())
         return rows.to_document(row) if row is not None else None
-
-    async def _changes(self) -> DocumentChanges:
-        return DocumentChanges(self._database, await self._index(), self._clock, self._slice_seconds)
 
 
 def _name_in_base(connection: Connection, base_id: str, document_id: str) -> str:

@@ -46,13 +46,22 @@ class SqlRetrieval:
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""
-        in_bases = _chunk.c.knowledge_base_id.in_(base_ids)
+        base = tables.knowledge_base
+        are_asked = base.c.id.in_(base_ids) & (base.c.chunk_count > 0)
+        in_bases = _chunk.c.knowledge_base_id.in_(select(base.c.id).where(are_asked))
         is_seen = _chunk.c.edition_id.not_in(select(tables.unseen_edition.c.edition_id))
-        measure = select(func.coalesce(func.sum(_chunk.c.tokens), 0)).where(in_bases, is_seen)
+        count = select(func.coalesce(func.sum(base.c.chunk_count), 0)).where(are_asked)
+
+        def measured(connection: Connection, chunks: int) -> int:
+            some = select(_chunk.c.tokens).where(in_bases, is_seen).limit(chunks).subquery()
+            return connection.execute(select(func.coalesce(func.sum(some.c.tokens), 0))).scalar_one()
 
         def work(connection: Connection) -> list[ChunkHit] | None:
-            tokens = connection.execute(measure).scalar()
-            if tokens is None or tokens > token_limit:
+            # A few chunks tell most bases that are too large from those that are not.
+            if measured(connection, token_limit // FEW_TOKENS + 1) > token_limit:
+                return None
+            chunk_count = connection.execute(count).scalar_one()
+            if chunk_count > token_limit or measured(connection, chunk_count) > token_limit:
                 return None
             return [rows.to_hit(row, 1.0) for row in connection.execute(_hits_where(in_bases)).mappings()]
 
@@ -90,6 +99,9 @@ class SqlRetrieval:
             )
         ]
 
+
+FEW_TOKENS = 50
+"""A chunk mostly has more tokens than this."""
 
 MAX_QUERY_CHARACTERS = 20_000
 """Text beyond this is ignored; far fewer words are ranked."""

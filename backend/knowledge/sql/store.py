@@ -6,9 +6,12 @@ from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, 
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql import legacy_index, rows, tables
+from backend.knowledge.sql.base_deletion import clear_base
+from backend.knowledge.sql.caretaker import Caretaker
 from backend.knowledge.sql.documents import SqlDocumentStore
 from backend.knowledge.sql.editions import hold_base
 from shared.errors import Conflict
@@ -32,13 +35,12 @@ class SqlKnowledgeStore(SqlDocumentStore):
     async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
         """Store a base and its first owner."""
         empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0}
-        index = await self._index()
 
         def work(connection: Connection) -> None:
             take_key(connection, claim)
             connection.execute(insert(_base), {**rows.base_parameters(base), **empty})
             _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
-            index.open_base(connection, base.id)
+            legacy_index.open_base(connection, base.id)
 
         await self._database.write(work)
 
@@ -61,19 +63,29 @@ class SqlKnowledgeStore(SqlDocumentStore):
         await self._database.write(lambda connection: connection.execute(statement))
 
     async def delete_base(self, base_id: str) -> None:
-        """Delete a base with members, documents and chunks."""
-        index = await self._index()
+        """Delete a base with members, documents and chunks.
 
-        def work(connection: Connection) -> None:
-            # The lock on the row makes writers to the base wait until they find the base deleted. The hooks run first,
-            # because deleting the base deletes the rows that connect it to what other rooms store.
+        A small transaction takes it from its members and from all searches; from then on it is nobody's base, and what
+        it holds is deleted in further ones. Where the process ends before, `sweep` goes on with it.
+        """
+
+        def work(connection: Connection) -> bool:
+            # The lock on the row makes writers to the base wait. The hooks run first, because deleting the base deletes
+            # the rows that connect it to what other rooms store.
             connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update())
             for hook in self._base_deletion_hooks:
                 hook(connection, base_id)
-            if connection.execute(delete(_base).where(_base.c.id == base_id)).rowcount:
-                index.drop_base(connection, base_id)
+            connection.execute(delete(_member).where(_member.c.knowledge_base_id == base_id))
+            emptied = update(_base).where(_base.c.id == base_id).values(chunk_count=0, index_token_count=0)
+            return bool(connection.execute(emptied).rowcount)
 
-        await self._database.write(work)
+        if await self._database.write(work):
+            await run_in_short_transactions(self._database, clear_base(base_id), self._slice_seconds)
+
+    @property
+    def caretaker(self) -> Caretaker:
+        """What keeps the search index in order, beside the requests."""
+        return self._caretaker
 
     async def members(self, base_id: str) -> Mapping[str, MemberRole]:
         """Return user ids and their roles."""

@@ -1,10 +1,24 @@
 """The tables of knowledge.
 
-Tables that only one database has for its search (SQLite one full-text table per base and the word counts, PostgreSQL
-the postings) have names beginning with `search_`, are made by plain SQL and left out of comparisons of schemas.
+Tables that only one database has (SQLite one full-text table per base and the word counts, PostgreSQL the postings)
+have names beginning with `search_`, are made by plain SQL and left out of comparisons of schemas. They are the search
+index of the release before, which may run beside this one and after it: this release reads them where a document is
+in no other index, and keeps what that release needs to run.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, false
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    false,
+    text,
+)
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
@@ -13,6 +27,9 @@ __all__ = [
     "SEARCH_TABLES",
     "chunk",
     "document",
+    "index_gone",
+    "index_page",
+    "index_segment",
     "knowledge_base",
     "knowledge_member",
     "unseen_edition",
@@ -20,7 +37,10 @@ __all__ = [
 
 SEARCH_PREFIX = "search_"
 
-# A row of postings is updated again and again while its block of chunks fills, so its page keeps room for it.
+_KEY = BigInteger().with_variant(Integer, "sqlite")
+
+# A row of postings is updated again and again while its block of chunks fills, so its page keeps room for it. Packed
+# numbers do not become smaller when PostgreSQL compresses them.
 SEARCH_TABLES = {
     "sqlite": (
         """
@@ -39,6 +59,8 @@ SEARCH_TABLES = {
         ) WITH (fillfactor = 70)
         """,
         "ALTER TABLE search_posting ALTER COLUMN postings SET STORAGE PLAIN",
+        "ALTER TABLE index_page ALTER COLUMN postings SET STORAGE EXTERNAL",
+        "ALTER TABLE index_segment ALTER COLUMN lengths SET STORAGE EXTERNAL",
     ),
 }
 
@@ -70,7 +92,10 @@ knowledge_member = Table(
     Index(None, "user_id"),
 )
 
-# The body stands last: SQLite reads a row from the left and stops where it has enough.
+# `indexed_edition_id` is the edition of the document that is in the segments of the index, with so many index tokens; the
+# release before replaces the edition and leaves this column as it is.
+# The body stands behind: SQLite reads a row from the left and stops where it has enough.
+_IS_UNINDEXED = text("indexed_edition_id IS NULL OR indexed_edition_id <> edition_id")
 document = Table(
     "document",
     metadata,
@@ -84,7 +109,12 @@ document = Table(
     required("chunk_count", Integer),
     required("created_at", Instant),
     required("body", LargeBinary),
+    Column("indexed_edition_id", Text),
+    Column("index_token_count", BigInteger),
     Index(None, "knowledge_base_id", "name", unique=True),
+    Index(
+        "ix_document_unindexed", "knowledge_base_id", sqlite_where=_IS_UNINDEXED, postgresql_where=_IS_UNINDEXED
+    ),
 )
 
 # `number` identifies a chunk within its base, in order of storing. A chunk belongs to the document that names its
@@ -116,4 +146,41 @@ unseen_edition = Table(
     required("is_leaving", Boolean),
     required("touched_at", Instant),
     Index(None, "knowledge_base_id"),
+)
+
+# A segment of the search index covers chunks with numbers from `first_number` to before `end_number`, and no other
+# visible segment covers these; `chunk_count` of them were there when it was written. Segments that are being written or
+# deleted are not visible.
+index_segment = Table(
+    "index_segment",
+    metadata,
+    Column("id", _KEY, primary_key=True),
+    required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
+    required("first_number", Integer),
+    required("end_number", Integer),
+    required("chunk_count", Integer),
+    required("bits", Integer),
+    required("is_visible", Boolean),
+    required("touched_at", Instant),
+    required("lengths", LargeBinary),
+    Index(None, "knowledge_base_id", "first_number"),
+    sqlite_autoincrement=True,
+)
+
+# Pages of segments. The key holds the segment in the bits from `PAGE_BITS` on, so that it needs no second index.
+PAGE_BITS = 20
+index_page = Table(
+    "index_page",
+    metadata,
+    Column("id", _KEY, primary_key=True, autoincrement=False),
+    required("postings", LargeBinary),
+)
+
+# Numbers of deleted chunks that still are in a visible segment.
+index_gone = Table(
+    "index_gone",
+    metadata,
+    Column("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), primary_key=True),
+    Column("first_number", Integer, primary_key=True, autoincrement=False),
+    required("end_number", Integer),
 )

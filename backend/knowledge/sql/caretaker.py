@@ -1,0 +1,97 @@
+"""The loop that keeps the search index in order beside the requests of a process."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+from sqlalchemy import Connection, select
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.short_transactions import run_in_short_transactions
+from backend.knowledge.sql import tables
+from backend.knowledge.sql.base_deletion import clear_base, find_ownerless
+from backend.knowledge.sql.chosen import index_upkeep
+from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER, DocumentChanges
+from shared.clock import Clock
+from shared.errors import Unavailable
+
+if TYPE_CHECKING:
+    from backend.knowledge.sql.upkeep import IndexUpkeep
+
+log = structlog.get_logger("backend.knowledge")
+
+SWEEP_SECONDS = 600.0
+PAUSE_SECONDS = 5.0
+"""How long the upkeep of the index waits for a database that is away."""
+
+_segment = tables.index_segment
+
+
+class Caretaker:
+    """Deletes what ended processes left behind, and merges the segments of bases that have changed."""
+
+    def __init__(self, database: Database, clock: Clock, slice_seconds: float) -> None:
+        self._database = database
+        self._clock = clock
+        self._slice_seconds = slice_seconds
+        self._untidy: set[str] = set()
+        self._is_untidy = asyncio.Event()
+
+    def note_change(self, base_id: str) -> None:
+        """Have the segments of a base merged soon."""
+        self._untidy.add(base_id)
+        self._is_untidy.set()
+
+    async def run(self, *, is_only_replica: bool) -> None:
+        """Sweep now and every ten minutes, and tidy what has changed; until it is cancelled."""
+        is_at_start = True
+        while True:
+            try:
+                await self.sweep(is_only_replica=is_only_replica and is_at_start)
+                is_at_start = False
+                await self._tidy_until(asyncio.get_running_loop().time() + SWEEP_SECONDS)
+            except Unavailable:
+                log.warning("The search index is tidied later: the database is not available")
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def sweep(self, *, is_only_replica: bool) -> None:
+        """Delete what processes left behind that ended while they stored or deleted documents, bases or segments.
+
+        What the release before did meanwhile is brought into the segments.
+        """
+        left_behind_after = timedelta(0) if is_only_replica else LEFT_BEHIND_AFTER
+        changes = DocumentChanges(self._database, self._clock, self._slice_seconds)
+        await changes.sweep(is_only_replica=is_only_replica)
+        for base_id in await self._database.read(find_ownerless):
+            await run_in_short_transactions(self._database, clear_base(base_id), self._slice_seconds)
+        upkeep = await self._upkeep()
+        await upkeep.drop_left_behind(left_behind_after)
+        await upkeep.note_deleted()
+        await upkeep.index_legacy()
+        self._untidy.update(await self._database.read(_bases_with_segments))
+
+    async def tidy(self) -> None:
+        """Merge the segments of the bases that have changed, and index what the release before has put."""
+        upkeep = await self._upkeep()
+        await upkeep.index_legacy()
+        while self._untidy:
+            await upkeep.tidy(self._untidy.pop())
+
+    async def _tidy_until(self, end: float) -> None:
+        while True:
+            self._is_untidy.clear()
+            await self.tidy()
+            try:
+                async with asyncio.timeout_at(end):
+                    await self._is_untidy.wait()
+            except TimeoutError:
+                return
+
+    async def _upkeep(self) -> "IndexUpkeep":
+        return await index_upkeep(self._database, self._clock, self._slice_seconds)
+
+
+def _bases_with_segments(connection: Connection) -> Sequence[str]:
+    return connection.execute(select(_segment.c.knowledge_base_id).distinct()).scalars().all()

@@ -1,0 +1,306 @@
+"""BM25 over segments, in both databases alike: pages of the query's words are read, and scored with NumPy.
+
+A search reads the sizes of its bases, their visible segments, and of each segment the pages in which the words of the
+query would stand. What no reader may see is left out of scores and counts: the chunks of unseen editions and those that
+were deleted, by the ranges of their numbers.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, bindparam, collate, select
+
+from backend.foundation.sql.database import compute_off_event_loop
+from backend.foundation.sql.parameters import is_among, list_parameter
+from backend.foundation.sql.statements import Row, Statement
+from backend.knowledge.domain.bm25 import K1, SCORE_DECIMALS, Query, Statistics, length_norm, looked_up_terms, plan
+from backend.knowledge.domain.segments import lengths_in, page_of, postings_of, word_hashes
+from backend.knowledge.sql import tables
+from backend.knowledge.sql.legacy_postings import legacy_postings
+from backend.knowledge.sql.search_index import Found, Range, Segment
+from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
+
+_base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
+_segment, _page, _gone, _unseen = tables.index_segment, tables.index_page, tables.index_gone, tables.unseen_edition
+
+_SEGMENT_COLUMNS = ("id", "knowledge_base_id", "first_number", "end_number", "chunk_count", "bits")
+_PAGES_AT_ONCE = 4_000
+_TIES_AT_ONCE = 10_000
+
+
+class _Base(NamedTuple):
+    """A searched base: where its chunks stand among those of all searched bases, and what is to be known of them."""
+
+    id: str
+    start: int
+    chunk_count: int
+    token_count: int
+    segments: Sequence[tuple[Segment, bytes]]
+    hidden: Sequence[Range]
+    legacy: Sequence[Range]
+
+
+class _Corpus(NamedTuple):
+    """What a query finds in all bases: for each word its chunks, numbered from base to base; and the chunks' lengths."""
+
+    words: Mapping[str, Sequence[WordPostings]]
+    lengths: NDArray[np.float64]
+
+    def counts(self) -> dict[str, int]:
+        """In how many chunks each word stands."""
+        return {word: sum(len(part.numbers) for part in parts) for word, parts in self.words.items()}
+
+
+class SegmentIndex:
+    """The search index over the segments of the searched bases."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
+        among = partial(is_among, name="ids", dialect=self._dialect)
+        self._sizes = Statement(
+            select(_base.c.id, _base.c.chunk_count, _base.c.index_token_count, _base.c.next_chunk_number)
+            .where(among(_base.c.id), _base.c.chunk_count > 0)
+            .order_by(_base.c.id)
+        )
+        is_shown = among(_segment.c.knowledge_base_id) & _segment.c.is_visible
+        self._segments = Statement(
+            select(*(_segment.c[name] for name in _SEGMENT_COLUMNS), _segment.c.lengths)
+            .where(is_shown)
+            .order_by(_segment.c.knowledge_base_id, _segment.c.first_number)
+        )
+        self._hidden = Statement(
+            select(_unseen.c.knowledge_base_id, _unseen.c.first_number, _unseen.c.end_number)
+            .where(among(_unseen.c.knowledge_base_id))
+            .union_all(
+                select(_gone.c.knowledge_base_id, _gone.c.first_number, _gone.c.end_number).where(
+                    among(_gone.c.knowledge_base_id)
+                )
+            )
+        )
+        self._legacy = Statement(
+            select(_document.c.knowledge_base_id, _chunk.c.number, _document.c.chunk_count)
+            .join_from(_document, _chunk, (_chunk.c.edition_id == _document.c.edition_id) & (_chunk.c.ordinal == 0))
+            .where(among(_document.c.knowledge_base_id), IS_UNINDEXED)
+        )
+        self._pages = Statement(select(_page.c.id, _page.c.postings).where(among(_page.c.id)))
+        in_order = collate(_chunk.c.text, "C" if self._dialect == "postgresql" else "BINARY")
+        is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
+        self._first_by_text = Statement(
+            select(_chunk.c.number, _chunk.c.text)
+            .where(among(_chunk.c.knowledge_base_id), is_tied)
+            .order_by(in_order)
+            .limit(bindparam("limit"))
+        )
+
+    def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
+        """Return the best chunks in any order: `limit` of them, where so many match, and more that tie with the last.
+
+        Unseen chunks are not found and do not change scores.
+        """
+        bases = self._read_bases(connection, base_ids)
+        corpus = self._corpus(connection, bases, looked_up_terms(tokens), is_ranked=True)
+        statistics = Statistics(
+            chunk_count=sum(base.chunk_count for base in bases),
+            token_count=sum(base.token_count for base in bases),
+            chunk_counts=corpus.counts(),
+        )
+        query = plan(corpus.words, statistics)
+        if not query.terms:
+            return []
+        scores = compute_off_event_loop(connection, partial(_scored, corpus, query, statistics))
+        return self._best(connection, bases, scores, limit)
+
+    def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
+        """Return in how many chunks of a base each token stands; without tokens of no chunk."""
+        return self._corpus(connection, self._read_bases(connection, [base_id]), tokens).counts()
+
+    def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """Return the numbers of the chunks in which each token stands."""
+        corpus = self._corpus(connection, self._read_bases(connection, [base_id]), tokens)
+        return {
+            word: [number for part in parts for number in part.numbers.tolist()] for word, parts in corpus.words.items()
+        }
+
+    def _read_bases(self, connection: Connection, base_ids: Sequence[str]) -> list[_Base]:
+        asked = {"ids": list_parameter(base_ids, self._dialect)}
+        sizes = self._sizes.rows(connection, asked)
+        starts = accumulate((row["next_chunk_number"] for row in sizes), initial=0)
+        segments: dict[str, list[tuple[Segment, bytes]]] = {}
+        for row in self._segments.rows(connection, asked):
+            segments.setdefault(row["knowledge_base_id"], []).append((to_segment(row), row["lengths"]))
+        hidden: dict[str, list[Range]] = {}
+        for row in self._hidden.rows(connection, asked):
+            hidden.setdefault(row["knowledge_base_id"], []).append(Range(row["first_number"], row["end_number"]))
+        legacy: dict[str, list[Range]] = {}
+        for row in self._legacy.rows(connection, asked):
+            found = Range(row["number"], row["number"] + row["chunk_count"])
+            legacy.setdefault(row["knowledge_base_id"], []).append(found)
+        return [
+            _Base(
+                row["id"],
+                start,
+                row["chunk_count"],
+                row["index_token_count"],
+                segments.get(row["id"], ()),
+                hidden.get(row["id"], ()),
+                legacy.get(row["id"], ()),
+            )
+            for row, start in zip(sizes, starts, strict=False)
+        ]
+
+    def _corpus(
+        self, connection: Connection, bases: Sequence[_Base], terms: Sequence[str], *, is_ranked: bool = False
+    ) -> _Corpus:
+        """Read the postings of words; the lengths of chunks only where they are to be ranked."""
+        hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
+        keys = {
+            (segment.id << tables.PAGE_BITS) + page_of(hashed, segment.bits)
+            for base in bases
+            for segment, _ in base.segments
+            for hashed in hashes.values()
+        }
+        pages = self._read_pages(connection, sorted(keys))
+        legacy = {
+            base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy
+        }
+        return compute_off_event_loop(
+            connection, partial(_corpus_of, bases, hashes, pages, legacy, is_ranked=is_ranked)
+        )
+
+    def _read_pages(self, connection: Connection, keys: Sequence[int]) -> dict[int, bytes]:
+        pages: dict[int, bytes] = {}
+        for start in range(0, len(keys), _PAGES_AT_ONCE):
+            asked = {"ids": list_parameter(keys[start : start + _PAGES_AT_ONCE], self._dialect)}
+            pages |= {row["id"]: row["postings"] for row in self._pages.rows(connection, asked)}
+        return pages
+
+    def _best(
+        self, connection: Connection, bases: Sequence[_Base], scores: NDArray[np.float64], limit: int
+    ) -> list[Found]:
+        """Return the chunks above the lowest score within the limit, and of those that tie with it the first by text."""
+        found = np.flatnonzero(scores)
+        last = np.partition(scores[found], -limit)[-limit] if len(found) > limit else 0.0
+        above, tied = np.flatnonzero(scores > last), np.flatnonzero((scores == last) & (scores > 0))
+        best = [*_named(above, scores, bases), *_named(tied, scores, bases)]
+        if len(tied) <= limit:
+            return best
+        equals = best[len(above) :]
+        return best[: len(above)] + self._first_of(connection, equals, limit)
+
+    def _first_of(self, connection: Connection, tied: Sequence[Found], limit: int) -> list[Found]:
+        """Return the first by text among chunks that tie."""
+        by_base: dict[str, list[Found]] = {}
+        for one in tied:
+            by_base.setdefault(one.base_id, []).append(one)
+        texts: list[tuple[str, Found]] = []
+        for base_id, of_base in by_base.items():
+            for start in range(0, len(of_base), _TIES_AT_ONCE):
+                some = {one.number: one for one in of_base[start : start + _TIES_AT_ONCE]}
+                asked = {
+                    "ids": list_parameter([base_id], self._dialect),
+                    "numbers": list_parameter(list(some), self._dialect),
+                    "limit": limit,
+                }
+                rows = self._first_by_text.rows(connection, asked)
+                texts += [(row["text"], some[row["number"]]) for row in rows]
+        return [one for _, one in sorted(texts)[:limit]]
+
+
+IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (
+    _document.c.indexed_edition_id != _document.c.edition_id
+)
+"""Selects the documents that are in no segment: written by the release before."""
+
+
+def to_segment(row: Row) -> Segment:
+    """Read a segment from a row that may hold more."""
+    return Segment(*(row[name] for name in _SEGMENT_COLUMNS))
+
+
+def _corpus_of(
+    bases: Sequence[_Base],
+    hashes: Mapping[str, int],
+    pages: Mapping[int, bytes],
+    legacy: Mapping[str, LegacyPostings],
+    *,
+    is_ranked: bool,
+) -> _Corpus:
+    words: dict[str, list[WordPostings]] = {}
+    lengths = np.zeros(_end_of(bases) if is_ranked else 0)
+    for base in bases:
+        for segment, packed in base.segments:
+            offset = base.start + segment.first_number
+            if is_ranked:
+                lengths[offset : offset + len(packed) // 2] = lengths_in(packed)
+            for word, hashed in hashes.items():
+                page = pages.get((segment.id << tables.PAGE_BITS) + page_of(hashed, segment.bits))
+                if page is not None and (found := postings_of(page, hashed)) is not None:
+                    words.setdefault(word, []).append(WordPostings(found[0].astype(np.int64) + offset, found[1]))
+        if base.id in legacy:
+            _add_legacy(base, legacy[base.id], words, lengths if is_ranked else None)
+    hidden = [
+        Range(base.start + one.first_number, base.start + one.end_number) for base in bases for one in base.hidden
+    ]
+    return _Corpus(_without(words, hidden) if hidden else words, lengths)
+
+
+def _add_legacy(
+    base: _Base, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.float64] | None
+) -> None:
+    for word, part in found.by_word.items():
+        words.setdefault(word, []).append(part._replace(numbers=part.numbers + base.start))
+    if lengths is not None:
+        lengths[found.numbers + base.start] = found.lengths
+
+
+def _end_of(bases: Sequence[_Base]) -> int:
+    """Return how many numbers of chunks the bases have together, as far as they are known here."""
+    last = bases[-1] if bases else None
+    ends = [segment.end_number for segment, _ in last.segments] + [one.end_number for one in last.legacy] if last else []
+    return last.start + max(ends, default=0) if last else 0
+
+
+def _without(words: Mapping[str, Sequence[WordPostings]], hidden: Sequence[Range]) -> dict[str, list[WordPostings]]:
+    """Leave out hidden chunks, and words that stand in no other."""
+    shown: dict[str, list[WordPostings]] = {}
+    for word, parts in words.items():
+        for numbers, counts in parts:
+            is_shown = outside(numbers, hidden)
+            if is_shown.any():
+                shown.setdefault(word, []).append(WordPostings(numbers[is_shown], counts[is_shown]))
+    return shown
+
+
+def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> NDArray[np.float64]:
+    """Score all chunks; those without a leading word get 0."""
+    is_led = np.zeros(len(corpus.lengths), bool)
+    for part in _parts(corpus, query.leading):
+        is_led[part.numbers] = True
+    fixed, by_length = length_norm(statistics.mean_length)
+    norms = fixed + by_length * corpus.lengths
+    scores = np.zeros(len(corpus.lengths))
+    for word in query.terms:
+        weight = statistics.idf(word) * (K1 + 1)
+        for numbers, counts in corpus.words[word]:
+            led = is_led[numbers]
+            places, times = numbers[led], counts[led].astype(np.float64)
+            scores[places] += weight * (times / (times + norms[places]))
+    return scores.round(SCORE_DECIMALS)
+
+
+def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
+    return (part for word in words for part in corpus.words[word])
+
+
+def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[_Base]) -> list[Found]:
+    """Convert indexes of `scores` into base ids and chunk numbers."""
+    starts = np.array([base.start for base in bases])
+    owners = np.searchsorted(starts, places, side="right") - 1
+    return [
+        Found(bases[owner].id, place - bases[owner].start, score)
+        for place, owner, score in zip(places.tolist(), owners.tolist(), scores[places].tolist(), strict=True)
+    ]

@@ -1,0 +1,44 @@
+"""Postings of words as columns of numbers, and ranges of numbers among them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.knowledge.sql.search_index import Range
+
+Numbers = NDArray[np.int64]
+
+
+class WordPostings(NamedTuple):
+    """The chunks that have a word: their numbers, and how often the word stands in each."""
+
+    numbers: Numbers
+    counts: NDArray[np.uint16]
+
+
+class LegacyPostings(NamedTuple):
+    """What the index of the release before holds of some words: their postings, and the lengths of these chunks."""
+
+    by_word: Mapping[str, WordPostings]
+    numbers: Numbers
+    lengths: Numbers
+
+
+def outside(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[np.bool_]:
+    """Tell which of the numbers lie in none of the ranges."""
+    return ~inside(numbers, ranges)
+
+
+def inside(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[np.bool_]:
+    """Tell which of the numbers lie in one of the ranges; the ranges may overlap."""
+    found = np.zeros(len(numbers), bool)
+    if ranges and len(numbers):
+        first = int(min(numbers.min(), min(one.first_number for one in ranges)))
+        end = int(max(numbers.max() + 1, max(one.end_number for one in ranges)))
+        steps = np.zeros(end - first + 1, np.int32)
+        np.add.at(steps, np.array([one.first_number for one in ranges]) - first, 1)
+        np.add.at(steps, np.array([one.end_number for one in ranges]) - first, -1)
+        found = np.cumsum(steps)[numbers - first] > 0
+    return found
