@@ -181,6 +181,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     )
     stack.push_async_callback(chat_shell.close)
     knowledge = build_knowledge_room(database, clock, base_deletion_hooks=(forget_results_of,))
+    stack.push_async_callback(knowledge.reader.close)
     conversations = build_conversation_room(database, knowledge.store, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,

@@ -25,6 +25,7 @@ class KnowledgeRoom:
     protected: ProtectedKnowledge
     descriptions: SafeDescriptions
     services: KnowledgeServices
+    reader: LibraryDocumentReader
 
 
 def build_knowledge_room(
@@ -32,8 +33,8 @@ def build_knowledge_room(
 ) -> KnowledgeRoom:
     """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base."""
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
-    retrieval = SqlRetrieval(database)
-    ports = KnowledgePorts(store, TimedRetrieval(retrieval), LibraryDocumentReader(), clock)
+    retrieval, reader = SqlRetrieval(database), LibraryDocumentReader()
+    ports = KnowledgePorts(store, TimedRetrieval(retrieval), reader, clock)
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, retrieval, LoggingDescriptionObserver())
-    return KnowledgeRoom(store, ports, protected, descriptions, build_knowledge(ports, descriptions))
+    return KnowledgeRoom(store, ports, protected, descriptions, build_knowledge(ports, descriptions), reader)

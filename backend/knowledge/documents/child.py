@@ -1,38 +1,58 @@
-"""`python -m backend.knowledge.documents.child MEDIA_TYPE`: read a file from standard input, print JSON blocks."""
+"""`python -m backend.knowledge.documents.child MEMORY_BYTES`: cut files that come on standard input, one after another.
 
+What a file makes its reader do is limited by the kernel: memory for the whole process, CPU time for each file. Beyond
+the time, or where a library fails to allocate, the process ends; the backend then refuses the file.
+"""
+
+import os
 import resource
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from typing import BinaryIO
 
-from backend.knowledge.documents.docx import read_docx
-from backend.knowledge.documents.pdf import read_pdf
-from backend.knowledge.documents.separate import ANSWER, READ_TIMEOUT_SECONDS, ReadBlocks, RefusedFile
-from backend.knowledge.domain.knowledge import Block
-from backend.knowledge.domain.media_types import DOCX, PDF
+from backend.knowledge.documents.cutting import ContentLimits, cut_document
+from backend.knowledge.documents.frames import HEAD, Cut, Ended, Job, Refused, batch_frame, frame
 from shared.errors import InvalidRequest, PayloadTooLarge
 
-MAX_MEMORY_BYTES = 2 * 1024**3
-
-_READERS: Mapping[str, Callable[[bytes], Sequence[Block]]] = {PDF: read_pdf, DOCX: read_docx}
-
-
-def main(media_type: str) -> None:
-    """Read one file and print the answer; a lack of memory or time ends the process without an answer."""
-    seconds = int(READ_TIMEOUT_SECONDS)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    answer = _answer(media_type, sys.stdin.buffer.read())
-    sys.stdout.buffer.write(ANSWER.dump_json(answer))
+_NICENESS = 5
+"""Turns of the backend go before documents."""
 
 
-def _answer(media_type: str, body: bytes) -> ReadBlocks | RefusedFile:
+def main(memory_bytes: int) -> None:
+    """Serve until standard input ends."""
+    os.nice(_NICENESS)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    while head := source.read(HEAD.size):
+        said, _ = HEAD.unpack(head)
+        job = Job.model_validate_json(source.read(said))
+        _limit_cpu(job.cpu_seconds)
+        _answer(job, source.read(job.size_bytes), target, memory_bytes)
+        target.flush()
+
+
+def _limit_cpu(seconds: int) -> None:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + seconds, most))
+
+
+def _answer(job: Job, body: bytes, target: BinaryIO, memory_bytes: int) -> None:
+    limits = ContentLimits(job.blocks, job.text_characters, job.chunks)
     try:
-        return ReadBlocks(blocks=tuple(_READERS[media_type](body)))
+        chunk_count, batches = cut_document(body, job.media_type, limits)
+        target.write(frame(Cut(chunk_count=chunk_count)))
+        for batch in batches:
+            target.write(batch_frame(batch))
+        target.write(frame(Ended()))
     except PayloadTooLarge as error:
-        return RefusedFile(outcome="too_large", message=error.message)
+        target.write(frame(Refused(outcome="too_large", message=error.message)))
     except InvalidRequest as error:
-        return RefusedFile(outcome="invalid", message=error.message)
+        target.write(frame(Refused(outcome="invalid", message=error.message)))
+    except MemoryError:
+        said = f"Reading the document takes more than {memory_bytes // 1024**2} MB of memory."
+        target.write(frame(Refused(outcome="too_large", message=said)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(int(sys.argv[1]))

@@ -13,6 +13,7 @@ from backend.foundation.http.shapes import Deleted, PrincipalName
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.knowledge.domain.media_types import READABLE
+from backend.knowledge.http.document_body import while_client_waits, whole_body
 from backend.knowledge.http.knowledge_shapes import (
     BaseList,
     CreateBase,
@@ -121,8 +122,8 @@ async def put_document(
 
     The Content-Type header determines its format, or else the ending of its name.
     """
-    new = NewDocument(name, request.headers.get("content-type"), await request.body())
-    document, is_new = await services.ingest.put(caller, base_id, new)
+    new = NewDocument(name, request.headers.get("content-type"), await whole_body(request))
+    document, is_new = await while_client_waits(request, services.ingest.put(caller, base_id, new))
     response.status_code = 201 if is_new else 200
     return shown_document(document)
 

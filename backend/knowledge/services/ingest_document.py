@@ -1,22 +1,19 @@
 """Storing a document in a base: read it, cut it into chunks, index them."""
 
 import asyncio
-from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_write
-from backend.knowledge.domain.chunking import cut_into_pieces
-from backend.knowledge.domain.knowledge import Block, Chunk, Document
+from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.domain.media_types import media_type_of
-from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore
+from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore, ReadableFile
 from backend.knowledge.services.knowledge_access import find_binding
 from shared.clock import Clock
 from shared.errors import InvalidRequest
 from shared.ids import IdPrefix, new_id
-from shared.tokens import estimate_tokens
 
 MAX_NAME_CHARACTERS = 512
 
@@ -26,7 +23,7 @@ class NewDocument(NamedTuple):
 
     name: str
     content_type: str | None
-    body: bytes
+    body: bytes | bytearray
 
 
 class IngestDocument:
@@ -47,47 +44,34 @@ class IngestDocument:
             NotFound: the caller is not a member.
             PermissionDenied: the caller may not write.
             InvalidRequest: the name or the document is invalid; `param` names which.
+            Unavailable: too many documents are waiting to be read. Retryable.
         """
         require_write(await find_binding(self._store, caller, base_id))
         _check_name(new.name)
         lock = self._name_locks.setdefault((base_id, new.name), asyncio.Lock())
         async with lock:
-            return await self._put(base_id, new)
+            return await self._put(caller, base_id, new)
 
-    async def _put(self, base_id: str, new: NewDocument) -> tuple[Document, bool]:
+    async def _put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
         media_type = media_type_of(new.content_type, new.name)
-        digest = sha256(new.body).hexdigest()
+        digest = (await asyncio.to_thread(sha256, new.body)).hexdigest()
         earlier = await self._store.find_document(base_id, new.name)
         if earlier is not None and (earlier.sha256, earlier.media_type) == (digest, media_type):
             return earlier, False
         document_id = new_id(IdPrefix.DOCUMENT)
-        blocks = await self._reader.read(new.body, media_type)
-        chunks = await asyncio.to_thread(_chunks_of, document_id, blocks)
-        document = Document(
-            id=document_id,
-            knowledge_base_id=base_id,
-            name=new.name,
-            media_type=media_type,
-            sha256=digest,
-            size_bytes=len(new.body),
-            chunk_count=len(chunks),
-            created_at=self._clock.now(),
-        )
-        return await self._store.put_document(document, new.body, chunks)
-
-
-def _chunks_of(document_id: str, blocks: Sequence[Block]) -> list[Chunk]:
-    return [
-        Chunk(
-            id=new_id(IdPrefix.CHUNK),
-            document_id=document_id,
-            ordinal=ordinal,
-            heading_path=piece.heading_path,
-            text=piece.text,
-            tokens=estimate_tokens(piece.text),
-        )
-        for ordinal, piece in enumerate(cut_into_pieces(blocks))
-    ]
+        file = ReadableFile(caller.tenant, caller.user_id, document_id, media_type, new.body)
+        async with self._reader.read(file) as cut:
+            document = Document(
+                id=document_id,
+                knowledge_base_id=base_id,
+                name=new.name,
+                media_type=media_type,
+                sha256=digest,
+                size_bytes=len(new.body),
+                chunk_count=cut.chunk_count,
+                created_at=self._clock.now(),
+            )
+            return await self._store.put_document(document, new.body, cut.batches)
 
 
 def _check_name(name: str) -> None:

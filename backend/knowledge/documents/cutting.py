@@ -1,0 +1,65 @@
+"""A file becomes indexed pieces, within limits of its content. It runs in a child process, or for a small text in a thread."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from backend.knowledge.documents.chosen import read_blocks
+from backend.knowledge.domain.chunking import Piece, cut_into_pieces
+from backend.knowledge.domain.index_entries import PackedSegment
+from backend.knowledge.domain.knowledge import Block
+from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, segment_of
+from backend.knowledge.domain.tokenizing import tokenize
+from shared.errors import InvalidRequest, PayloadTooLarge
+from shared.tokens import estimate_tokens
+
+IndexedPiece = tuple[Sequence[str], str, int]
+"""The headings above a piece, its text, and how many tokens the text has by estimate."""
+
+
+class ContentLimits(NamedTuple):
+    """What a document may hold at most; a larger one is refused."""
+
+    blocks: int = 500_000
+    text_characters: int = 20_000_000
+    chunks: int = 50_000
+
+
+class PieceBatch(NamedTuple):
+    """Successive pieces of a document with their index."""
+
+    pieces: Sequence[IndexedPiece]
+    segment: PackedSegment
+
+
+def cut_document(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Iterator[PieceBatch]]:
+    """Return how many pieces a document has, and the pieces with their index, made as they are asked for.
+
+    Raises:
+        PayloadTooLarge: it holds more than `limits` allow, or is too large unpacked.
+        InvalidRequest: it is malformed, encrypted, not UTF-8, or without any text.
+    """
+    blocks = [block for block in read_blocks(body, media_type) if block.text.strip()]
+    _check(blocks, limits)
+    pieces = cut_into_pieces(blocks)
+    _check_count(len(pieces), limits.chunks, "pieces")
+    return len(pieces), _batches(pieces)
+
+
+def _check(blocks: Sequence[Block], limits: ContentLimits) -> None:
+    if not blocks:
+        raise InvalidRequest("The document has no text in it.", param="body")
+    _check_count(len(blocks), limits.blocks, "headings and paragraphs")
+    _check_count(sum(len(block.text) for block in blocks), limits.text_characters, "characters of text")
+
+
+def _check_count(count: int, most: int, of_what: str) -> None:
+    if count > most:
+        raise PayloadTooLarge(f"The document has more than {most} {of_what}.", param="body")
+
+
+def _batches(pieces: Sequence[Piece]) -> Iterator[PieceBatch]:
+    for start in range(0, len(pieces), CHUNKS_PER_BATCH):
+        some = pieces[start : start + CHUNKS_PER_BATCH]
+        tokens = [tokenize("\n".join((*piece.heading_path, piece.text))) for piece in some]
+        shown = [(piece.heading_path, piece.text, estimate_tokens(piece.text)) for piece in some]
+        yield PieceBatch(shown, segment_of(tokens))
