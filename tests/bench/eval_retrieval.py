@@ -95,16 +95,17 @@ def read_corpora() -> tuple[list[NewDocument], list[Question]]:
 @asynccontextmanager
 async def knowledge_in(url: str) -> AsyncGenerator[tuple[KnowledgeServices, Retrieval]]:
     """Open an empty database with the use cases over it."""
-    database = open_database(url)
+    database, reader = open_database(url), LibraryDocumentReader()
     try:
         await migrate(database)
-        retrieval = SqlRetrieval(database)
-        ports = KnowledgePorts(
-            SqlKnowledgeStore(database, FakeClock()), retrieval, LibraryDocumentReader(), FakeClock()
-        )
+        retrieval, store = SqlRetrieval(database), SqlKnowledgeStore(database, FakeClock())
+        ports = KnowledgePorts(store, retrieval, reader, FakeClock())
         descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
+        tidying = asyncio.create_task(store.caretaker.run(is_only_replica=True))
         yield build_knowledge(ports, descriptions), retrieval
+        tidying.cancel()
     finally:
+        await reader.close()
         await database.close()
 
 

@@ -17,7 +17,7 @@ import backend
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
-from backend.knowledge.sql.chosen import ChosenIndex
+from backend.knowledge.sql import legacy_index
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import base_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
@@ -126,7 +126,7 @@ def _insert_first_release(connection: Connection) -> None:
 
 async def test_documents_from_before_editions_are_found_replaced_and_deleted(url: str) -> None:
     def put_as_before(connection: Connection) -> None:
-        index.open_base(connection, "kb_a")
+        legacy_index.open_base(connection, "kb_a")
         named = {name: value for name, value in base_parameters(make_base()).items() if name not in NEWER_COLUMNS}
         connection.execute(insert(knowledge_base), {**named, **OLD_COUNTS})
         instant = bindparam("now", T0, Instant)
@@ -137,7 +137,7 @@ async def test_documents_from_before_editions_are_found_replaced_and_deleted(url
 
     async with closing_database(url) as database:
         await migrate(database, "0004")
-        index, store = await ChosenIndex(database)(), SqlKnowledgeStore(database, FakeClock())
+        store = SqlKnowledgeStore(database, FakeClock())
         await database.write(put_as_before)
         await migrate(database)
         (binding,) = await store.bindings("acme", "ann", None)

@@ -19,7 +19,7 @@ from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
 from backend.knowledge.domain.bm25 import K1, SCORE_DECIMALS, Query, Statistics, length_norm, looked_up_terms, plan
 from backend.knowledge.domain.segments import lengths_in, page_of, postings_of, word_hashes
-from backend.knowledge.sql import tables
+from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
 from backend.knowledge.sql.search_index import Found, Range, Segment
 from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
@@ -87,12 +87,13 @@ class SegmentIndex:
             .where(among(_document.c.knowledge_base_id), IS_UNINDEXED)
         )
         self._pages = Statement(select(_page.c.id, _page.c.postings).where(among(_page.c.id)))
-        in_order = collate(_chunk.c.text, "C" if self._dialect == "postgresql" else "BINARY")
+        plain_order = "C" if self._dialect == "postgresql" else "BINARY"
         is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
         self._first_by_text = Statement(
-            select(_chunk.c.number, _chunk.c.text)
+            select(_chunk.c.number, _chunk.c.text, _document.c.name, _chunk.c.ordinal)
+            .join_from(_chunk, _document, rows.IS_OF_DOCUMENT)
             .where(among(_chunk.c.knowledge_base_id), is_tied)
-            .order_by(in_order)
+            .order_by(collate(_chunk.c.text, plain_order), collate(_document.c.name, plain_order), _chunk.c.ordinal)
             .limit(bindparam("limit"))
         )
 
@@ -196,7 +197,7 @@ class SegmentIndex:
         by_base: dict[str, list[Found]] = {}
         for one in tied:
             by_base.setdefault(one.base_id, []).append(one)
-        texts: list[tuple[str, Found]] = []
+        ordered: list[tuple[tuple[str, str, int], Found]] = []
         for base_id, of_base in by_base.items():
             for start in range(0, len(of_base), _TIES_AT_ONCE):
                 some = {one.number: one for one in of_base[start : start + _TIES_AT_ONCE]}
@@ -205,9 +206,9 @@ class SegmentIndex:
                     "numbers": list_parameter(list(some), self._dialect),
                     "limit": limit,
                 }
-                rows = self._first_by_text.rows(connection, asked)
-                texts += [(row["text"], some[row["number"]]) for row in rows]
-        return [one for _, one in sorted(texts)[:limit]]
+                found = self._first_by_text.rows(connection, asked)
+                ordered += [((row["text"], row["name"], row["ordinal"]), some[row["number"]]) for row in found]
+        return [one for _, one in sorted(ordered)[:limit]]
 
 
 IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (

@@ -1,0 +1,146 @@
+"""Files made to be costly: each is refused with what it exceeds, in a child process, and others are read meanwhile."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+
+from backend.knowledge.documents.children import ChildLimits
+from backend.knowledge.documents.cutting import ContentLimits
+from backend.knowledge.documents.docx import MAX_UNPACKED_BYTES
+from backend.knowledge.documents.reader import QUEUE_LENGTH, LibraryDocumentReader
+from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, READABLE, TEXT
+from backend.knowledge.ports.knowledge import ReadableFile
+from shared.errors import InvalidRequest, PayloadTooLarge, Unavailable, UnsupportedValue
+from tests.unit.backend.knowledge.test_document_reader import pdf_of, zip_of
+
+LOW = ChildLimits(
+    memory_bytes=256 * 1024**2,
+    cpu_seconds=1,
+    heavy_cpu_seconds=2,
+    wall_seconds=30,
+    content=ContentLimits(blocks=20_000, text_characters=2_000_000, chunks=2_000),
+)
+MEGABYTE = 1024 * 1024
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[LibraryDocumentReader]:
+    opened = LibraryDocumentReader(LOW)
+    yield opened
+    await opened.close()
+
+
+async def read(
+    reader: LibraryDocumentReader, body: bytes | str, media_type: str, user_id: str = "ann"
+) -> list[tuple[tuple[str, ...], str]]:
+    raw = body.encode() if isinstance(body, str) else body
+    async with reader.read(ReadableFile("acme", user_id, "doc_a", media_type, bytearray(raw))) as cut:
+        chunks = [chunk async for batch in cut.batches for chunk in batch.chunks]
+    assert [chunk.ordinal for chunk in chunks] == list(range(cut.chunk_count))
+    return [(chunk.heading_path, chunk.text) for chunk in chunks]
+
+
+HOSTILE = {
+    "one line": ("x" * 3 * MEGABYTE, TEXT, "more than 2000000 characters"),
+    "combining marks": ("a\u0301" * MEGABYTE, TEXT, "more than 2000000 characters"),
+    "ideographs": ("\u6f22" * MEGABYTE, TEXT, "more than 2000 pieces"),
+    "letters that unfold": ("\ufdfa" * 1_900_000, TEXT, "more than 2000 pieces"),
+    "invalid text": (b"\xff" * MEGABYTE, TEXT, "not valid UTF-8"),
+    "headings": ("# a\n" * 21_000, MARKDOWN, "more than 20000 headings|computing time"),
+    "cells": ("|a|b|\n|-|-|\n" + "|c|d|\n" * 150_000, MARKDOWN, "MB of memory|computing time"),
+    "nested elements": ("<div>" * 200_000, HTML, "nested more than"),
+    "attributes": ("<p " + "a=b " * 2_000_000 + ">x", HTML, "MB of memory|computing time|no text"),
+    "unpacks to too much": (zip_of("word/document.xml", MAX_UNPACKED_BYTES), DOCX, "unpacks to more"),
+    "unpacks to much": (zip_of("word/document.xml", MAX_UNPACKED_BYTES // 2), DOCX, "cannot be read|memory"),
+}
+
+
+@pytest.mark.parametrize("shape", HOSTILE)
+async def test_a_costly_file_is_refused_with_what_it_exceeds(reader: LibraryDocumentReader, shape: str) -> None:
+    body, media_type, complaint = HOSTILE[shape]
+    with pytest.raises(InvalidRequest, match=complaint) as caught:
+        await read(reader, body, media_type)
+    assert caught.value.param == "body"
+
+
+async def test_another_file_is_read_while_a_costly_one_is(reader: LibraryDocumentReader) -> None:
+    costly = asyncio.create_task(read(reader, "|a|b|\n|-|-|\n" + "|c|d|\n" * 150_000, MARKDOWN, "eve"))
+    assert await read(reader, "<h1>Rivers</h1><p>The Rhine", HTML) == [(("Rivers",), "The Rhine")]
+    assert not costly.done()
+    with pytest.raises(InvalidRequest):
+        await costly
+
+
+async def test_large_files_are_read_whole(reader: LibraryDocumentReader) -> None:
+    text = "\n\n".join(f"Barrel {number} holds wine of the year {number % 97}." for number in range(10_000))
+    found = await read(reader, text, TEXT)
+    assert len(found) > 256
+    assert "\n\n".join(part for _, part in found) == text
+    assert len(await read(reader, pdf_of(("The river rises",)), PDF)) == 1
+
+
+async def test_who_leaves_ends_the_work_of_his_child(reader: LibraryDocumentReader) -> None:
+    lone = LibraryDocumentReader(LOW, children=1)
+    text = "\n\n".join(f"Barrel {number} holds wine." for number in range(19_000))
+    async with lone.read(ReadableFile("acme", "ann", "doc_a", TEXT, text.encode())) as cut:
+        await anext(aiter(cut.batches))
+        (pid,) = children_of(os.getpid()) - children_of_reader(reader)
+    assert pid not in children_of(os.getpid())
+    assert await read(lone, "<p>x", HTML) == [((), "x")]
+    await lone.close()
+
+
+def children_of(pid: int) -> set[int]:
+    found = set[int]()
+    for entry in os.listdir("/proc"):
+        if entry.isdecimal():
+            try:
+                with open(f"/proc/{entry}/stat") as stat:
+                    fields = stat.read().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.add(int(entry))
+    return found
+
+
+def children_of_reader(reader: LibraryDocumentReader) -> set[int]:
+    return {child.pid for child, _ in reader._idle}
+
+
+async def test_a_full_queue_refuses_its_own_tenant_for_a_while(reader: LibraryDocumentReader) -> None:
+    lone = LibraryDocumentReader(LOW, children=1)
+    slow = "|a|b|\n|-|-|\n" + "|c|d|\n" * 150_000
+    waiting = [asyncio.create_task(read(lone, slow, MARKDOWN, f"user-{number}")) for number in range(QUEUE_LENGTH + 1)]
+    await asyncio.sleep(0)
+    with pytest.raises(Unavailable) as caught:
+        await read(lone, slow, MARKDOWN)
+    assert caught.value.retry_after_seconds
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert await read(lone, "<p>x", HTML) == [((), "x")]
+    await lone.close()
+
+
+@pytest.mark.parametrize("media_type", READABLE)
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00bad"])
+async def test_a_broken_or_empty_document_names_the_body(
+    reader: LibraryDocumentReader, media_type: str, body: bytes
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await read(reader, body, media_type)
+    assert caught.value.param == "body"
+
+
+async def test_an_archive_beyond_its_limit_is_too_large(reader: LibraryDocumentReader) -> None:
+    with pytest.raises(PayloadTooLarge):
+        await read(reader, zip_of("word/document.xml", MAX_UNPACKED_BYTES), DOCX)
+
+
+async def test_other_types_are_not_read(reader: LibraryDocumentReader) -> None:
+    with pytest.raises(UnsupportedValue) as caught:
+        await read(reader, "x", "image/png")
+    assert caught.value.param == "Content-Type"

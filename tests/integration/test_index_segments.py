@@ -1,0 +1,170 @@
+"""Segments are merged, and share a base with what the release before has put, without a change to what is found."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import Connection, insert, text
+
+from backend.foundation.sql.database import Database
+from backend.knowledge.domain.index_entries import index_entry
+from backend.knowledge.sql import tables
+from backend.knowledge.sql.retrieval import SqlRetrieval
+from backend.knowledge.sql.rows import chunk_parameters
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from tests.contract.knowledge_cases import make_base, make_document, put
+from tests.contract.store_cases import database_url, migrated
+from tests.fakes.clock import FakeClock
+from tests.fakes.store_knowledge import FakeKnowledge
+from tests.integration.test_interrupted_documents import made_up
+
+QUERIES = ("w1 w2 w3", "w7 w2199 rare", "w2000 w12 w55 w0", "lonely", "guide", "w5 " * 300)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with migrated(database_url(request.param, request, tmp_path)) as opened:
+        yield opened
+
+
+async def assert_same(database: Database, expected: FakeKnowledge, base_ids: Sequence[str] = ("kb_a",)) -> None:
+    for query in QUERIES:
+        assert await SqlRetrieval(database).search(base_ids, query, 7) == await expected.search(base_ids, query, 7)
+
+
+async def segment_sizes(database: Database) -> list[int]:
+    query = "SELECT chunk_count FROM index_segment WHERE is_visible ORDER BY first_number"
+    return list(await database.read(lambda connection: connection.execute(text(query)).scalars().all()))
+
+
+async def count(database: Database, table: str) -> int:
+    return await database.read(lambda c: c.execute(text(f"SELECT COUNT(*) FROM {table}")).scalar_one())
+
+
+async def test_merged_segments_find_the_same(database: Database) -> None:
+    store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
+    for one in (store, expected):
+        await one.create_base(make_base(), "ann")
+        for number in range(20):
+            await put(one, f"{number:02}", made_up(number, 10))
+    await put(store, "03", made_up(30, 10))
+    await put(expected, "03", made_up(30, 10))
+    await store.caretaker.tidy()
+    assert await segment_sizes(database) == [88, 88, 11, 11, 11, 11]
+    await assert_same(database, expected)
+    for number in (5, 6, 12, 19):
+        for one in (store, expected):
+            await one.delete_document("kb_a", f"{number:02}")
+    assert await count(database, "index_gone") > 0
+    await assert_same(database, expected)
+    for number in (7, 9, 10, 11):
+        for one in (store, expected):
+            await one.delete_document("kb_a", f"{number:02}")
+    await store.caretaker.tidy()
+    assert len(await segment_sizes(database)) < 7
+    await assert_same(database, expected)
+    await assert_no_page_without_segment(database)
+
+
+async def test_documents_that_change_while_their_segments_are_merged_are_found_as_they_are(database: Database) -> None:
+    store, expected = SqlKnowledgeStore(database, FakeClock(), slice_seconds=0), FakeKnowledge()
+    for one in (store, expected):
+        await one.create_base(make_base(), "ann")
+        for number in range(9):
+            await put(one, f"{number:02}", made_up(number, 5))
+    tidying = asyncio.create_task(store.caretaker.tidy())
+    for number in range(4):
+        for one in (store, expected):
+            await one.delete_document("kb_a", f"{number:02}")
+            await put(one, "00", made_up(50 + number, 5))
+    await tidying
+    await store.caretaker.tidy()
+    await assert_same(database, expected)
+    await assert_no_page_without_segment(database)
+
+
+async def assert_no_page_without_segment(database: Database) -> None:
+    orphans = "index_page WHERE id >> 20 NOT IN (SELECT id FROM index_segment)"
+    assert await count(database, orphans) == 0
+    assert await count(database, "index_segment WHERE NOT is_visible") == 0
+
+
+async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(database: Database) -> None:
+    store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
+    for one in (store, expected):
+        await one.create_base(make_base(), "ann")
+        await put(one, "new", made_up(1, 30))
+        await put(one, "gone", made_up(2, 30))
+    await put(expected, "old", made_up(3, 40))
+    await database.write(lambda connection: put_as_before(connection, "old", made_up(3, 40)))
+    await assert_same(database, expected)
+    assert (await store.caretaker.sweep(is_only_replica=True)) is None
+    assert len(await segment_sizes(database)) == 3
+    await assert_same(database, expected)
+
+    await expected.delete_document("kb_a", "gone")
+    await database.write(lambda connection: delete_as_before(connection, "gone"))
+    await store.caretaker.sweep(is_only_replica=True)
+    await assert_same(database, expected)
+    for one in (store, expected):
+        await one.delete_document("kb_a", "old")
+    await assert_same(database, expected)
+
+
+async def test_a_document_of_the_release_before_is_replaced_before_it_is_indexed(database: Database) -> None:
+    store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
+    for one in (store, expected):
+        await one.create_base(make_base(), "ann")
+    await put(expected, "old", made_up(3, 40))
+    await database.write(lambda connection: put_as_before(connection, "old", made_up(3, 40)))
+    for one in (store, expected):
+        await put(one, "old", made_up(4, 30))
+    await assert_same(database, expected)
+
+
+def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> None:
+    """Write what the release before writes of a document."""
+    document, body, chunks = make_document(name, texts)
+    base = {"base_id": document.knowledge_base_id}
+    row = {**document.model_dump(), "edition_id": f"ed_{name}", "body": body}
+    connection.execute(insert(tables.document), row)
+    first = connection.execute(text("SELECT next_chunk_number FROM knowledge_base WHERE id = :base_id"), base).scalar_one()
+    tokens = [index_entry(chunk).tokens for chunk in chunks]
+    for number, chunk in enumerate(chunks, first):
+        connection.execute(insert(tables.chunk), chunk_parameters(f"ed_{name}", base["base_id"], chunk, number))
+    if connection.dialect.name == "sqlite":
+        for number, of_chunk in enumerate(tokens, first):
+            adding = text('INSERT INTO "search_kb_a" (rowid, tokens) VALUES (:number, :tokens)')
+            connection.execute(adding, {"number": number, "tokens": " ".join(of_chunk)})
+    else:
+        posting = np.dtype([("number", "<u4"), ("count", "<u2"), ("length", "<u2")])
+        for word in {token for of_chunk in tokens for token in of_chunk}:
+            found = [
+                (number, of_chunk.count(word), len(of_chunk))
+                for number, of_chunk in enumerate(tokens, first)
+                if word in of_chunk
+            ]
+            adding = text("INSERT INTO search_posting VALUES (:base_id, :word, 0, CAST(:packed AS bytea))")
+            connection.execute(adding, {**base, "word": word, "packed": np.array(found, posting).tobytes()})
+    grow(connection, len(chunks), sum(map(len, tokens)), first + len(chunks))
+
+
+def delete_as_before(connection: Connection, name: str) -> None:
+    """Delete a document as the release before does, which knows nothing of segments."""
+    edition = "(SELECT edition_id FROM document WHERE name = :name)"
+    found = connection.execute(text(f"SELECT * FROM chunk WHERE edition_id = {edition}"), {"name": name}).all()
+    _, _, chunks = make_document(name, [row.text for row in found])
+    tokens = sum(len(index_entry(chunk).tokens) for chunk in chunks)
+    connection.execute(text(f"DELETE FROM chunk WHERE edition_id = {edition}"), {"name": name})
+    connection.execute(text("DELETE FROM document WHERE name = :name"), {"name": name})
+    grow(connection, -len(found), -tokens, None)
+
+
+def grow(connection: Connection, chunks: int, tokens: int, next_number: int | None) -> None:
+    growing = """
+        UPDATE knowledge_base SET chunk_count = chunk_count + :chunks, index_token_count = index_token_count + :tokens,
+        next_chunk_number = COALESCE(CAST(:next_number AS integer), next_chunk_number)
+    """
+    connection.execute(text(growing), {"chunks": chunks, "tokens": tokens, "next_number": next_number})
