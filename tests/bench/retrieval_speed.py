@@ -1,7 +1,9 @@
-"""Speed of search among 30,000 chunks, in one base or thirty: `python -m tests.bench.retrieval_speed`.
+"""Speed and size of the index at 100,000 chunks, on both databases: `python -m tests.bench.retrieval_speed`.
 
 The text is made up: words by Zipf's law, some 250 a chunk, so that the frequent ones stand in nearly every chunk
-as they do in real text. A query has eight words: three very frequent, three common, two rare.
+as they do in real text. A query has eight words: three very frequent, three common, two rare; a long one has 500 drawn
+like the text's own. Files are cut as they are through HTTP, in a child process, while the upkeep of the index runs.
+With `BALLAST_CORPORA` the size is measured on real text too, English and Chinese.
 """
 
 import asyncio
@@ -10,37 +12,58 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, islice
+from pathlib import Path
 from typing import NamedTuple
 
+from sqlalchemy import Connection, text
+
 from backend.foundation.sql.chosen import open_database
-from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
+from backend.foundation.sql.database import Database
+from backend.identity.domain import Caller, KeyRole
+from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.domain.knowledge import KnowledgeBase
+from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
+from tests.bench.eval_retrieval import HANDBOOK, PASSAGES, read_corpora
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
-CHUNKS = 30_000
-CHUNKS_PER_DOCUMENT = 50
+CHUNKS = 100_000
+CHUNKS_PER_DOCUMENT = 500
 WORDS_PER_CHUNK = (200, 300)
 VOCABULARY = [f"w{number}" for number in range(50_000)]
 CUMULATED = list(accumulate(1 / (place + 1) for place in range(len(VOCABULARY))))
 QUERIES = 60
+LONG_QUERY_WORDS = 500
 HITS = 10
+CALLER = Caller(user_id="bench", tenant="bench", role=KeyRole.USER)
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
 
+_TEXT_BYTES = "SELECT SUM(LENGTH(CAST(text AS BLOB))) FROM chunk"
+_TEXT_BYTES_POSTGRES = "SELECT SUM(octet_length(text)) FROM chunk"
+_INDEX_BYTES = "SELECT SUM(pgsize) FROM dbstat WHERE name LIKE '%index_segment%' OR name LIKE '%index_page%'"
+_INDEX_BYTES_POSTGRES = (
+    "SELECT pg_total_relation_size('index_page') + pg_total_relation_size('index_segment')"
+    " + pg_total_relation_size('index_gone')"
+)
 
-class Speed(NamedTuple):
-    """Milliseconds of a search, and chunks a second into the index."""
+
+class Figures(NamedTuple):
+    """What one database does with one corpus."""
 
     place: str
-    p50_ms: float
-    p95_ms: float
+    chunks: int
     chunks_per_second: float
+    index_per_text: float
+    search_ms: float
+    long_search_ms: float
+    memory_mb: float
 
 
 def made_up_query(generator: random.Random) -> str:
@@ -51,76 +74,78 @@ def made_up_query(generator: random.Random) -> str:
     return " ".join(word for words in picked for word in words)
 
 
-def made_up_document(generator: random.Random, base_id: str, number: int) -> tuple[Document, list[Chunk]]:
-    """Return a document of fifty chunks."""
-    document = Document(
-        id=f"doc_{number}",
-        knowledge_base_id=base_id,
-        name=f"{number}.txt",
-        media_type="text/plain",
-        sha256="",
-        size_bytes=0,
-        chunk_count=CHUNKS_PER_DOCUMENT,
-        created_at=T0,
-    )
-    texts = [
-        " ".join(generator.choices(VOCABULARY, cum_weights=CUMULATED, k=generator.randint(*WORDS_PER_CHUNK)))
-        for _ in range(CHUNKS_PER_DOCUMENT)
-    ]
-    return document, [
-        Chunk(id=f"c{number}-{place}", document_id=document.id, ordinal=place, heading_path=(), text=text, tokens=300)
-        for place, text in enumerate(texts)
-    ]
+def long_query(generator: random.Random) -> str:
+    """Return words as they stand in the text."""
+    return " ".join(generator.choices(VOCABULARY, cum_weights=CUMULATED, k=LONG_QUERY_WORDS))
+
+
+def made_up_documents(generator: random.Random) -> Iterator[bytes]:
+    """Yield documents whose paragraphs are about a chunk each."""
+    for _ in range(CHUNKS // CHUNKS_PER_DOCUMENT):
+        yield "\n\n".join(
+            " ".join(generator.choices(VOCABULARY, cum_weights=CUMULATED, k=generator.randint(*WORDS_PER_CHUNK))) + "."
+            for _ in range(CHUNKS_PER_DOCUMENT)
+        ).encode()
 
 
 @asynccontextmanager
-async def knowledge_in(url: str) -> AsyncGenerator[tuple[SqlKnowledgeStore, SqlRetrieval]]:
-    """Open an empty database."""
-    database = open_database(url)
+async def knowledge_in(url: str) -> AsyncGenerator[tuple[Database, SqlKnowledgeStore, IngestDocument]]:
+    """Open an empty database with a base in it; its index is kept in order meanwhile."""
+    database, reader = open_database(url), LibraryDocumentReader()
     try:
         await migrate(database)
-        yield SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database)
+        store = SqlKnowledgeStore(database, FakeClock())
+        await store.create_base(_base("kb_bench"), CALLER.user_id)
+        tidying = asyncio.create_task(store.caretaker.run(is_only_replica=True))
+        yield database, store, IngestDocument(store, reader, FakeClock())
+        tidying.cancel()
     finally:
+        await reader.close()
         await database.close()
 
 
-async def measure(database: str, url: str, bases: int, searched: Sequence[int]) -> list[Speed]:
-    """Fill as many bases with 30,000 chunks in all; search as many of them at once as `searched` says."""
-    generator = random.Random(bases)
-    async with knowledge_in(url) as (store, retrieval):
-        base_ids = [f"kb_{number:032x}" for number in range(bases)]
-        for base_id in base_ids:
-            await store.create_base(_base(base_id), "bench")
-        seconds = await _fill(store, base_ids, generator)
-        return [
-            _speed(f"{database}, {n} of {bases}", await _search(retrieval, base_ids[:n], generator), seconds)
-            for n in searched
-        ]
+async def measure(place: str, url: str, bodies: Iterable[bytes]) -> Figures:
+    """Put documents, then search among their chunks."""
+    generator = random.Random(1)
+    chunks, seconds = 0, 0.0
+    async with knowledge_in(url) as (database, store, ingest):
+        for number, body in enumerate(bodies):
+            started = time.perf_counter()
+            document, _ = await ingest.put(CALLER, "kb_bench", NewDocument(f"{number}.txt", "text/plain", body))
+            seconds += time.perf_counter() - started
+            chunks += document.chunk_count
+        await store.caretaker.tidy()
+        retrieval = SqlRetrieval(database)
+        searches = [await _timed(retrieval, made_up_query(generator)) for _ in range(QUERIES)]
+        long_searches = [await _timed(retrieval, long_query(generator)) for _ in range(QUERIES // 4)]
+        size = await database.read(_index_per_text)
+    return Figures(
+        place,
+        chunks,
+        chunks / seconds,
+        size,
+        statistics.median(searches),
+        statistics.median(long_searches),
+        memory_mb(),
+    )
 
 
-def _speed(place: str, times_ms: Sequence[float], fill_seconds: float) -> Speed:
-    p95 = statistics.quantiles(times_ms, n=20)[-1]
-    return Speed(place, statistics.median(times_ms), p95, CHUNKS / fill_seconds)
+async def _timed(retrieval: SqlRetrieval, query: str) -> float:
+    started = time.perf_counter()
+    await retrieval.search(["kb_bench"], query, HITS)
+    return (time.perf_counter() - started) * 1000
 
 
-async def _fill(store: SqlKnowledgeStore, base_ids: Sequence[str], generator: random.Random) -> float:
-    seconds = 0.0
-    for number in range(CHUNKS // CHUNKS_PER_DOCUMENT):
-        document, chunks = made_up_document(generator, base_ids[number % len(base_ids)], number)
-        started = time.perf_counter()
-        await store.put_document(document, b"", chunks)
-        seconds += time.perf_counter() - started
-    return seconds
+def _index_per_text(connection: Connection) -> float:
+    is_sqlite = connection.dialect.name == "sqlite"
+    index, said = (_INDEX_BYTES, _TEXT_BYTES) if is_sqlite else (_INDEX_BYTES_POSTGRES, _TEXT_BYTES_POSTGRES)
+    return float(connection.execute(text(index)).scalar_one()) / float(connection.execute(text(said)).scalar_one())
 
 
-async def _search(retrieval: SqlRetrieval, base_ids: Sequence[str], generator: random.Random) -> list[float]:
-    times_ms: list[float] = []
-    for _ in range(QUERIES):
-        query = made_up_query(generator)
-        started = time.perf_counter()
-        await retrieval.search(base_ids, query, HITS)
-        times_ms.append((time.perf_counter() - started) * 1000)
-    return times_ms
+def memory_mb() -> float:
+    """Return what this process holds in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1024**2
 
 
 def _base(base_id: str) -> KnowledgeBase:
@@ -137,20 +162,36 @@ def _base(base_id: str) -> KnowledgeBase:
     )
 
 
-async def measure_all() -> list[Speed]:
-    """Measure both databases, with one base and with thirty."""
+def corpora() -> dict[str, Iterable[bytes]]:
+    """Return the texts to measure, by name; real ones where they are there."""
+    found: dict[str, Iterable[bytes]] = {"made up": made_up_documents(random.Random(0))}
+    if PASSAGES.exists() and HANDBOOK.exists():
+        documents, _ = read_corpora()
+        for name, kind in (("Chinese", "text/plain"), ("English", "text/markdown")):
+            bodies = (bytes(one.body) for one in documents if one.content_type == kind)
+            found[name] = _joined(bodies)
+    return found
+
+
+def _joined(bodies: Iterator[bytes]) -> Iterator[bytes]:
+    while some := list(islice(bodies, 50)):
+        yield b"\n\n".join(some)
+
+
+async def measure_all() -> list[Figures]:
+    """Measure both databases."""
     server = PostgresServer()
     server.start()
     try:
         with tempfile.TemporaryDirectory() as directory:
+            urls = {
+                "SQLite": lambda name: f"sqlite+aiosqlite:///{directory}/{name}.db",
+                "PostgreSQL": lambda _: server.url(server.new_database()),
+            }
             return [
-                speed
-                for bases, searched in ((1, (1,)), (30, (2, 30)))
-                for database, url in (
-                    ("SQLite", f"sqlite+aiosqlite:///{directory}/{bases}.db"),
-                    ("PostgreSQL", server.url(server.new_database())),
-                )
-                for speed in await measure(database, url, bases, searched)
+                await measure(f"{database}, {name}", url(name), bodies)
+                for database, url in urls.items()
+                for name, bodies in corpora().items()
             ]
     finally:
         server.close()
@@ -158,9 +199,13 @@ async def measure_all() -> list[Speed]:
 
 def main() -> None:
     """Measure and print."""
-    sys.stdout.write(f"{'bases searched':<28}{'p50 ms':>8}{'p95 ms':>8}{'chunks/s in':>13}\n")
-    for speed in asyncio.run(measure_all()):
-        sys.stdout.write(f"{speed.place:<28}{speed.p50_ms:>8.1f}{speed.p95_ms:>8.1f}{speed.chunks_per_second:>13.0f}\n")
+    heads = ("chunks", "chunks/s in", "index/text", "search ms", "500 words ms", "memory MB")
+    sys.stdout.write(f"{'':<24}" + "".join(head.rjust(14) for head in heads) + "\n")
+    for one in asyncio.run(measure_all()):
+        sys.stdout.write(
+            f"{one.place:<24}{one.chunks:>14}{one.chunks_per_second:>14.0f}{one.index_per_text:>14.2f}"
+            f"{one.search_ms:>14.1f}{one.long_search_ms:>14.1f}{one.memory_mb:>14.0f}\n"
+        )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -81,36 +83,29 @@ async def test_large_files_are_read_whole(reader: LibraryDocumentReader) -> None
     assert len(await read(reader, pdf_of(("The river rises",)), PDF)) == 1
 
 
-async def test_who_leaves_ends_the_work_of_his_child(reader: LibraryDocumentReader) -> None:
-    lone = LibraryDocumentReader(LOW, children=1)
+async def test_who_leaves_ends_the_work_of_his_child() -> None:
+    lone, before = LibraryDocumentReader(LOW, children=1), children_here()
     text = "\n\n".join(f"Barrel {number} holds wine." for number in range(19_000))
     async with lone.read(ReadableFile("acme", "ann", "doc_a", TEXT, text.encode())) as cut:
         await anext(aiter(cut.batches))
-        (pid,) = children_of(os.getpid()) - children_of_reader(reader)
-    assert pid not in children_of(os.getpid())
+        (pid,) = children_here() - before
+    assert pid not in children_here()
     assert await read(lone, "<p>x", HTML) == [((), "x")]
     await lone.close()
 
 
-def children_of(pid: int) -> set[int]:
+def children_here() -> set[int]:
+    """Return the living children of this process."""
     found = set[int]()
-    for entry in os.listdir("/proc"):
-        if entry.isdecimal():
-            try:
-                with open(f"/proc/{entry}/stat") as stat:
-                    fields = stat.read().rpartition(")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[1]) == pid and fields[0] != "Z":
-                found.add(int(entry))
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            state, parent, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(parent) == os.getpid() and state != "Z":
+                found.add(int(entry.name))
     return found
 
 
-def children_of_reader(reader: LibraryDocumentReader) -> set[int]:
-    return {child.pid for child, _ in reader._idle}
-
-
-async def test_a_full_queue_refuses_its_own_tenant_for_a_while(reader: LibraryDocumentReader) -> None:
+async def test_a_full_queue_refuses_its_own_tenant_for_a_while() -> None:
     lone = LibraryDocumentReader(LOW, children=1)
     slow = "|a|b|\n|-|-|\n" + "|c|d|\n" * 150_000
     waiting = [asyncio.create_task(read(lone, slow, MARKDOWN, f"user-{number}")) for number in range(QUEUE_LENGTH + 1)]

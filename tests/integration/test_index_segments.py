@@ -130,7 +130,9 @@ def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> No
     base = {"base_id": document.knowledge_base_id}
     row = {**document.model_dump(), "edition_id": f"ed_{name}", "body": body}
     connection.execute(insert(tables.document), row)
-    first = connection.execute(text("SELECT next_chunk_number FROM knowledge_base WHERE id = :base_id"), base).scalar_one()
+    first = connection.execute(
+        text("SELECT next_chunk_number FROM knowledge_base WHERE id = :base_id"), base
+    ).scalar_one()
     tokens = [index_entry(chunk).tokens for chunk in chunks]
     for number, chunk in enumerate(chunks, first):
         connection.execute(insert(tables.chunk), chunk_parameters(f"ed_{name}", base["base_id"], chunk, number))

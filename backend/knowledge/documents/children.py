@@ -69,7 +69,7 @@ class Child:
 
     @property
     def is_usable(self) -> bool:
-        """Say whether it may cut another file: it is alive, has done with the last, and none of them was PDF or DOCX."""
+        """Say whether it may cut another file: it is alive and idle, and has read no PDF or DOCX."""
         return self._running.returncode is None and self._is_idle and not self._has_read_heavy
 
     async def stop(self) -> None:
@@ -113,23 +113,23 @@ class Child:
 
     async def _send(self, body: bytes | bytearray, media_type: str) -> None:
         """Write in small pieces, so that the transport copies no more than one of them."""
-        assert self._running.stdin is not None
+        target = self._pipes[0]
         with suppress(ConnectionError):
-            self._running.stdin.write(frame(self._limits.job(body, media_type)))
+            target.write(frame(self._limits.job(body, media_type)))
             with memoryview(body) as view:
                 for start in range(0, len(body), _PIECE_BYTES):
-                    self._running.stdin.write(bytes(view[start : start + _PIECE_BYTES]))
-                    await self._running.stdin.drain()
+                    target.write(bytes(view[start : start + _PIECE_BYTES]))
+                    await target.drain()
 
     async def _receive(self, seconds: float) -> tuple[Answer, bytes]:
-        assert self._running.stdout is not None
+        source = self._pipes[1]
         try:
             async with asyncio.timeout(max(seconds, 0)):
-                said, attached = HEAD.unpack(await self._running.stdout.readexactly(HEAD.size))
+                said, attached = HEAD.unpack(await source.readexactly(HEAD.size))
                 if said + attached > self._limits.frame_bytes:
                     raise PayloadTooLarge("A part of the document is too large to be read.", param="body")
-                text = await self._running.stdout.readexactly(said)
-                return ANSWER.validate_json(text), await self._running.stdout.readexactly(attached)
+                text = await source.readexactly(said)
+                return ANSWER.validate_json(text), await source.readexactly(attached)
         except TimeoutError:
             complaint = f"Reading the document takes more than {self._limits.wall_seconds:g} seconds."
             raise InvalidRequest(complaint, param="body") from None
@@ -137,6 +137,13 @@ class Child:
             raise await self._what_ended_it() from None
         except (ValidationError, ValueError):
             raise InvalidRequest("The document cannot be read; it may be damaged.", param="body") from None
+
+    @property
+    def _pipes(self) -> tuple[asyncio.StreamWriter, asyncio.StreamReader]:
+        target, source = self._running.stdin, self._running.stdout
+        if target is None or source is None:
+            raise RuntimeError("a child was started without pipes")
+        return target, source
 
     async def _what_ended_it(self) -> InvalidRequest:
         ended_by = -await self._running.wait()

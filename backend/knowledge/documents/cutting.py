@@ -1,4 +1,7 @@
-"""A file becomes indexed pieces, within limits of its content. It runs in a child process, or for a small text in a thread."""
+"""A file becomes indexed pieces, within limits of its content.
+
+It runs in a child process, and for a small text in a thread.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

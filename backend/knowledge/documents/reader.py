@@ -1,4 +1,4 @@
-"""The `DocumentReader`: files are cut in child processes, except plain texts so small that nothing in them takes long."""
+"""The `DocumentReader`: files are cut in child processes, except texts so small that nothing in them takes long."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -44,9 +44,13 @@ class LibraryDocumentReader:
             async with aclosing(batches):
                 yield await _opened(file, batches)
             return
-        async with self._places.place(Claimant(file.tenant, file.user_id)), self._child() as child:
-            async with aclosing(child.cut(file.body, file.media_type)) as batches:
-                yield await _opened(file, batches)
+        claimant = Claimant(file.tenant, file.user_id)
+        async with (
+            self._places.place(claimant),
+            self._child() as child,
+            aclosing(child.cut(file.body, file.media_type)) as batches,
+        ):
+            yield await _opened(file, batches)
 
     async def close(self) -> None:
         """Stop all children that are idle; those that read are stopped by who reads."""
@@ -98,9 +102,7 @@ async def _opened(file: ReadableFile, batches: AsyncGenerator[int | PieceBatch])
     return CutFile(count, _chunks(file.document_id, batches, count))
 
 
-async def _chunks(
-    document_id: str, batches: AsyncGenerator[int | PieceBatch], count: int
-) -> AsyncIterator[ChunkBatch]:
+async def _chunks(document_id: str, batches: AsyncGenerator[int | PieceBatch], count: int) -> AsyncIterator[ChunkBatch]:
     ordinal = 0
     async for batch in batches:
         if isinstance(batch, int) or ordinal + len(batch.pieces) > count:

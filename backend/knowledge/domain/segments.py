@@ -5,9 +5,9 @@ their words and divided by the first bits of the hash into pages, the units that
 words by 64-bit hashes: that two words of a base share one is as good as impossible, and a hash takes less room than
 a word.
 
-A page, little-endian: the numbers of words, postings and large counts (3 × u4); of each word its hash (u8), then of each
-word how many chunks have it (u2); of each posting the number of its chunk within the segment (u2), then of each how
-often the word stands there (u1, or 255 where a large count tells); of each large count the posting (u4), then the
+A page, little-endian: the numbers of words, postings and large counts (3 × u4); of each word its hash (u8), then of
+each word how many chunks have it (u2); of each posting the number of its chunk within the segment (u2), then of each
+how often the word stands there (u1, or 255 where a large count tells); of each large count the posting (u4), then the
 count (u2).
 """
 

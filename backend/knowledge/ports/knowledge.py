@@ -66,8 +66,8 @@ class KnowledgeStore(Protocol):
 
         Return the document as stored, and whether its name is new. A replaced document keeps its id, even if it was
         stored by somebody else at the same time. Readers see the whole document or none of it, and never two
-        documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks. What was
-        stored is deleted again where the batches end with an exception, or the call is cancelled.
+        documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks. What
+        was stored is deleted again where the batches end with an exception, or the call is cancelled.
 
         Raises:
             NotFound: the base was deleted meanwhile.

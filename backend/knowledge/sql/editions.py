@@ -148,8 +148,16 @@ def find_unseen(connection: Connection, base_id: str | None, untouched_since: da
     query = select(*(_unseen.c[name] for name in columns)).where(_unseen.c.touched_at <= untouched_since)
     if base_id is not None:
         query = query.where(_unseen.c.knowledge_base_id == base_id)
-    found = connection.execute(query.order_by(_unseen.c.edition_id))
-    return [Edition(one, base, Range(first, end), leaving) for one, base, first, end, leaving in found]
+    found = connection.execute(query.order_by(_unseen.c.edition_id)).mappings()
+    return [
+        Edition(
+            row["edition_id"],
+            row["knowledge_base_id"],
+            Range(row["first_number"], row["end_number"]),
+            row["is_leaving"],
+        )
+        for row in found
+    ]
 
 
 def numbers_of(connection: Connection, edition_id: str) -> Range:

@@ -29,13 +29,14 @@ def drop_base(connection: Connection, base_id: str) -> None:
 
 
 def remove(connection: Connection, base_id: str, numbers: Range) -> None:
-    """Remove chunks from the full-text table. The postings on PostgreSQL keep them, where they find nothing any more."""
+    """Remove chunks from the full-text table; the postings on PostgreSQL keep them, and find nothing by them."""
     if not connection.dialect.is_async and has_table(connection, base_id):
         deletion = f"DELETE FROM {table_of(base_id)} WHERE rowid >= ? AND rowid < ?"  # noqa: S608
         driver_of(connection).execute(deletion, numbers)
 
 
 def has_table(connection: Connection, base_id: str) -> bool:
+    """Tell whether a base has a full-text table."""
     return driver_of(connection).execute(_FIND_TABLE, (SEARCH_PREFIX + base_id,)).fetchone() is not None
 
 

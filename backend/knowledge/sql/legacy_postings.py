@@ -23,7 +23,9 @@ _READ_POSTINGS = text("""
 """)
 
 
-def legacy_postings(connection: Connection, base_id: str, terms: Sequence[str], among: Sequence[Range]) -> LegacyPostings:
+def legacy_postings(
+    connection: Connection, base_id: str, terms: Sequence[str], among: Sequence[Range]
+) -> LegacyPostings:
     """Return the postings of words in the chunks of these ranges."""
     read = _from_rows if connection.dialect.is_async else _from_table
     return read(connection, base_id, terms, among)
@@ -39,7 +41,11 @@ def _unpacked(found: Mapping[str, NDArray[Any]], among: Sequence[Range]) -> Lega
     kept = {term: rows[inside(rows["number"].astype(np.int64), among)] for term, rows in found.items()}
     together = np.concatenate([np.empty(0, _POSTING), *kept.values()])
     return LegacyPostings(
-        {term: WordPostings(rows["number"].astype(np.int64), rows["count"]) for term, rows in kept.items() if len(rows)},
+        {
+            term: WordPostings(rows["number"].astype(np.int64), rows["count"])
+            for term, rows in kept.items()
+            if len(rows)
+        },
         together["number"].astype(np.int64),
         together["length"].astype(np.int64),
     )
@@ -51,7 +57,9 @@ def _from_table(connection: Connection, base_id: str, terms: Sequence[str], amon
     table, wanted = table_of(base_id), frozenset(terms)
     finding = f"SELECT rowid, tokens FROM {table} WHERE {table} MATCH ? ORDER BY rowid"  # noqa: S608
     match = " OR ".join(f'"{term}"' for term in terms)
-    rows = [(number, tokens.split()) for number, tokens in driver_of(connection).execute(finding, (match,))]
+    rows: list[tuple[int, list[str]]] = [
+        (number, tokens.split()) for number, tokens in driver_of(connection).execute(finding, (match,))
+    ]
     numbers = np.array([number for number, _ in rows], np.int64)
     kept = [row for row, is_kept in zip(rows, inside(numbers, among).tolist(), strict=True) if is_kept]
     by_word: dict[str, list[tuple[int, int]]] = {}

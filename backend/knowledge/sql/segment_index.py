@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, collate, select
 
 from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
-from backend.foundation.sql.statements import Row, Statement
+from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.bm25 import K1, SCORE_DECIMALS, Query, Statistics, length_norm, looked_up_terms, plan
 from backend.knowledge.domain.segments import lengths_in, page_of, postings_of, word_hashes
 from backend.knowledge.sql import rows, tables
@@ -45,7 +45,7 @@ class _Base(NamedTuple):
 
 
 class _Corpus(NamedTuple):
-    """What a query finds in all bases: for each word its chunks, numbered from base to base; and the chunks' lengths."""
+    """What a query finds: for each word its chunks, numbered from base to base, and the lengths of all chunks."""
 
     words: Mapping[str, Sequence[WordPostings]]
     lengths: NDArray[np.float64]
@@ -165,9 +165,7 @@ class SegmentIndex:
             for hashed in hashes.values()
         }
         pages = self._read_pages(connection, sorted(keys))
-        legacy = {
-            base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy
-        }
+        legacy = {base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy}
         return compute_off_event_loop(
             connection, partial(_corpus_of, bases, hashes, pages, legacy, is_ranked=is_ranked)
         )
@@ -182,7 +180,7 @@ class SegmentIndex:
     def _best(
         self, connection: Connection, bases: Sequence[_Base], scores: NDArray[np.float64], limit: int
     ) -> list[Found]:
-        """Return the chunks above the lowest score within the limit, and of those that tie with it the first by text."""
+        """Return the chunks above the lowest score within the limit, and the first by text of those that have it."""
         found = np.flatnonzero(scores)
         last = np.partition(scores[found], -limit)[-limit] if len(found) > limit else 0.0
         above, tied = np.flatnonzero(scores > last), np.flatnonzero((scores == last) & (scores > 0))
@@ -211,13 +209,11 @@ class SegmentIndex:
         return [one for _, one in sorted(ordered)[:limit]]
 
 
-IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (
-    _document.c.indexed_edition_id != _document.c.edition_id
-)
+IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (_document.c.indexed_edition_id != _document.c.edition_id)
 """Selects the documents that are in no segment: written by the release before."""
 
 
-def to_segment(row: Row) -> Segment:
+def to_segment(row: rows.Row) -> Segment:
     """Read a segment from a row that may hold more."""
     return Segment(*(row[name] for name in _SEGMENT_COLUMNS))
 
@@ -261,7 +257,9 @@ def _add_legacy(
 def _end_of(bases: Sequence[_Base]) -> int:
     """Return how many numbers of chunks the bases have together, as far as they are known here."""
     last = bases[-1] if bases else None
-    ends = [segment.end_number for segment, _ in last.segments] + [one.end_number for one in last.legacy] if last else []
+    ends = (
+        [segment.end_number for segment, _ in last.segments] + [one.end_number for one in last.legacy] if last else []
+    )
     return last.start + max(ends, default=0) if last else 0
 
 
@@ -299,7 +297,7 @@ def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
 
 def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[_Base]) -> list[Found]:
     """Convert indexes of `scores` into base ids and chunk numbers."""
-    starts = np.array([base.start for base in bases])
+    starts = [base.start for base in bases]
     owners = np.searchsorted(starts, places, side="right") - 1
     return [
         Found(bases[owner].id, place - bases[owner].start, score)

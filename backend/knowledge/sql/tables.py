@@ -92,8 +92,8 @@ knowledge_member = Table(
     Index(None, "user_id"),
 )
 
-# `indexed_edition_id` is the edition of the document that is in the segments of the index, with so many index tokens; the
-# release before replaces the edition and leaves this column as it is.
+# `indexed_edition_id` is the edition of the document that is in the segments of the index, with so many index tokens;
+# the release before replaces the edition and leaves this column as it is.
 # The body stands behind: SQLite reads a row from the left and stops where it has enough.
 _IS_UNINDEXED = text("indexed_edition_id IS NULL OR indexed_edition_id <> edition_id")
 document = Table(
@@ -112,9 +112,7 @@ document = Table(
     Column("indexed_edition_id", Text),
     Column("index_token_count", BigInteger),
     Index(None, "knowledge_base_id", "name", unique=True),
-    Index(
-        "ix_document_unindexed", "knowledge_base_id", sqlite_where=_IS_UNINDEXED, postgresql_where=_IS_UNINDEXED
-    ),
+    Index("ix_document_unindexed", "knowledge_base_id", sqlite_where=_IS_UNINDEXED, postgresql_where=_IS_UNINDEXED),
 )
 
 # `number` identifies a chunk within its base, in order of storing. A chunk belongs to the document that names its

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, select, update
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.knowledge.domain.index_entries import PackedSegment
-from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, MAX_BITS, MAX_SPAN, batch_of, bits_of_pages
+from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, MAX_SPAN, batch_of, bits_of_pages
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import hold_base
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, missing_numbers
@@ -151,7 +151,9 @@ class IndexUpkeep:
         """Write invisible segments of a document's chunks, then show them all at once."""
         added: list[int] = []
         token_count = ordinal = 0
-        while chunk_rows := await self._database.read(partial(_read_chunks, edition_id=found.edition_id, ordinal=ordinal)):
+        while chunk_rows := await self._database.read(
+            partial(_read_chunks, edition_id=found.edition_id, ordinal=ordinal)
+        ):
             batch = await asyncio.to_thread(batch_of, [rows.to_chunk(row, found.id) for row in chunk_rows])
             add = partial(self._add_hidden, base_id=found.base_id, first=chunk_rows[0]["number"], segment=batch.segment)
             added.append(await self._database.write(add))
@@ -176,7 +178,9 @@ class IndexUpkeep:
 
 def _next_job(connection: Connection, base_id: str) -> _Job | None:
     query = select(*(column for column in _segment.c if column.name != "lengths"))
-    query = query.where(_segment.c.knowledge_base_id == base_id, _segment.c.is_visible).order_by(_segment.c.first_number)
+    query = query.where(_segment.c.knowledge_base_id == base_id, _segment.c.is_visible).order_by(
+        _segment.c.first_number
+    )
     segments = [to_segment(row) for row in connection.execute(query).mappings()]
     gone_query = select(_gone.c.first_number, _gone.c.end_number).where(_gone.c.knowledge_base_id == base_id)
     gone = [Range(*row) for row in connection.execute(gone_query)]
@@ -255,7 +259,9 @@ def _deleted_unnoticed(connection: Connection, segment: Segment) -> list[Range]:
         select(_segment.c.lengths).where(_segment.c.id == segment.id, _segment.c.is_visible)
     ).scalar()
     of_base, numbers = _chunk.c.knowledge_base_id == segment.base_id, Range(segment.first_number, segment.end_number)
-    there = connection.execute(select(_chunk.c.number).where(of_base, _chunk.c.number.between(*numbers))).scalars().all()
+    there = (
+        connection.execute(select(_chunk.c.number).where(of_base, _chunk.c.number.between(*numbers))).scalars().all()
+    )
     hidden = [
         Range(*row)
         for table in (_gone, tables.unseen_edition)

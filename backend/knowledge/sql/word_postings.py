@@ -35,8 +35,8 @@ def inside(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[np.bool_]:
     """Tell which of the numbers lie in one of the ranges; the ranges may overlap."""
     found = np.zeros(len(numbers), bool)
     if ranges and len(numbers):
-        first = int(min(numbers.min(), min(one.first_number for one in ranges)))
-        end = int(max(numbers.max() + 1, max(one.end_number for one in ranges)))
+        first = min(int(numbers.min()), *(one.first_number for one in ranges))
+        end = max(int(numbers.max()) + 1, *(one.end_number for one in ranges))
         steps = np.zeros(end - first + 1, np.int32)
         np.add.at(steps, np.array([one.first_number for one in ranges]) - first, 1)
         np.add.at(steps, np.array([one.end_number for one in ranges]) - first, -1)
