@@ -168,8 +168,7 @@ def corpora() -> dict[str, Iterable[bytes]]:
     if PASSAGES.exists() and HANDBOOK.exists():
         documents, _ = read_corpora()
         for name, kind in (("Chinese", "text/plain"), ("English", "text/markdown")):
-            bodies = (bytes(one.body) for one in documents if one.content_type == kind)
-            found[name] = _joined(bodies)
+            found[name] = _joined(iter([bytes(one.body) for one in documents if one.content_type == kind]))
     return found
 
 

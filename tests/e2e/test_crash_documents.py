@@ -1,8 +1,8 @@
-"""A backend that is killed while it stores a document: none of it is there, and nothing of it stays."""
+"""A backend that is killed while it stores or deletes: none of it is there, and nothing of it stays."""
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx2
@@ -22,12 +22,12 @@ async def test_a_backend_that_is_killed_while_it_stores_a_document_has_stored_no
         base_id = await new_base(client, "Cellar", list="The wine is red.")
         documents = f"/v1/knowledge_bases/{base_id}/documents"
         putting = asyncio.create_task(client.put(f"{documents}/large.txt", content=large))
-        while not await asyncio.to_thread(count_rows, path, "unseen_edition"):
+        while await asyncio.to_thread(count_rows, path, "chunk") < 2:
             continue
         pair.backend.kill()
         with pytest.raises(httpx2.TransportError):
             await putting
-        assert await asyncio.to_thread(count_rows, path, "chunk") > 1
+        assert await asyncio.to_thread(count_rows, path, "unseen_edition") == 1
 
         pair.backend.start()
         await asyncio.to_thread(pair.backend.wait_ready)
@@ -38,6 +38,19 @@ async def test_a_backend_that_is_killed_while_it_stores_a_document_has_stored_no
             continue
         assert await asyncio.to_thread(count_rows, path, "chunk") == 1
         assert (await client.put(f"{documents}/large.txt", content=large)).status_code == 201
+
+        deleting = asyncio.create_task(client.delete(f"/v1/knowledge_bases/{base_id}"))
+        while await asyncio.to_thread(count_rows, path, "knowledge_member"):
+            continue
+        pair.backend.kill()
+        with suppress(httpx2.TransportError):
+            await deleting
+        pair.backend.start()
+        await asyncio.to_thread(pair.backend.wait_ready)
+        assert (await client.get(f"/v1/knowledge_bases/{base_id}")).status_code == 404
+        for table in ("knowledge_base", "document", "chunk", "index_segment", "index_page"):
+            while await asyncio.to_thread(count_rows, path, table):
+                continue
 
 
 def count_rows(path: Path, table: str) -> int:

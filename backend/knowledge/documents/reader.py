@@ -89,9 +89,13 @@ class LibraryDocumentReader:
 
 
 async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[int | PieceBatch]:
-    count, batches = await asyncio.to_thread(cut_document, bytes(file.body), file.media_type, limits.content)
+    def work() -> tuple[int, list[PieceBatch]]:
+        count, batches = cut_document(bytes(file.body), file.media_type, limits.content)
+        return count, list(batches)
+
+    count, batches = await asyncio.to_thread(work)
     yield count
-    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+    for batch in batches:
         yield batch
 
 

@@ -16,6 +16,8 @@ from shared.errors import InvalidRequest
 from shared.ids import IdPrefix, new_id
 
 MAX_NAME_CHARACTERS = 512
+MAX_BYTES_HASHED_HERE = 1_000_000
+"""More would hold the event loop for more than a millisecond."""
 
 
 class NewDocument(NamedTuple):
@@ -54,7 +56,8 @@ class IngestDocument:
 
     async def _put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
         media_type = media_type_of(new.content_type, new.name)
-        digest = (await asyncio.to_thread(sha256, new.body)).hexdigest()
+        is_long = len(new.body) > MAX_BYTES_HASHED_HERE
+        digest = (await asyncio.to_thread(sha256, new.body) if is_long else sha256(new.body)).hexdigest()
         earlier = await self._store.find_document(base_id, new.name)
         if earlier is not None and (earlier.sha256, earlier.media_type) == (digest, media_type):
             return earlier, False

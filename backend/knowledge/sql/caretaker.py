@@ -26,6 +26,9 @@ SWEEP_SECONDS = 600.0
 PAUSE_SECONDS = 5.0
 """How long the upkeep of the index waits for a database that is away."""
 
+GATHER_SECONDS = 0.2
+"""Changes that come this close together are tidied up together."""
+
 _segment = tables.index_segment
 
 
@@ -86,6 +89,7 @@ class Caretaker:
             try:
                 async with asyncio.timeout_at(end):
                     await self._is_untidy.wait()
+                    await asyncio.sleep(GATHER_SECONDS)
             except TimeoutError:
                 return
 

@@ -1,6 +1,6 @@
 """Storing, replacing and deleting documents in many transactions; readers see each change whole or not at all."""
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -35,6 +35,9 @@ _document = tables.document
 _chunk = tables.chunk
 
 
+_TOOK_TOO_LONG = "The document took too long to store."
+
+
 class _StoredDocument(NamedTuple):
     """A stored document and what it takes up in its base."""
 
@@ -67,25 +70,67 @@ class DocumentChanges:
         self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
     ) -> tuple[Document, bool]:
         """Store a document; it replaces the document of the same name."""
+        iterator = aiter(batches)
+        first, second = await anext(iterator, None), await anext(iterator, None)
+        if first is not None and second is None:
+            stored = await self._put_at_once(document, body, first)
+        else:
+            read = tuple(batch for batch in (first, second) if batch is not None)
+            stored = await self._put_in_parts(document, body, read, iterator)
+        await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
+        return stored
+
+    async def _put_at_once(
+        self, document: Document, body: bytes | bytearray, batch: ChunkBatch
+    ) -> tuple[Document, bool]:
+        """Store a short document, in one transaction unless that takes long."""
+        edition_id = new_id(IdPrefix.EDITION)
+
+        def work(former: _StoredDocument | None) -> DivisibleWork[Edition | Document]:
+            connection = yield
+            edition = self._editions.reserve(connection, document.knowledge_base_id, edition_id, document.chunk_count)
+            connection = yield
+            self._editions.fill(connection, edition, 0, batch)
+            new = _NewDocument(document, body, edition, batch.segment.token_count)
+            return (yield from self._exchange(new, former)) or edition
+
+        former = await self._find(document.knowledge_base_id, document.name)
+        try:
+            stored = await self._run(work(former))
+        except Overtaken:
+            raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
+        if isinstance(stored, Document):
+            return stored, former is None
+        return await self._show(_NewDocument(document, body, stored, batch.segment.token_count))
+
+    async def _put_in_parts(
+        self,
+        document: Document,
+        body: bytes | bytearray,
+        read: Sequence[ChunkBatch],
+        rest: AsyncIterator[ChunkBatch],
+    ) -> tuple[Document, bool]:
+        """Store a document a batch at a time; where that fails, what was stored is deleted."""
         base_id, edition_id = document.knowledge_base_id, new_id(IdPrefix.EDITION)
         edition = await self._database.write(
             lambda connection: self._editions.reserve(connection, base_id, edition_id, document.chunk_count)
         )
         written: list[int] = []
         try:
-            token_count = await self._fill(edition, batches, written)
-            new = _NewDocument(document, body, edition, token_count)
-            former = await self._find(base_id, document.name)
-            while (stored := await self._run(self._exchange(new, former))) is None:
-                former = await self._find(base_id, document.name)
-        except Overtaken:
+            token_count = await self._fill(edition, _chained(read, rest), written)
+            return await self._show(_NewDocument(document, body, edition, token_count))
+        except BaseException as error:
             await self._discard(edition, written)
-            raise Unavailable("The document took too long to store.", retry_after_seconds=1) from None
-        except BaseException:
-            await self._discard(edition, written)
+            if isinstance(error, Overtaken):
+                raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
             raise
-        await self._sweep(base_id, LEFT_BEHIND_AFTER)
-        return stored, former is None
+
+    async def _show(self, new: _NewDocument) -> tuple[Document, bool]:
+        """Let the document name its new edition, however often others change it meanwhile."""
+        while True:
+            former = await self._find(new.document.knowledge_base_id, new.document.name)
+            if (stored := await self._run(self._exchange(new, former))) is not None:
+                return stored, former is None
 
     async def delete(self, base_id: str, name: str) -> bool:
         """Delete a document; False when there was none."""
@@ -188,6 +233,13 @@ class DocumentChanges:
             return _StoredDocument(document, edition_id, numbers_of(connection, edition_id), tokens)
 
         return await self._database.read(work)
+
+
+async def _chained(read: Sequence[ChunkBatch], rest: AsyncIterator[ChunkBatch]) -> AsyncIterator[ChunkBatch]:
+    for batch in read:
+        yield batch
+    async for batch in rest:
+        yield batch
 
 
 def _find_row(connection: Connection, base_id: str, name: str) -> rows.Row | None:
