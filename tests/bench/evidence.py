@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 
-from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.documents.chosen import read_blocks
 from backend.knowledge.domain.chunking import cut_into_pieces
 from backend.knowledge.domain.media_types import MARKDOWN
 from backend.restricted.domain.evidence import is_weak
@@ -38,9 +38,8 @@ async def main() -> None:
 
 async def _fill(knowledge: Knowledge, base_id: str, texts: dict[str, str]) -> None:
     await knowledge.store.create_base(make_base(base_id), "ann")
-    reader = LibraryDocumentReader()
     for name, text in texts.items():
-        blocks = await reader.read(text.encode(), MARKDOWN)
+        blocks = [block for block in read_blocks(text.encode(), MARKDOWN) if block.text.strip()]
         await put(knowledge.store, name, [piece.text for piece in cut_into_pieces(blocks)], base_id=base_id)
 
 
