@@ -183,14 +183,15 @@ async def measure_all() -> list[Figures]:
     server.start()
     try:
         with tempfile.TemporaryDirectory() as directory:
-            urls = {
-                "SQLite": lambda name: f"sqlite+aiosqlite:///{directory}/{name}.db",
-                "PostgreSQL": lambda _: server.url(server.new_database()),
-            }
             return [
-                await measure(f"{database}, {name}", url(name), bodies)
-                for database, url in urls.items()
+                await measure(f"{database}, {name}", url, bodies)
+                for database in ("SQLite", "PostgreSQL")
                 for name, bodies in corpora().items()
+                for url in (
+                    f"sqlite+aiosqlite:///{directory}/{name}.db"
+                    if database == "SQLite"
+                    else server.url(server.new_database()),
+                )
             ]
     finally:
         server.close()

@@ -5,6 +5,7 @@ query would stand. What no reader may see is left out of scores and counts: the 
 were deleted, by the ranges of their numbers.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
@@ -298,8 +299,8 @@ def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
 def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[_Base]) -> list[Found]:
     """Convert indexes of `scores` into base ids and chunk numbers."""
     starts = [base.start for base in bases]
-    owners = np.searchsorted(starts, places, side="right") - 1
+    owners = [bases[bisect_right(starts, place) - 1] for place in places.tolist()]
     return [
-        Found(bases[owner].id, place - bases[owner].start, score)
-        for place, owner, score in zip(places.tolist(), owners.tolist(), scores[places].tolist(), strict=True)
+        Found(owner.id, place - owner.start, score)
+        for place, owner, score in zip(places.tolist(), owners, scores[places].tolist(), strict=True)
     ]
