@@ -9,8 +9,8 @@ import resource
 import sys
 from typing import BinaryIO
 
-from backend.knowledge.documents.cutting import ContentLimits, cut_document
-from backend.knowledge.documents.frames import HEAD, Cut, Ended, Job, Refused, batch_frame, frame
+from backend.knowledge.documents.cutting import ContentLimits, cut_file
+from backend.knowledge.documents.frames import HEAD, Ended, Job, PieceCount, Refused, as_frame, batch_frame
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 _NICENESS = 5
@@ -40,18 +40,18 @@ def _limit_cpu(seconds: int) -> None:
 def _answer(job: Job, body: bytes, target: BinaryIO, memory_bytes: int) -> None:
     limits = ContentLimits(job.blocks, job.text_characters, job.chunks)
     try:
-        chunk_count, batches = cut_document(body, job.media_type, limits)
-        target.write(frame(Cut(chunk_count=chunk_count)))
+        chunk_count, batches = cut_file(body, job.media_type, limits)
+        target.write(as_frame(PieceCount(chunk_count=chunk_count)))
         for batch in batches:
             target.write(batch_frame(batch))
-        target.write(frame(Ended()))
+        target.write(as_frame(Ended()))
     except PayloadTooLarge as error:
-        target.write(frame(Refused(outcome="too_large", message=error.message)))
+        target.write(as_frame(Refused(outcome="too_large", message=error.message)))
     except InvalidRequest as error:
-        target.write(frame(Refused(outcome="invalid", message=error.message)))
+        target.write(as_frame(Refused(outcome="invalid", message=error.message)))
     except MemoryError:
         said = f"Reading the document takes more than {memory_bytes // 1024**2} MB of memory."
-        target.write(frame(Refused(outcome="too_large", message=said)))
+        target.write(as_frame(Refused(outcome="too_large", message=said)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,17 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from backend.knowledge.documents.cutting import ContentLimits, PieceBatch
-from backend.knowledge.documents.frames import ANSWER, HEAD, Answer, Batch, Cut, Ended, Job, Refused, frame, to_batch
+from backend.knowledge.documents.frames import (
+    ANSWER,
+    HEAD,
+    Answer,
+    Batch,
+    Ended,
+    Job,
+    PieceCount,
+    Refused,
+    to_batch,
+)
 from backend.knowledge.domain.media_types import DOCX, PDF
 from shared.errors import InvalidRequest, PayloadTooLarge
 
@@ -96,7 +106,7 @@ class Child:
                 answer, attached = await self._receive(left)
                 left -= loop.time() - began
                 match answer:
-                    case Cut(chunk_count=count):
+                    case PieceCount(chunk_count=count):
                         yield count
                     case Batch():
                         yield to_batch(answer, attached)
@@ -115,7 +125,7 @@ class Child:
         """Write in small pieces, so that the transport copies no more than one of them."""
         target = self._pipes[0]
         with suppress(ConnectionError):
-            target.write(frame(self._limits.job(body, media_type)))
+            target.write(as_frame(self._limits.job(body, media_type)))
             with memoryview(body) as view:
                 for start in range(0, len(body), _PIECE_BYTES):
                     target.write(bytes(view[start : start + _PIECE_BYTES]))

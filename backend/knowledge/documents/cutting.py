@@ -10,7 +10,7 @@ from backend.knowledge.documents.chosen import read_blocks
 from backend.knowledge.domain.chunking import Piece, cut_into_pieces
 from backend.knowledge.domain.index_entries import PackedSegment
 from backend.knowledge.domain.knowledge import Block
-from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, segment_of
+from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, packed_segment
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.tokens import estimate_tokens
@@ -34,7 +34,7 @@ class PieceBatch(NamedTuple):
     segment: PackedSegment
 
 
-def cut_document(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Iterator[PieceBatch]]:
+def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Iterator[PieceBatch]]:
     """Return how many pieces a document has, and the pieces with their index, made as they are asked for.
 
     Raises:
@@ -65,4 +65,4 @@ def _batches(pieces: Sequence[Piece]) -> Iterator[PieceBatch]:
         some = pieces[start : start + CHUNKS_PER_BATCH]
         tokens = [tokenize("\n".join((*piece.heading_path, piece.text))) for piece in some]
         shown = [(piece.heading_path, piece.text, estimate_tokens(piece.text)) for piece in some]
-        yield PieceBatch(shown, segment_of(tokens))
+        yield PieceBatch(shown, packed_segment(tokens))

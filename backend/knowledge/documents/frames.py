@@ -1,7 +1,7 @@
 """What the backend and its children say to each other: frames of JSON followed by bytes.
 
-A frame begins with the lengths of both parts. To a child go a `Job` and the file; from it come `Cut`, one `Batch` after
-another and `Ended`, or `Refused` at any place.
+A frame begins with the lengths of both parts. To a child go a `Job` and the file; from it come `PieceCount`, one
+`Batch` after another and `Ended`, or `Refused` at any place.
 """
 
 import struct
@@ -30,7 +30,7 @@ class Job(Value):
     cpu_seconds: int
 
 
-class Cut(Value):
+class PieceCount(Value):
     """The file was read; so many pieces follow."""
 
     kind: Literal["cut"] = "cut"
@@ -62,11 +62,11 @@ class Refused(Value):
     message: str
 
 
-Answer: TypeAlias = Cut | Batch | Ended | Refused
+Answer: TypeAlias = PieceCount | Batch | Ended | Refused
 ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
-def frame(value: Value, attached: Sequence[bytes] = ()) -> bytes:
+def as_frame(value: Value, attached: Sequence[bytes] = ()) -> bytes:
     """Write a frame."""
     said = orjson.dumps(value.model_dump())
     return b"".join((HEAD.pack(len(said), sum(map(len, attached))), said, *attached))
@@ -83,7 +83,7 @@ def batch_frame(batch: PieceBatch) -> bytes:
         pages=tuple(segment.pages),
         sizes=tuple(map(len, attached)),
     )
-    return frame(value, attached)
+    return as_frame(value, attached)
 
 
 def to_batch(value: Batch, attached: bytes) -> PieceBatch:

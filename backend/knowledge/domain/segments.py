@@ -72,12 +72,12 @@ def word_hashes(words: Sequence[str]) -> NDArray[np.uint64]:
     return hashes
 
 
-def page_of(hashed: int, bits: int) -> int:
+def page_number(hashed: int, bits: int) -> int:
     """Return the page of a word in a segment whose pages are divided by so many bits."""
     return hashed >> (_HASH_BITS - bits)
 
 
-def segment_of(token_lists: Sequence[Sequence[str]]) -> PackedSegment:
+def packed_segment(token_lists: Sequence[Sequence[str]]) -> PackedSegment:
     """Index chunks, given the index tokens of each, under the numbers 0, 1, 2 …
 
     One integer for each token combines the number of its word and the index of its chunk; sorted and counted, these
@@ -101,7 +101,7 @@ def segment_of(token_lists: Sequence[Sequence[str]]) -> PackedSegment:
 
 def batch_of(chunks: Sequence[Chunk]) -> ChunkBatch:
     """Index some successive chunks of a document, at most `CHUNKS_PER_BATCH`."""
-    return ChunkBatch(chunks, segment_of([entry.tokens for entry in index_entries(chunks)]))
+    return ChunkBatch(chunks, packed_segment([entry.tokens for entry in index_entries(chunks)]))
 
 
 def batches_of(chunks: Sequence[Chunk]) -> Iterator[ChunkBatch]:

@@ -21,7 +21,7 @@ class Range(NamedTuple):
     end_number: int
 
 
-class Segment(NamedTuple):
+class IndexSegment(NamedTuple):
     """A segment in the database, without its pages; `size` is how many chunks it had when it was written."""
 
     id: int

@@ -19,10 +19,10 @@ from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.bm25 import K1, SCORE_DECIMALS, Query, Statistics, length_norm, looked_up_terms, plan
-from backend.knowledge.domain.segments import lengths_in, page_of, postings_of, word_hashes
+from backend.knowledge.domain.segments import lengths_in, page_number, postings_of, word_hashes
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
-from backend.knowledge.sql.search_index import Found, Range, Segment
+from backend.knowledge.sql.search_index import Found, IndexSegment, Range
 from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
 
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
@@ -40,7 +40,7 @@ class _Base(NamedTuple):
     start: int
     chunk_count: int
     token_count: int
-    segments: Sequence[tuple[Segment, bytes]]
+    segments: Sequence[tuple[IndexSegment, bytes]]
     hidden: Sequence[Range]
     legacy: Sequence[Range]
 
@@ -131,7 +131,7 @@ class SegmentIndex:
         asked = {"ids": list_parameter(base_ids, self._dialect)}
         sizes = self._sizes.rows(connection, asked)
         starts = accumulate((row["next_chunk_number"] for row in sizes), initial=0)
-        segments: dict[str, list[tuple[Segment, bytes]]] = {}
+        segments: dict[str, list[tuple[IndexSegment, bytes]]] = {}
         for row in self._segments.rows(connection, asked):
             segments.setdefault(row["knowledge_base_id"], []).append((to_segment(row), row["lengths"]))
         hidden: dict[str, list[Range]] = {}
@@ -160,7 +160,7 @@ class SegmentIndex:
         """Read the postings of words; the lengths of chunks only where they are to be ranked."""
         hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
         keys = {
-            (segment.id << tables.PAGE_BITS) + page_of(hashed, segment.bits)
+            (segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits)
             for base in bases
             for segment, _ in base.segments
             for hashed in hashes.values()
@@ -214,9 +214,9 @@ IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (_document.c.indexed
 """Selects the documents that are in no segment: written by the release before."""
 
 
-def to_segment(row: rows.Row) -> Segment:
+def to_segment(row: rows.Row) -> IndexSegment:
     """Read a segment from a row that may hold more."""
-    return Segment(*(row[name] for name in _SEGMENT_COLUMNS))
+    return IndexSegment(*(row[name] for name in _SEGMENT_COLUMNS))
 
 
 def _corpus_of(
@@ -235,7 +235,7 @@ def _corpus_of(
             if is_ranked:
                 lengths[offset : offset + len(packed) // 2] = lengths_in(packed)
             for word, hashed in hashes.items():
-                page = pages.get((segment.id << tables.PAGE_BITS) + page_of(hashed, segment.bits))
+                page = pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))
                 if page is not None and (found := postings_of(page, hashed)) is not None:
                     words.setdefault(word, []).append(WordPostings(found[0].astype(np.int64) + offset, found[1]))
         if base.id in legacy:

@@ -19,7 +19,7 @@ from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, MAX_SPAN, batch_
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import hold_base
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, missing_numbers
-from backend.knowledge.sql.search_index import Range, Segment
+from backend.knowledge.sql.search_index import IndexSegment, Range
 from backend.knowledge.sql.segment_index import IS_UNINDEXED, to_segment
 from backend.knowledge.sql.segment_rows import SegmentRows, drop_pages
 from shared.clock import Clock
@@ -41,7 +41,7 @@ _segment, _page, _gone = tables.index_segment, tables.index_page, tables.index_g
 class _Job(NamedTuple):
     """Neighbouring segments that are to become one, and the deleted chunks that are left out of it."""
 
-    segments: Sequence[Segment]
+    segments: Sequence[IndexSegment]
     gone: Sequence[Range]
 
     @property
@@ -191,10 +191,10 @@ def _next_job(connection: Connection, base_id: str) -> _Job | None:
     return _Job(chosen, [one for one in gone if first <= one.first_number and one.end_number <= end])
 
 
-def chosen_to_merge(segments: Sequence[Segment], gone: Sequence[Range]) -> Sequence[Segment]:
+def chosen_to_merge(segments: Sequence[IndexSegment], gone: Sequence[Range]) -> Sequence[IndexSegment]:
     """Choose neighbours to be merged, or a segment to be written anew; nothing where all is well."""
     for most in MERGED_BELOW:
-        run: list[Segment] = []
+        run: list[IndexSegment] = []
         for one in segments:
             if one.size >= most or (run and one.end_number - run[0].first_number > MAX_SPAN):
                 run = []
@@ -210,7 +210,7 @@ def chosen_to_merge(segments: Sequence[Segment], gone: Sequence[Range]) -> Seque
     return ()
 
 
-def _read_slice(connection: Connection, segments: Sequence[Segment], part: Slice) -> list[tuple[int, list[bytes]]]:
+def _read_slice(connection: Connection, segments: Sequence[IndexSegment], part: Slice) -> list[tuple[int, list[bytes]]]:
     """Read the pages of a part of the hashes, with the first number of each segment."""
     found: list[tuple[int, list[bytes]]] = []
     for one in segments:
@@ -248,12 +248,12 @@ def _find_pages(connection: Connection, reached: int) -> tuple[int, bool] | None
     return segment_id, connection.execute(is_it).first() is not None
 
 
-def _find_visible(connection: Connection) -> Sequence[Segment]:
+def _find_visible(connection: Connection) -> Sequence[IndexSegment]:
     query = select(*(column for column in _segment.c if column.name != "lengths")).where(_segment.c.is_visible)
     return [to_segment(row) for row in connection.execute(query).mappings()]
 
 
-def _deleted_unnoticed(connection: Connection, segment: Segment) -> list[Range]:
+def _deleted_unnoticed(connection: Connection, segment: IndexSegment) -> list[Range]:
     """Return the chunks of a segment that are in no table of chunks, and not known to be deleted."""
     lengths = connection.execute(
         select(_segment.c.lengths).where(_segment.c.id == segment.id, _segment.c.is_visible)

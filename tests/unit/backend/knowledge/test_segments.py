@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.index_entries import PackedSegment
-from backend.knowledge.domain.segments import lengths_in, page_of, postings_of, segment_of, word_hashes
+from backend.knowledge.domain.segments import lengths_in, packed_segment, page_number, postings_of, word_hashes
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages
-from backend.knowledge.sql.search_index import Range, Segment
+from backend.knowledge.sql.search_index import IndexSegment, Range
 from backend.knowledge.sql.upkeep import MERGED_AT_ONCE, chosen_to_merge
 from backend.knowledge.sql.word_postings import inside
 
@@ -20,7 +20,7 @@ CHUNKS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), max_size=12)
 
 def found_in(pages: dict[int, bytes], bits: int, word: str) -> dict[int, int]:
     (hashed,) = word_hashes([word]).tolist()
-    page = pages.get(page_of(hashed, bits))
+    page = pages.get(page_number(hashed, bits))
     found = postings_of(page, hashed) if page is not None else None
     return dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) if found is not None else {}
 
@@ -31,7 +31,7 @@ def expected_of(chunks: Sequence[Sequence[str]], word: str) -> dict[int, int]:
 
 @given(CHUNKS)
 def test_a_segment_holds_each_word_of_each_chunk(chunks: list[list[str]]) -> None:
-    segment = segment_of(chunks)
+    segment = packed_segment(chunks)
     assert lengths_in(segment.lengths).tolist() == [len(tokens) for tokens in chunks]
     assert segment.token_count == sum(map(len, chunks))
     for word in [*WORDS, "nowhere"]:
@@ -40,7 +40,7 @@ def test_a_segment_holds_each_word_of_each_chunk(chunks: list[list[str]]) -> Non
 
 def test_words_that_stand_very_often_are_counted_exactly() -> None:
     chunks = [["a"] * 254, ["a"] * 255, ["a", *["b"] * 300], ["a"] * 800, ["a"] * 3]
-    segment = segment_of(chunks)
+    segment = packed_segment(chunks)
     for word in ("a", "b"):
         assert found_in(dict(segment.pages), segment.bits, word) == expected_of(chunks, word)
 
@@ -55,7 +55,10 @@ def test_a_hash_does_not_depend_on_the_words_beside_it() -> None:
 def test_merged_segments_hold_what_both_held_and_is_not_gone(
     first: list[list[str]], second: list[list[str]], gap: int, lost: int, bits: int
 ) -> None:
-    parts: list[tuple[int, PackedSegment]] = [(100, segment_of(first)), (100 + len(first) + gap, segment_of(second))]
+    parts: list[tuple[int, PackedSegment]] = [
+        (100, packed_segment(first)),
+        (100 + len(first) + gap, packed_segment(second)),
+    ]
     gone = [Range(100 + lost, 102 + lost)]
     pages = {
         place: page
@@ -84,10 +87,10 @@ def test_numbers_lie_in_ranges_or_outside(spans: list[tuple[int, int]], numbers:
     assert inside(np.array(numbers, np.int64), ranges).tolist() == expected
 
 
-def sized(*sizes: int) -> list[Segment]:
+def sized(*sizes: int) -> list[IndexSegment]:
     starts = np.cumsum([0, *sizes]).tolist()
     return [
-        Segment(n, "kb", start, start + size, size, 3)
+        IndexSegment(n, "kb", start, start + size, size, 3)
         for n, (start, size) in enumerate(zip(starts, sizes, strict=False))
     ]
 
