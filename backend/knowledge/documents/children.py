@@ -21,6 +21,7 @@ from backend.knowledge.documents.frames import (
     Job,
     PieceCount,
     Refused,
+    as_frame,
     to_batch,
 )
 from backend.knowledge.domain.media_types import DOCX, PDF

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import structlog
 from sqlalchemy import Connection, select
 
 from backend.foundation.sql.database import Database
@@ -14,13 +13,12 @@ from backend.knowledge.sql import tables
 from backend.knowledge.sql.base_deletion import clear_base, find_ownerless
 from backend.knowledge.sql.chosen import index_upkeep
 from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER, DocumentChanges
+from backend.knowledge.telemetry.retrieval import note_late_upkeep
 from shared.clock import Clock
 from shared.errors import Unavailable
 
 if TYPE_CHECKING:
     from backend.knowledge.sql.upkeep import IndexUpkeep
-
-log = structlog.get_logger("backend.knowledge")
 
 SWEEP_SECONDS = 600.0
 PAUSE_SECONDS = 5.0
@@ -56,7 +54,7 @@ class Caretaker:
                 is_at_start = False
                 await self._tidy_until(asyncio.get_running_loop().time() + SWEEP_SECONDS)
             except Unavailable:
-                log.warning("The search index is tidied later: the database is not available")
+                note_late_upkeep()
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def sweep(self, *, is_only_replica: bool) -> None:
