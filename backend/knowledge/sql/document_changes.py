@@ -1,5 +1,6 @@
 """Storing, replacing and deleting documents in many transactions; readers see each change whole or not at all."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -24,7 +25,7 @@ from backend.knowledge.sql.editions import (
 from backend.knowledge.sql.search_index import Range
 from backend.knowledge.sql.segment_rows import SegmentRows
 from shared.clock import Clock
-from shared.errors import NotFound, Unavailable
+from shared.errors import BallastError, NotFound, Unavailable
 from shared.ids import IdPrefix, new_id
 
 LEFT_BEHIND_AFTER = timedelta(minutes=5)
@@ -119,7 +120,7 @@ class DocumentChanges:
         try:
             token_count = await self._fill(edition, _chained(read, rest), written)
             return await self._show(_NewDocument(document, body, edition, token_count))
-        except BaseException as error:
+        except (BallastError, Overtaken, asyncio.CancelledError) as error:
             await self._discard(edition, written)
             if isinstance(error, Overtaken):
                 raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
