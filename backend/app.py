@@ -7,7 +7,7 @@ import random
 import secrets
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -78,7 +78,7 @@ class Backend:
     turns: TurnServices
     recovery: Recovery
     supervisor: Supervisor
-    caretaking: Callable[[], Coroutine[None, None, None]]
+    caretaking: Callable[[], Awaitable[None]]
 
     @property
     def services(self) -> tuple[object, ...]:

@@ -73,7 +73,7 @@ async def test_every_upgrade_has_a_way_back_that_keeps_the_rows(url: str) -> Non
         assert all(len(next(iter(columns.values()))) == 2 for columns in rows.values())
         for revision in (*reversed(all_revisions()[:-1]), BASE):
             await migrate_back(database, revision)
-            assert without_versions(await database.read(shape)) == without_versions(shapes[revision]), revision
+            assert without_the_lasting(await database.read(shape)) == without_the_lasting(shapes[revision]), revision
             expected = Position(revision, oldest_code_for(revision)) if revision != BASE else Position(None, None)
             assert await database.read(position_of) == expected
             rows = assert_kept(rows, await database.read(rows_of))
@@ -209,15 +209,21 @@ def shape(connection: Connection) -> list[tuple[str, str]]:
     return sorted((name, " ".join(told.split())) for name, told in connection.execute(text(query)))
 
 
-def without_versions(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [part for part in parts if not part[0].startswith(("alembic_version", "schema_revision"))]
+def without_the_lasting(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Leave out what a way back does not touch; SQLite keeps `sqlite_sequence` once a table has needed it."""
+    unchanged = ("alembic_version", "schema_revision", "sqlite_sequence")
+    return [part for part in parts if not part[0].startswith(unchanged)]
 
 
 def fill_every_table(connection: Connection) -> None:
     """Put two rows into each table; all texts of a row are equal, so that foreign keys hold."""
     for table in metadata.sorted_tables:
-        for name in ("first", "second"):
-            connection.execute(insert(table), {column.name: value_of(column, name) for column in table.columns})
+        for number, name in enumerate(("first", "second")):
+            row = {column.name: value_of(column, name) for column in table.columns}
+            key = table.primary_key.columns.values()
+            if len(key) == 1 and isinstance(key[0].type, sa.Integer):
+                row[key[0].name] = number
+            connection.execute(insert(table), row)
 
 
 def value_of(column: sa.Column[Any], name: str) -> Any:

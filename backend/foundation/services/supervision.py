@@ -1,7 +1,8 @@
 """Running work whose failure ends nothing but itself: all that runs in the background of a process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from backend.foundation.ports.supervision import FailureObserver
@@ -75,11 +76,23 @@ class Supervisor:
         return min(doubled, longest) * (1 + self._jitter()) / 2
 
 
-async def stopped(task: asyncio.Task[None] | None) -> None:
+async def stopped(task: asyncio.Task[object] | None) -> None:
     """Cancel a task and wait for its end; None has ended already."""
     if task is not None:
         task.cancel()
         await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[object, None, Result]) -> AsyncGenerator[asyncio.Task[Result]]:
+    """Run work beside the block of this context, which ends it: its task is cancelled and awaited."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        await stopped(task)
+        if not task.cancelled():
+            task.exception()  # asyncio would report an exception that nobody has asked for
 
 
 async def result_or_error(work: Coroutine[object, None, Result]) -> Result | BaseException:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from backend.foundation.services.supervision import beside
 from backend.knowledge.documents.cutting import ContentLimits, PieceBatch
 from backend.knowledge.documents.frames import (
     ANSWER,
@@ -81,12 +82,21 @@ class Child:
     @property
     def is_usable(self) -> bool:
         """Say whether it may cut another file: it is alive and idle, and has read no PDF or DOCX."""
-        return self._running.returncode is None and self._is_idle and not self._has_read_heavy
+        return not self.has_ended and self._is_idle and not self._has_read_heavy
+
+    @property
+    def has_ended(self) -> bool:
+        """Say whether the process is no more."""
+        return self._running.returncode is not None
+
+    def kill(self) -> None:
+        """Kill the process; the loop notes its end."""
+        with suppress(ProcessLookupError):
+            self._running.kill()
 
     async def stop(self) -> None:
         """Kill the process and wait for its end."""
-        with suppress(ProcessLookupError):
-            self._running.kill()
+        self.kill()
         await self._running.wait()
 
     async def cut(self, body: bytes | bytearray, media_type: str) -> AsyncGenerator[int | PieceBatch]:
@@ -98,10 +108,9 @@ class Child:
         """
         self._is_idle = False
         self._has_read_heavy |= media_type in _HEAVY
-        sending = asyncio.create_task(self._send(body, media_type))
         left = self._limits.wall_seconds
         loop = asyncio.get_running_loop()
-        try:
+        async with beside(self._send(body, media_type)) as sending:
             while True:
                 began = loop.time()
                 answer, attached = await self._receive(left)
@@ -117,10 +126,6 @@ class Child:
                     case Refused(outcome=outcome, message=message):
                         self._is_idle = sending.done()
                         raise (PayloadTooLarge if outcome == "too_large" else InvalidRequest)(message, param="body")
-        finally:
-            sending.cancel()
-            with suppress(asyncio.CancelledError, OSError):
-                await sending
 
     async def _send(self, body: bytes | bytearray, media_type: str) -> None:
         """Write in small pieces, so that the transport copies no more than one of them."""

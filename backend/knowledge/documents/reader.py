@@ -32,7 +32,7 @@ class LibraryDocumentReader:
         self._limits = limits or ChildLimits()
         self._places = FairPlaces(children, QUEUE_LENGTH, WHOLE_QUEUE_LENGTH)
         self._idle: list[tuple[Child, asyncio.TimerHandle]] = []
-        self._stopping = set[asyncio.Task[None]]()
+        self._killed: list[Child] = []
 
     @asynccontextmanager
     async def read(self, file: ReadableFile) -> AsyncGenerator[CutFile]:
@@ -54,11 +54,12 @@ class LibraryDocumentReader:
 
     async def close(self) -> None:
         """Stop all children that are idle; those that read are stopped by who reads."""
-        for child, timer in self._idle:
+        for _, timer in self._idle:
             timer.cancel()
+        for child in (*(child for child, _ in self._idle), *self._killed):
             await child.stop()
         self._idle.clear()
-        await asyncio.gather(*self._stopping)
+        self._killed.clear()
 
     @asynccontextmanager
     async def _child(self) -> AsyncGenerator[Child]:
@@ -83,9 +84,8 @@ class LibraryDocumentReader:
 
     def _expire(self, child: Child) -> None:
         self._idle = [one for one in self._idle if one[0] is not child]
-        stopping = asyncio.create_task(child.stop())
-        self._stopping.add(stopping)
-        stopping.add_done_callback(self._stopping.discard)
+        child.kill()
+        self._killed = [one for one in (*self._killed, child) if not one.has_ended]
 
 
 async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[int | PieceBatch]:

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
+from backend.foundation.services.supervision import beside
+
 Result = TypeVar("Result")
 
 
@@ -23,16 +25,11 @@ async def while_client_waits(request: Request, work: Coroutine[None, None, Resul
     Raises:
         ClientDisconnect: the client has left.
     """
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_client_leaves(request))
-    try:
+    async with beside(work) as working, beside(_client_leaves(request)) as leaving:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise ClientDisconnect
-    finally:
-        for task in (working, leaving):
-            task.cancel()
-        await asyncio.wait((working, leaving))
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
 
 
 async def _client_leaves(request: Request) -> None:

@@ -13,17 +13,12 @@ from backend.knowledge.sql import tables
 from backend.knowledge.sql.base_deletion import clear_base, find_ownerless
 from backend.knowledge.sql.chosen import index_upkeep
 from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER, DocumentChanges
-from backend.knowledge.telemetry.retrieval import note_late_upkeep
 from shared.clock import Clock
-from shared.errors import Unavailable
 
 if TYPE_CHECKING:
     from backend.knowledge.sql.upkeep import IndexUpkeep
 
 SWEEP_SECONDS = 600.0
-PAUSE_SECONDS = 5.0
-"""How long the upkeep of the index waits for a database that is away."""
-
 GATHER_SECONDS = 0.2
 """Changes that come this close together are tidied up together."""
 
@@ -39,6 +34,7 @@ class Caretaker:
         self._slice_seconds = slice_seconds
         self._untidy: set[str] = set()
         self._is_untidy = asyncio.Event()
+        self._is_at_start = True
 
     def note_change(self, base_id: str) -> None:
         """Have the segments of a base merged soon."""
@@ -46,16 +42,10 @@ class Caretaker:
         self._is_untidy.set()
 
     async def run(self, *, is_only_replica: bool) -> None:
-        """Sweep now and every ten minutes, and tidy what has changed; until it is cancelled."""
-        is_at_start = True
-        while True:
-            try:
-                await self.sweep(is_only_replica=is_only_replica and is_at_start)
-                is_at_start = False
-                await self._tidy_until(asyncio.get_running_loop().time() + SWEEP_SECONDS)
-            except Unavailable:
-                note_late_upkeep()
-                await asyncio.sleep(PAUSE_SECONDS)
+        """Sweep, and then tidy what changes until it is time to sweep again: in ten minutes."""
+        await self.sweep(is_only_replica=is_only_replica and self._is_at_start)
+        self._is_at_start = False
+        await self._tidy_until(asyncio.get_running_loop().time() + SWEEP_SECONDS)
 
     async def sweep(self, *, is_only_replica: bool) -> None:
         """Delete what processes left behind that ended while they stored or deleted documents, bases or segments.

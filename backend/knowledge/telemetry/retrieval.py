@@ -50,8 +50,3 @@ class LoggingDescriptionObserver:
     def texts_left_out(self, base_id: str, count: int) -> None:
         """Log how many texts were left out, and none of the texts."""
         log.warning("Description left out", knowledge_base=base_id, texts=count)
-
-
-def note_late_upkeep() -> None:
-    """Log that the search index is tidied later."""
-    log.warning("The search index is tidied later: the database is not available")
