@@ -106,7 +106,9 @@ async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(databa
 
     await expected.delete_document("kb_a", "gone")
     await database.write(lambda connection: delete_as_before(connection, "gone"))
+    await assert_same(database, expected)
     await store.caretaker.sweep(is_only_replica=True)
+    assert await count(database, "knowledge_base WHERE indexed_version <> version") == 0
     await assert_same(database, expected)
     for one in (store, expected):
         await one.delete_document("kb_a", "old")
@@ -166,7 +168,8 @@ def delete_as_before(connection: Connection, name: str) -> None:
 
 def grow(connection: Connection, chunks: int, tokens: int, next_number: int | None) -> None:
     growing = """
-        UPDATE knowledge_base SET chunk_count = chunk_count + :chunks, index_token_count = index_token_count + :tokens,
+        UPDATE knowledge_base SET version = version + 1,
+        chunk_count = chunk_count + :chunks, index_token_count = index_token_count + :tokens,
         next_chunk_number = COALESCE(CAST(:next_number AS integer), next_chunk_number)
     """
     connection.execute(text(growing), {"chunks": chunks, "tokens": tokens, "next_number": next_number})

@@ -31,6 +31,7 @@ class Column:
     grpc_port: int = field(default_factory=free_port)
     http_port: int = field(default_factory=free_port)
     in_use: bool = False
+    backend_code: Path = NEW
     backend: RunningService | None = None
     chat_shell: RunningService | None = None
 
@@ -49,6 +50,7 @@ class Column:
             "SERVICE_TOKEN": SERVICE_TOKEN,
             **self.shared_settings,
         }
+        self.backend_code = code
         self.backend = self._started("backend", settings, f"{self.url}/readyz")
         return self.backend
 

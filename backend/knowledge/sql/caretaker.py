@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
+from backend.foundation.services.supervision import is_set_within
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.knowledge.sql import tables
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from backend.knowledge.sql.upkeep import IndexUpkeep
 
 SWEEP_SECONDS = 600.0
+LOOK_SECONDS = 10.0
+"""How soon what the release before has changed is indexed, while both run."""
+
 GATHER_SECONDS = 0.2
 """Changes that come this close together are tidied up together."""
 
@@ -59,27 +63,24 @@ class Caretaker:
             await run_in_short_transactions(self._database, clear_base(base_id), self._slice_seconds)
         upkeep = await self._upkeep()
         await upkeep.drop_left_behind(left_behind_after)
-        await upkeep.note_deleted()
+        await upkeep.note_deleted(everywhere=self._is_at_start)
         await upkeep.index_legacy()
         self._untidy.update(await self._database.read(_bases_with_segments))
 
     async def tidy(self) -> None:
-        """Merge the segments of the bases that have changed, and index what the release before has put."""
+        """Merge the segments of the bases that have changed, and index what the release before has changed."""
         upkeep = await self._upkeep()
+        await upkeep.note_deleted()
         await upkeep.index_legacy()
         while self._untidy:
             await upkeep.tidy(self._untidy.pop())
 
     async def _tidy_until(self, end: float) -> None:
-        while True:
+        while asyncio.get_running_loop().time() < end:
             self._is_untidy.clear()
             await self.tidy()
-            try:
-                async with asyncio.timeout_at(end):
-                    await self._is_untidy.wait()
-                    await asyncio.sleep(GATHER_SECONDS)
-            except TimeoutError:
-                return
+            if await is_set_within(self._is_untidy, LOOK_SECONDS):
+                await asyncio.sleep(GATHER_SECONDS)
 
     async def _upkeep(self) -> "IndexUpkeep":
         return await index_upkeep(self._database, self._clock, self._slice_seconds)

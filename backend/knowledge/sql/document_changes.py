@@ -278,6 +278,7 @@ def _count_change(connection: Connection, added: _NewDocument | None, removed: _
         .where(_base.c.id == base_id)
         .values(
             version=_base.c.version + 1,
+            indexed_version=_base.c.indexed_version + 1,
             chunk_count=_base.c.chunk_count + grown_chunks,
             index_token_count=_base.c.index_token_count + grown_tokens,
         )

@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.knowledge.domain.segments import Postings, joined, lengths_in, packed_lengths, pages_of, postings_in
 from backend.knowledge.sql.search_index import Range
-from backend.knowledge.sql.word_postings import outside
+from backend.knowledge.sql.word_postings import Numbers, outside
 
 _HASH_BITS = 64
 
@@ -57,10 +57,10 @@ def merged_lengths(found: Sequence[tuple[int, bytes]], numbers: Range, gone: Seq
     return packed_lengths(lengths), int(np.count_nonzero(lengths))
 
 
-def missing_numbers(first: int, lengths: bytes, there: Sequence[int], hidden: Sequence[Range]) -> list[Range]:
+def missing_numbers(first: int, lengths: bytes, there: Numbers, hidden: Sequence[Range]) -> list[Range]:
     """Return the ranges of chunks that a segment has and that are neither there nor hidden."""
     numbers = first + np.flatnonzero(lengths_in(lengths))
-    missing = np.setdiff1d(numbers[outside(numbers, hidden)], np.array(there, np.int64))
+    missing = np.setdiff1d(numbers[outside(numbers, hidden)], there)
     if not len(missing):
         return []
     cuts = np.flatnonzero(np.diff(missing) > 1) + 1

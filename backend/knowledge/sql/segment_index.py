@@ -23,12 +23,13 @@ from backend.knowledge.domain.segments import lengths_in, page_number, postings_
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
 from backend.knowledge.sql.search_index import Found, IndexSegment, Range
-from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
+from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, gaps, outside
 
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
 _segment, _page, _gone, _unseen = tables.index_segment, tables.index_page, tables.index_gone, tables.unseen_edition
 
 _SEGMENT_COLUMNS = ("id", "knowledge_base_id", "first_number", "end_number", "chunk_count", "bits")
+_SIZES = ("id", "chunk_count", "index_token_count", "next_chunk_number")
 _PAGES_AT_ONCE = 4_000
 _TIES_AT_ONCE = 10_000
 
@@ -63,7 +64,7 @@ class SegmentIndex:
         self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
         among = partial(is_among, name="ids", dialect=self._dialect)
         self._sizes = Statement(
-            select(_base.c.id, _base.c.chunk_count, _base.c.index_token_count, _base.c.next_chunk_number)
+            select(*(_base.c[name] for name in _SIZES), IS_CHANGED.label("is_changed"))
             .where(among(_base.c.id), _base.c.chunk_count > 0)
             .order_by(_base.c.id)
         )
@@ -86,6 +87,9 @@ class SegmentIndex:
             select(_document.c.knowledge_base_id, _chunk.c.number, _document.c.chunk_count)
             .join_from(_document, _chunk, (_chunk.c.edition_id == _document.c.edition_id) & (_chunk.c.ordinal == 0))
             .where(among(_document.c.knowledge_base_id), IS_UNINDEXED)
+        )
+        self._numbers = Statement(
+            select(_chunk.c.number).where(_chunk.c.knowledge_base_id == bindparam("base_id")).order_by(_chunk.c.number)
         )
         self._pages = Statement(select(_page.c.id, _page.c.postings).where(among(_page.c.id)))
         plain_order = "C" if self._dialect == "postgresql" else "BINARY"
@@ -141,6 +145,10 @@ class SegmentIndex:
         for row in self._legacy.rows(connection, asked):
             found = Range(row["number"], row["number"] + row["chunk_count"])
             legacy.setdefault(row["knowledge_base_id"], []).append(found)
+        for row in sizes:
+            if row["is_changed"] and row["id"] in segments:
+                ends = Range(segments[row["id"]][0][0].first_number, segments[row["id"]][-1][0].end_number)
+                hidden.setdefault(row["id"], []).extend(self._deleted(connection, row["id"], ends))
         return [
             _Base(
                 row["id"],
@@ -153,6 +161,12 @@ class SegmentIndex:
             )
             for row, start in zip(sizes, starts, strict=False)
         ]
+
+    def _deleted(self, connection: Connection, base_id: str, within: Range) -> list[Range]:
+        """Return the numbers without chunks; the upkeep of the index soon notes those that are in segments."""
+        found = (row["number"] for row in self._numbers.rows(connection, {"base_id": base_id}))
+        numbers = np.fromiter(found, np.int64)
+        return gaps(numbers[(numbers >= within.first_number) & (numbers < within.end_number)], within)
 
     def _corpus(
         self, connection: Connection, bases: Sequence[_Base], terms: Sequence[str], *, is_ranked: bool = False
@@ -212,6 +226,9 @@ class SegmentIndex:
 
 IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (_document.c.indexed_edition_id != _document.c.edition_id)
 """Selects the documents that are in no segment: written by the release before."""
+
+IS_CHANGED = _base.c.indexed_version.is_(None) | (_base.c.indexed_version != _base.c.version)
+"""Selects the bases that the release before has changed: segments may hold chunks that it has deleted."""
 
 
 def to_segment(row: rows.Row) -> IndexSegment:

@@ -34,7 +34,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
     async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
         """Store a base and its first owner."""
-        empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0}
+        empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0, "indexed_version": base.version}
 
         def work(connection: Connection) -> None:
             take_key(connection, claim)
@@ -58,8 +58,9 @@ class SqlKnowledgeStore(SqlDocumentStore):
         """Replace the descriptive fields of a base."""
         values = {name: value for name, value in rows.base_parameters(base).items() if name in _DESCRIBED}
         is_other = _base.c.restricted_translation != base.restricted_translation
-        version = _base.c.version + case((is_other, 1), else_=0)
-        statement = update(_base).where(_base.c.id == base.id).values(**values, version=version)
+        growth = case((is_other, 1), else_=0)
+        versions = {"version": _base.c.version + growth, "indexed_version": _base.c.indexed_version + growth}
+        statement = update(_base).where(_base.c.id == base.id).values(**values, **versions)
         await self._database.write(lambda connection: connection.execute(statement))
 
     async def delete_base(self, base_id: str) -> None:

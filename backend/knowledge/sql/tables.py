@@ -65,6 +65,9 @@ SEARCH_TABLES = {
 }
 
 # chunk_count and index_token_count are what BM25 needs; a value of next_chunk_number is never used twice.
+# indexed_version grows with version, but not where the release before changes a base: then segments may hold chunks
+# that are deleted.
+_IS_CHANGED = text("indexed_version IS NULL OR indexed_version <> version")
 knowledge_base = Table(
     "knowledge_base",
     metadata,
@@ -81,6 +84,8 @@ knowledge_base = Table(
     required("index_token_count", BigInteger),
     required("next_chunk_number", Integer),
     required("restricted_translation", Boolean, server_default=false()),
+    Column("indexed_version", Integer),
+    Index("ix_knowledge_base_changed", "id", sqlite_where=_IS_CHANGED, postgresql_where=_IS_CHANGED),
 )
 
 knowledge_member = Table(

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, select, update
+import numpy as np
+from sqlalchemy import Connection, delete, func, select, true, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
@@ -20,8 +21,9 @@ from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import hold_base
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, missing_numbers
 from backend.knowledge.sql.search_index import IndexSegment, Range
-from backend.knowledge.sql.segment_index import IS_UNINDEXED, to_segment
+from backend.knowledge.sql.segment_index import IS_CHANGED, IS_UNINDEXED, to_segment
 from backend.knowledge.sql.segment_rows import SegmentRows, drop_pages
+from backend.knowledge.sql.word_postings import outside
 from shared.clock import Clock
 from shared.errors import NotFound
 
@@ -34,7 +36,7 @@ MOST_GONE = 64
 
 _PAGES_PER_STEP_BITS = 8
 
-_document, _chunk = tables.document, tables.chunk
+_base, _document, _chunk, _unseen = tables.knowledge_base, tables.document, tables.chunk, tables.unseen_edition
 _segment, _page, _gone = tables.index_segment, tables.index_page, tables.index_gone
 
 
@@ -47,6 +49,14 @@ class _Job(NamedTuple):
     @property
     def numbers(self) -> Range:
         return Range(self.segments[0].first_number, self.segments[-1].end_number)
+
+
+class _Changed(NamedTuple):
+    """A base that the release before has changed: by how many versions, and what of its segments is deleted."""
+
+    base_id: str
+    growth: int
+    deleted: Sequence[Range]
 
 
 class _Legacy(NamedTuple):
@@ -90,11 +100,23 @@ class IndexUpkeep:
                 await run_in_short_transactions(self._database, drop_pages(segment_id), self._slice_seconds)
             reached = segment_id + 1
 
-    async def note_deleted(self) -> None:
-        """Note chunks that are in segments though they are deleted: the release before knows nothing of segments."""
-        for segment in await self._database.read(_find_visible):
-            for numbers in await self._database.snapshot(partial(_deleted_unnoticed, segment=segment)):
-                await self._database.write(partial(self._segments.note_gone, base_id=segment.base_id, part=numbers))
+    async def note_deleted(self, *, everywhere: bool = False) -> None:
+        """Note chunks that are in segments though they are deleted: the release before knows nothing of segments.
+
+        `everywhere` looks also where that release has changed no document: it deletes what ended processes left behind.
+        """
+        reached = ""
+        find = partial(_find_changed, everywhere=everywhere)
+        while found := await self._database.snapshot(partial(find, reached=reached)):
+            await self._database.write(partial(self._note, found=found))
+            reached = found.base_id
+
+    def _note(self, connection: Connection, found: _Changed) -> None:
+        for numbers in found.deleted:
+            self._segments.note_gone(connection, found.base_id, numbers)
+        is_it = _base.c.id == found.base_id
+        grown = func.coalesce(_base.c.indexed_version, 0) + found.growth
+        connection.execute(update(_base).where(is_it).values(indexed_version=grown))
 
     async def _merge(self, base_id: str, job: _Job) -> bool:
         """Write the merged segment, and make it visible unless one of those that it replaces is not any more."""
@@ -248,25 +270,35 @@ def _find_pages(connection: Connection, reached: int) -> tuple[int, bool] | None
     return segment_id, connection.execute(is_it).first() is not None
 
 
-def _find_visible(connection: Connection) -> Sequence[IndexSegment]:
-    query = select(*(column for column in _segment.c if column.name != "lengths")).where(_segment.c.is_visible)
-    return [to_segment(row) for row in connection.execute(query).mappings()]
-
-
-def _deleted_unnoticed(connection: Connection, segment: IndexSegment) -> list[Range]:
-    """Return the chunks of a segment that are in no table of chunks, and not known to be deleted."""
-    lengths = connection.execute(
-        select(_segment.c.lengths).where(_segment.c.id == segment.id, _segment.c.is_visible)
-    ).scalar()
-    of_base, numbers = _chunk.c.knowledge_base_id == segment.base_id, Range(segment.first_number, segment.end_number)
-    there = (
-        connection.execute(select(_chunk.c.number).where(of_base, _chunk.c.number.between(*numbers))).scalars().all()
+def _find_changed(connection: Connection, reached: str, *, everywhere: bool) -> _Changed | None:
+    """Return the next base that the release before has changed, or the next of all."""
+    growth = _base.c.version - func.coalesce(_base.c.indexed_version, 0)
+    query = (
+        select(_base.c.id, growth)
+        .where(true() if everywhere else IS_CHANGED, _base.c.id > reached)
+        .order_by(_base.c.id)
+        .limit(1)
     )
-    hidden = [
-        Range(*row)
-        for table in (_gone, tables.unseen_edition)
-        for row in connection.execute(
-            select(table.c.first_number, table.c.end_number).where(table.c.knowledge_base_id == segment.base_id)
+    row = connection.execute(query).first()
+    return _Changed(row[0], row[1], _deleted_unnoticed(connection, row[0])) if row is not None else None
+
+
+def _deleted_unnoticed(connection: Connection, base_id: str) -> list[Range]:
+    """Return the chunks of segments that are deleted, or being deleted, and not known to be."""
+    is_shown = (_segment.c.knowledge_base_id == base_id) & _segment.c.is_visible
+    segments = connection.execute(select(_segment.c.first_number, _segment.c.lengths).where(is_shown)).all()
+    of_base = _chunk.c.knowledge_base_id == base_id
+    there = connection.execute(select(_chunk.c.number).where(of_base)).scalars().all() if segments else ()
+    gone, leaving, arriving = (
+        [Range(*row) for row in connection.execute(select(table.c.first_number, table.c.end_number).where(*conditions))]
+        for table, *conditions in (
+            (_gone, _gone.c.knowledge_base_id == base_id),
+            (_unseen, _unseen.c.knowledge_base_id == base_id, _unseen.c.is_leaving),
+            (_unseen, _unseen.c.knowledge_base_id == base_id, ~_unseen.c.is_leaving),
         )
+    )
+    numbers = np.array(there, np.int64)
+    staying = numbers[outside(numbers, leaving)]
+    return [
+        part for first, lengths in segments for part in missing_numbers(first, lengths, staying, [*gone, *arriving])
     ]
-    return missing_numbers(segment.first_number, lengths, there, hidden) if lengths else []

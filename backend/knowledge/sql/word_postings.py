@@ -26,6 +26,14 @@ class LegacyPostings(NamedTuple):
     lengths: Numbers
 
 
+def gaps(numbers: Numbers, within: Range) -> list[Range]:
+    """Return the ranges within a range that hold none of the numbers, which are sorted."""
+    edges = np.concatenate(([within.first_number - 1], numbers, [within.end_number]))
+    before = np.flatnonzero(np.diff(edges) > 1)
+    starts, ends = edges[before] + 1, edges[before + 1]
+    return [Range(*one) for one in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
 def outside(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[np.bool_]:
     """Tell which of the numbers lie in none of the ranges."""
     return ~inside(numbers, ranges)

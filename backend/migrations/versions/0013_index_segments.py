@@ -9,6 +9,7 @@ branch_labels = None
 depends_on = None
 
 _KEY = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_IS_CHANGED = sa.text("indexed_version IS NULL OR indexed_version <> version")
 _IS_UNINDEXED = sa.text("indexed_edition_id IS NULL OR indexed_edition_id <> edition_id")
 
 
@@ -16,6 +17,10 @@ def upgrade() -> None:
     """Make the tables; running processes index what is there already, a little at a time."""
     op.add_column("document", sa.Column("indexed_edition_id", sa.Text))
     op.add_column("document", sa.Column("index_token_count", sa.BigInteger))
+    op.add_column("knowledge_base", sa.Column("indexed_version", sa.Integer))
+    op.create_index(
+        "ix_knowledge_base_changed", "knowledge_base", ["id"], sqlite_where=_IS_CHANGED, postgresql_where=_IS_CHANGED
+    )
     op.create_index(
         "ix_document_unindexed",
         "document",
@@ -23,6 +28,22 @@ def upgrade() -> None:
         sqlite_where=_IS_UNINDEXED,
         postgresql_where=_IS_UNINDEXED,
     )
+    _make_tables()
+
+
+def downgrade() -> None:
+    """Drop them; documents that were put meanwhile are in no index until the next upgrade."""
+    op.drop_table("index_gone")
+    op.drop_table("index_page")
+    op.drop_table("index_segment")
+    op.drop_index("ix_document_unindexed", "document")
+    op.drop_column("document", "index_token_count")
+    op.drop_column("document", "indexed_edition_id")
+    op.drop_index("ix_knowledge_base_changed", "knowledge_base")
+    op.drop_column("knowledge_base", "indexed_version")
+
+
+def _make_tables() -> None:
     op.create_table(
         "index_segment",
         sa.Column("id", _KEY, nullable=False),
@@ -62,13 +83,3 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.execute("ALTER TABLE index_page ALTER COLUMN postings SET STORAGE EXTERNAL")
         op.execute("ALTER TABLE index_segment ALTER COLUMN lengths SET STORAGE EXTERNAL")
-
-
-def downgrade() -> None:
-    """Drop them; documents that were put meanwhile are in no index until the next upgrade."""
-    op.drop_table("index_gone")
-    op.drop_table("index_page")
-    op.drop_table("index_segment")
-    op.drop_index("ix_document_unindexed", "document")
-    op.drop_column("document", "index_token_count")
-    op.drop_column("document", "indexed_edition_id")
