@@ -53,7 +53,9 @@ HOSTILE = {
     "headings": ("# a\n" * 21_000, MARKDOWN, "more than 20000 headings|computing time|more than 30 seconds"),
     "cells": ("|a|b|\n|-|-|\n" + "|c|d|\n" * 80_000, MARKDOWN, "MB of memory|computing time|more than 30 seconds"),
     "nested elements": ("<div>" * 200_000, HTML, "nested more than"),
-    "attributes": ("<p " + "a=b " * 2_000_000 + ">x", HTML, "MB of memory|computing time|no text|more than 30 seconds"),
+    "attributes": ("<p " + "a=b " * 2_000_000 + ">x", HTML, "too many attributes"),
+    "quoted attributes": ("<p " + "a=\">\"b='>'" * 100_000 + ">x", HTML, "too many attributes"),
+    "attributes everywhere": (("<p " + "a " * 3_000 + ">x") * 300, HTML, "too many attributes"),
     "unpacks to too much": (zip_of("word/document.xml", MAX_UNPACKED_BYTES), DOCX, "unpacks to more"),
     "unpacks to much": (zip_of("word/document.xml", MAX_UNPACKED_BYTES // 2), DOCX, "cannot be read|memory"),
 }

@@ -36,11 +36,20 @@ _NEVER_DEEP = frozenset(
 )
 """Void elements, and elements that end implicitly where the next of their kind begins."""
 
+MAX_COMPARED_ATTRIBUTES = 300_000_000
+"""The parser compares each attribute of an element with those before it; so many comparisons take about a second."""
+_ATTRIBUTE = r"[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]*+))?+"
+_ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
+_ATTRIBUTES = re.compile(rf"<[a-z][^\s/>]*+((?:{_ATTRIBUTE})*+)", re.IGNORECASE)
+_SHORT = 64
+"""A tag shorter than this has too few attributes to count."""
+
 
 def read_html(body: bytes) -> list[Block]:
     """Return headings and the text of each block element, under the page's title where it has no h1."""
     page = decode(body)
     _check_depth(page)
+    _check_attributes(page)
     tree = LexborHTMLParser(page)
     tree.strip_tags(list(_UNSEEN))
     title = tree.css_first("title")
@@ -57,6 +66,16 @@ def _check_depth(page: str) -> None:
             depth = max(0, depth - 1) if end else depth + 1
         if depth > MAX_DEPTH:
             raise InvalidRequest(f"The page is nested more than {MAX_DEPTH} elements deep.", param="body")
+
+
+def _check_attributes(page: str) -> None:
+    compared = 0
+    for tag in _ATTRIBUTES.finditer(page):
+        start, end = tag.span(1)
+        if end - start > _SHORT:
+            compared += sum(1 for _ in _ONE_ATTRIBUTE.finditer(page, start, end)) ** 2
+        if compared > MAX_COMPARED_ATTRIBUTES:
+            raise InvalidRequest("An element of the page has too many attributes.", param="body")
 
 
 def _blocks(body: LexborNode) -> Iterator[Block]:
