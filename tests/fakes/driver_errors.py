@@ -74,6 +74,7 @@ def redis_errors() -> list[BaseException]:
     return [
         *(made(kind) for kind in subclasses(redis_exceptions.RedisError)),
         *(redis_exceptions.ResponseError(f"{code} refused") for code in codes),
+        RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed"),
     ]
 
 

@@ -142,6 +142,7 @@ class TurnHouse:
     conversations_class: Callable[[StoreState], ConversationStore] = FakeConversationStore
 
     lease_seconds: float | None = None
+    late_seconds: float = 0.02
 
     def __post_init__(self) -> None:
         self.clock = self.state.clock
@@ -185,7 +186,7 @@ class TurnHouse:
         )
         return TurnServices(
             start=StartTurn(self.ports, context, models, policy, self.admission, self.registry),
-            follow=FollowEvents(self.turns, self.events),
+            follow=FollowEvents(self.turns, self.events, self.late_seconds),
             responses=Responses(self.ports),
             models=models,
             registry=self.registry,

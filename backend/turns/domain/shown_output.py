@@ -1,6 +1,7 @@
 """What clients have been shown of a response, read from its events; and events rebuilt from what is stored of it."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import cast
 
 import orjson
@@ -17,6 +18,9 @@ from backend.turns.domain.response_events import LoggedEvent, UnnumberedEvent, e
 from backend.turns.domain.response_object import ResponseBody, created_body
 from shared.models.events import FunctionCallRequested
 from shared.models.values import JsonObject, objects_in
+
+MOST_REBUILT = 10_000
+"""Events that are rebuilt at most: where a number was set far above all that can have been seen, they are not."""
 
 _DELTAS: dict[str, PartKind] = {
     "response.output_text.delta": "output_text",
@@ -60,6 +64,26 @@ class ShownOutput:
 
     def catch_up(self, output: Sequence[ItemBody]) -> tuple[LoggedEvent, ...]:
         """Take items that were stored and closed; return the events that show clients what they miss of them."""
+        missing = self._missing(output)
+        first = self.next_number
+        self.take(output, first + len(missing))
+        return _numbered(missing, first)
+
+    def rest_until(self, number: int, body: ResponseBody) -> tuple[LoggedEvent, ...] | None:
+        """Return events that show clients what they miss of an ended response, with all numbers below the given one.
+
+        The longest text is cut into as many deltas as there are numbers. None where the numbers cannot be filled.
+        """
+        missing = self._missing(objects_in(body["output"]))
+        spare = number - self.next_number - len(missing)
+        if not 0 <= spare <= MOST_REBUILT:
+            return None
+        whole = _with_more_deltas(missing, spare)
+        fill: UnnumberedEvent = {"type": "response.in_progress", "response": created_body(body)}
+        filling = number - self.next_number - len(whole)
+        return _numbered([*[fill] * filling, *whole], self.next_number)
+
+    def _missing(self, output: Sequence[ItemBody]) -> list[UnnumberedEvent]:
         missing: list[UnnumberedEvent] = []
         for place, item in enumerate(output):
             shown = self.items[place] if place < len(self.items) else None
@@ -67,9 +91,7 @@ class ShownOutput:
                 missing += _events_of(item, place)
             elif not isinstance(shown, dict):
                 missing += _rest_of(item, shown)
-        first = self.next_number
-        self.take(output, first + len(missing))
-        return tuple(encode_event({**event, "sequence_number": first + n}) for n, event in enumerate(missing))
+        return missing
 
     def take(self, output: Sequence[ItemBody], next_number: int) -> None:
         """Take the stored items as they are, where there are no events to read."""
@@ -129,6 +151,23 @@ def rebuilt_events(body: ResponseBody, output: Sequence[ItemBody], count: int) -
     fill: UnnumberedEvent = {"type": "response.in_progress", "response": begun}
     whole = [*first, *[fill] * filling, *shown][:count]
     return tuple(encode_event({**event, "sequence_number": number}) for number, event in enumerate(whole))
+
+
+def _with_more_deltas(events: Sequence[UnnumberedEvent], count: int) -> list[UnnumberedEvent]:
+    """Cut the longest delta so that there are up to `count` more events."""
+    longest = max((len(str(event.get("delta", ""))) for event in events), default=0)
+    pieces = min(count + 1, longest)
+    if pieces < 2:
+        return list(events)
+    place = next(n for n, event in enumerate(events) if len(str(event.get("delta", ""))) == longest)
+    text = str(events[place]["delta"])
+    ends = [longest * n // pieces for n in range(pieces + 1)]
+    cut: list[UnnumberedEvent] = [{**events[place], "delta": text[a:b]} for a, b in pairwise(ends)]
+    return [*events[:place], *cut, *events[place + 1 :]]
+
+
+def _numbered(events: Sequence[UnnumberedEvent], first: int) -> tuple[LoggedEvent, ...]:
+    return tuple(encode_event({**event, "sequence_number": first + n}) for n, event in enumerate(events))
 
 
 def _events_of(item: ItemBody, place: int) -> list[UnnumberedEvent]:

@@ -19,7 +19,8 @@ SOCKET_TIMEOUT_SECONDS = 4.0
 BLOCK_MILLISECONDS = 2_000
 """How long a reading command waits in the server; below the timeout of the socket."""
 
-_DRIVER_ERRORS = (RedisError, OSError, EOFError, TimeoutError)
+# The event loop raises RuntimeError for a write on a connection that was closed meanwhile.
+_DRIVER_ERRORS = (RedisError, OSError, EOFError, TimeoutError, RuntimeError)
 _CODE = re.compile(r"[A-Z]{3,} ")
 _WRONG_TYPE = "WRONGTYPE "
 

@@ -27,6 +27,7 @@ from shared.errors import Conflict, TurnTaken, Unavailable
 
 _DELETE_SECONDS = 5.0
 _ANSWER_SECONDS = 1.0
+_PAUSE_SECONDS = 0.2
 
 
 class RedisEventLog:
@@ -96,10 +97,11 @@ class RedisEventLog:
         Raises:
             Unavailable: Redis stays unavailable, or has lost the events.
         """
-        if not await self.exists(response_id):
+        patience = Patience(self._patience_seconds)
+        if not await self._exists_at_last(response_id, patience):
             return
         own = self._outbox.find(response_id)
-        reader = StreamReader(self._client, response_id, after, own, Patience(self._patience_seconds))
+        reader = StreamReader(self._client, response_id, after, own, patience)
         while (found := await reader.next_events()) is not None:
             yield found
 
@@ -153,6 +155,14 @@ class RedisEventLog:
                 return await self._has(stream_key(response_id))
         except TimeoutError as error:
             raise away() from error
+
+    async def _exists_at_last(self, response_id: str, patience: Patience) -> bool:
+        while True:
+            try:
+                return await self.exists(response_id)
+            except Unavailable:
+                patience.note_silence()
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     async def drop(self, response_id: str) -> None:
         """Delete the events now, after an end marker by which readers end.

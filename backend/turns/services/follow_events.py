@@ -1,7 +1,8 @@
 """Following a turn's events from any number on: kept and new events, or rebuilt ones where events are lost."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import cast
 
 from backend.conversations.domain.responses import StoredResponse
@@ -13,11 +14,17 @@ from backend.turns.domain.response_events import (
     created_event,
     terminal_event,
 )
+from backend.turns.domain.shown_output import ShownOutput
 from backend.turns.ports.events import EventLog
 from shared.errors import Unavailable
 from shared.models.error_reports import report_of
 
 EventBatch = tuple[LoggedEvent, ...]
+LATE_SECONDS = 12.0
+"""How long after the end of a turn its last events may come: whoever writes them tries for a little less."""
+
+READ_AGAIN_SECONDS = 5.0
+
 EVENTS_AWAY = report_of(Unavailable("The events of this response cannot be read now."))
 LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 
@@ -25,9 +32,10 @@ LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 class FollowEvents:
     """Reads events for any number of readers, each at its own pace."""
 
-    def __init__(self, turns: TurnStore, events: EventLog) -> None:
+    def __init__(self, turns: TurnStore, events: EventLog, late_seconds: float = LATE_SECONDS) -> None:
         self._turns = turns
         self._events = events
+        self._late_seconds = late_seconds
 
     async def __call__(
         self, response: StoredResponse, after: int, *, with_results: bool
@@ -35,36 +43,68 @@ class FollowEvents:
         """Yield events with a number above `after` (-1: all) until the terminal one.
 
         When events are no longer kept: `response.created`, number 0, and the terminal event with its own number. When
-        those of a running turn cannot be read any more: an error event and `response.failed`; the turn goes on, and
-        its answer can be read when it has ended.
+        only the last ones are lost, events with their numbers show what the stored response has of them. When neither
+        can be, or those of a running turn cannot be read any more: an error event and `response.failed`; the turn goes
+        on, and its answer can be read when it has ended.
         """
-        newest, is_over = after, False
+        newest = after
         lost: Unavailable | None = None
         try:
             async with aclosing(self._kept(response, after)) as batches:
                 async for batch in batches:
-                    newest, is_over = batch[-1].sequence_number, batch[-1].type in LAST_EVENT_TYPES
+                    newest = batch[-1].sequence_number
                     yield batch
+                    if batch[-1].type in LAST_EVENT_TYPES:
+                        return
         except Unavailable as error:
             lost = error
-        if not is_over:
-            rest = await self._rest(response, newest, lost, with_results=with_results)
-            if rest:
-                yield rest
+        rest = await self._rest(response, (after, newest), lost, with_results=with_results)
+        if rest:
+            yield rest
 
     async def _rest(
-        self, response: StoredResponse, newest: int, lost: Unavailable | None, *, with_results: bool
+        self, response: StoredResponse, shown: tuple[int, int], lost: Unavailable | None, *, with_results: bool
     ) -> EventBatch:
-        """Return what follows the newest event where the event log says no more."""
+        """Return what follows the newest event where the event log says no more.
+
+        `shown` are the number after which the reader began, and the newest one that it has got.
+        """
+        after, newest = shown
         try:
             stored = await self._turns.find(response.id) or response
         except Unavailable as error:
             stored, lost = response, lost or error
         rebuilt = _rebuilt_events(stored, with_results=with_results)
         rest = tuple(event for event in rebuilt if event.sequence_number > newest)
-        if lost is None or stored.status.is_terminal:
+        if stored.status.is_terminal:
+            between = await self._rebuilt_between(stored, newest)
+            # Who has got nothing here, and cannot be shown all, is shown the end.
+            if between is not None or newest == after:
+                return (between or ()) + rest
+            lost, rest = lost or Unavailable(EVENTS_AWAY.message), ()
+        if lost is None:
             return rest
         return rest + broken_off_events(stored.body, report_of(lost), max(newest, 0))
+
+    async def _rebuilt_between(self, stored: StoredResponse, newest: int) -> EventBatch | None:
+        """Rebuild the events between the newest that was shown and the terminal one; None where it cannot be done."""
+        if newest + 1 >= stored.last_event:
+            return ()
+        shown = ShownOutput()
+        with suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(READ_AGAIN_SECONDS):
+                await self._feed_until(newest, stored.id, shown)
+        if newest < 0 or shown.next_number != newest + 1:
+            return None
+        return shown.rest_until(stored.last_event, stored.body)
+
+    async def _feed_until(self, newest: int, response_id: str, shown: ShownOutput) -> None:
+        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response_id, -1))
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                shown.feed(event for event in batch if event.sequence_number <= newest)
+                if shown.next_number > newest:
+                    return
 
     async def first_and_last(
         self, response: StoredResponse, after: int, shown: Callable[[StoredResponse], Awaitable[StoredResponse]]
@@ -88,16 +128,18 @@ class FollowEvents:
             yield tuple(last)
 
     async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
-        """Yield the events of the log; where it is silent and the end of the turn is stored, the rest is lost."""
-        if not await self._events.exists(response.id):
-            return
+        """Yield the events of the log; where it stays silent after the end of the turn was stored, the rest is lost."""
+        lost_at: float | None = None
+        clock = asyncio.get_running_loop().time
         stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
         async with aclosing(stream) as batches:
             async for batch in batches:
                 if batch:
                     yield batch
-                elif await self._has_ended(response):
+                elif lost_at is not None and clock() >= lost_at:
                     return
+                elif lost_at is None and await self._has_ended(response):
+                    lost_at = clock() + self._late_seconds
 
     async def _has_ended(self, response: StoredResponse) -> bool:
         """Whether the end of the turn is stored; while the database cannot tell, it is not."""

@@ -15,6 +15,7 @@ from shared.batch_buffer import BatchBuffer
 from shared.errors import (
     BallastError,
     ChatShellUnavailable,
+    Conflict,
     DeadlineExceeded,
     InternalError,
     TurnTaken,
@@ -180,9 +181,19 @@ def _is_taken(outcome: object) -> bool:
 
 
 def _ending_of_defect(ports: TurnPorts, turn: Turn, error: BaseException) -> Ending:
-    ports.observer.turn_broke(turn.response.id, error)
     known = _first_known(error)
+    if known is not None and _is_outage(error):
+        ports.background.report("turn_events", known)
+    else:
+        ports.observer.turn_broke(turn.response.id, error)
     return failed(report_of(known or InternalError("The turn failed for an internal reason.")), Usage())
+
+
+def _is_outage(error: BaseException) -> bool:
+    """Say whether nothing is wrong but that a store is away, or that others have written the events of a turn."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_outage, cast("BaseExceptionGroup[BaseException]", error).exceptions))
+    return isinstance(error, Unavailable | Conflict)
 
 
 def _first_known(error: BaseException) -> BallastError | None:

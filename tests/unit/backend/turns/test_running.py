@@ -9,6 +9,7 @@ import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.conversations.domain.responses import Checkpoint, StoredResponse
+from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
 from shared.batch_buffer import BatchBuffer
 from shared.errors import ChatShellUnavailable, NotFound, Unavailable
@@ -27,6 +28,7 @@ from shared.models.events import (
     TurnFailed,
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.models.values import objects_in
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
@@ -274,7 +276,9 @@ async def test_a_replay_ends_where_the_end_of_the_events_got_lost() -> None:
         async def close(self, response_id: str) -> None:
             raise Unavailable("The event store is not available.")
 
-    async with open_house([TextDelta(text="Half"), ChatShellUnavailable("Gone.")], events=Endless(600)) as house:
+    async with open_house(
+        [TextDelta(text="Half"), ChatShellUnavailable("Gone.")], events=Endless(600, silence_seconds=0.01)
+    ) as house:
         ended = await house.ask()
         kept = await house.all_events(ended)
         assert [event["sequence_number"] for event in kept] == list(range(ended.last_event + 1))
@@ -285,10 +289,11 @@ async def test_events_out_of_reach_are_replaced_by_what_is_stored() -> None:
     class LostEvents(MemoryEventLog):
         is_lost = False
 
-        async def exists(self, response_id: str) -> bool:
+        async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
             if self.is_lost:
                 raise Unavailable("The event store is not available.")
-            return await super().exists(response_id)
+            async for batch in super().read(response_id, after):
+                yield batch
 
         async def close(self, response_id: str) -> None:
             await super().close(response_id)
@@ -311,6 +316,88 @@ async def test_events_out_of_reach_are_replaced_by_what_is_stored() -> None:
         check_response(failed["response"])
         assert [event["sequence_number"] for event in (created, error, failed)] == [0, 1, 2]
         await house.services.responses.cancel(ADA, running.response.id)
+
+
+class LosingEvents(MemoryEventLog):
+    """Keeps the first events of a turn, loses all later ones, and never learns of the end."""
+
+    def __init__(self, kept: int) -> None:
+        super().__init__(600, silence_seconds=0.01)
+        self._count = kept
+
+    async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+        await super().append(response_id, [event for event in events if event.sequence_number < self._count])
+
+    async def close(self, response_id: str) -> None:
+        raise Unavailable("The event store is not available.")
+
+
+LAST_NUMBER = 13
+
+
+@pytest.mark.parametrize("kept", [1, 5, 10, LAST_NUMBER])
+async def test_last_events_that_were_lost_are_rebuilt_without_a_gap(kept: int) -> None:
+    pieces = ("One, ", "two, ", "three, ", "four")
+    script = [*searched_answer()[: -len(answer("x"))], *answer(*pieces)]
+    async with open_house(script, events=LosingEvents(kept)) as house:
+        ended = await house.ask()
+        assert ended.last_event == LAST_NUMBER
+        whole = await house.all_events(ended)
+        assert [event["sequence_number"] for event in whole] == list(range(ended.last_event + 1))
+        assert whole[-1]["response"] == ended.body, whole[kept - 1 :]
+        assert "".join(event.get("delta", "") for event in whole) == "".join(pieces)
+        assert whole[-1]["response"] == ended.body
+        done = [event["item"] for event in whole if event["type"] == "response.output_item.done"]
+        assert [item["id"] for item in done] == [item["id"] for item in objects_in(ended.body["output"])]
+        assert await house.all_events(ended) == whole
+        assert await house.all_events(ended, kept // 2) == whole[kept // 2 + 1 :]
+
+
+async def test_lost_events_that_cannot_be_rebuilt_end_a_stream_with_an_error() -> None:
+    class Failing(LosingEvents):
+        async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+            async for batch in super().read(response_id, after):
+                yield batch
+                self._count = 0
+                await self.drop(response_id)
+
+    async with open_house(answer("One, ", "two"), events=Failing(5)) as house:
+        seen = await house.all_events(await house.ask())
+        assert [event["type"] for event in seen[-2:]] == ["error", "response.failed"]
+        assert seen[-2]["error"]["type"] == "Unavailable"
+        assert [event["sequence_number"] for event in seen] == list(range(7))
+
+
+async def test_last_events_that_come_late_are_waited_for() -> None:
+    class Late(MemoryEventLog):
+        async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+            if events[-1].type == "response.completed":
+                late.append(events)
+            else:
+                await super().append(response_id, events)
+
+        async def close(self, response_id: str) -> None:
+            raise Unavailable("The event store is not available.")
+
+    late: list[Sequence[LoggedEvent]] = []
+    events = Late(600, silence_seconds=0.005)
+    async with asyncio.timeout(60), open_house(answer("One, ", "two"), events=events, late_seconds=50.0) as house:
+        ended = await house.ask()
+        following = asyncio.ensure_future(house.all_events(ended))
+        await asyncio.sleep(0.03)
+        await MemoryEventLog.append(events, ended.id, late[0])
+        assert [event["sequence_number"] for event in await following] == list(range(ended.last_event + 1))
+
+
+async def test_an_event_store_that_is_away_is_no_defect_of_the_turn() -> None:
+    class Away(MemoryEventLog):
+        async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+            raise Unavailable("The event store is not available.")
+
+    async with open_house(answer("One."), events=Away(600)) as house:
+        assert (await house.ask()).status == "failed"
+        assert not house.observer.broken
+        assert "turn_events" in {task for task, _ in house.failures.failures}
 
 
 async def test_checkpoints_keep_what_a_running_turn_has_said() -> None:
