@@ -34,7 +34,7 @@ from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, User
 from shared.models.values import objects_in
 from shared.prompts.knowledge_base import ANSWER_CUT, FIGURE_WITHHELD
 from tests.contract.knowledge_cases import make_base, put
-from tests.fakes.chat_shell_scripted import USAGE, Step, answer
+from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, Step, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
@@ -52,6 +52,21 @@ async def restricted_house(*scripts: Sequence[Step]) -> AsyncGenerator[TurnHouse
         await house.knowledge.set_member("kb_a", "ada", MemberRole.RESTRICTED_ANALYST)
         await put(house.knowledge, "ladder.md", [PASSAGE, CHINESE])
         yield house
+
+
+async def test_a_turn_that_runs_again_elsewhere_sends_the_users_own_words_again() -> None:
+    async with restricted_house([asyncio.Event()]) as dying:
+        running = await dying.start(input="Who keeps the vault?", tools=TOOLS)
+        survivor = TurnHouse(
+            chat_shell=ScriptedChatShell(answer("Nobody says.")),
+            state=dying.state,
+            knowledge=dying.knowledge,
+            replica="b",
+        )
+        async with asyncio.timeout(60), survivor.registry:
+            await survivor.recovery.at_start()
+            await running.ended()
+        assert survivor.sent[0].knowledge.user_words == dying.sent[0].knowledge.user_words != ""
 
 
 def split(text: str, size: int) -> list[str]:
