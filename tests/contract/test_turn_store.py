@@ -139,6 +139,14 @@ async def test_a_running_turn_appends(stores: Stores) -> None:
     assert [entry.position for entry in await stores.conversations.log("conv_a")] == [0, 1, 2, 3]
 
 
+async def test_an_exchange_that_is_sent_again_is_stored_once(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    for _ in range(2):
+        await stores.turns.append(HOLD, 1, make_exchange(1, 2))
+    assert await stores.turns.finish(make_end(3))
+    assert [entry.position for entry in await stores.conversations.log("conv_a")] == [0, 1, 2, 3]
+
+
 async def test_a_turn_that_lost_its_conversation_cannot_append(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     await stores.turns.finish(make_end(1))

@@ -124,6 +124,8 @@ class TurnStore(Protocol):
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append an exchange of a running turn before its next model call, with its output and its calls so far.
 
+        One that an earlier attempt has stored is left as it is.
+
         Raises:
             TurnTaken: the turn has ended, or another process has taken it over.
             TurnRunning: the log does not have the expected length, because another writer has appended to it.

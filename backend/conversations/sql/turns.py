@@ -41,6 +41,7 @@ _TAKE = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENG
 _GROW = Statement(
     update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
 )
+_HAS_GROWN = Statement(select(_conversation.c.id).where(IS_CONVERSATION, HAS_LENGTH))
 _is_held = _conversation.c.running_response_id == bindparam("where_response_id")
 _FREE = Statement(update(_conversation).where(IS_CONVERSATION, _is_held))
 _GROW_AND_FREE = Statement(update(_conversation).where(IS_CONVERSATION, _is_held, HAS_LENGTH))
@@ -105,6 +106,9 @@ class SqlTurnStore:
             if not _SETTLE.change(connection, {**_held(hold), **settled}):
                 raise _taken()
             if not _GROW.change(connection, growth):
+                grown: Parameters = {"where_id": hold.conversation_id, "where_log_length": growth["log_length"]}
+                if _HAS_GROWN.first(connection, grown) is not None:
+                    return  # an earlier attempt has stored it: nobody else appends while this turn is held
                 raise held_by_another()
             write_rows(connection, hold.conversation_id, exchange.entries, ())
             write_calls(connection, exchange.calls)

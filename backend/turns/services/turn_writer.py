@@ -1,11 +1,11 @@
 """Writing a running turn: events for clients, entries for the log, checkpoints, and its end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain, repeat
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade
@@ -33,6 +33,8 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode
 from shared.models.values import objects_in
+
+Result = TypeVar("Result")
 
 FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
 """Pauses between attempts to store the end while the database is unavailable; the last one repeats.
@@ -240,14 +242,21 @@ class TurnWriter:
         """
         if not self._turn.is_stored:
             return ended.response
-        pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
+        return await self._until_stored(lambda: self._stored_end(ended))
+
+    async def _stored_end(self, ended: FinishedTurn) -> StoredResponse | None:
         turns = self._ports.turns
+        if await turns.finish(ended):
+            return ended.response
+        stored = await turns.find(ended.response.id)
+        return None if stored is not None and not stored.status.is_terminal else stored or ended.response
+
+    async def _until_stored(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Repeat work while the database is unavailable; it must change nothing where it was done already."""
+        pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
         while True:
             try:
-                if await turns.finish(ended):
-                    return ended.response
-                stored = await turns.find(ended.response.id)
-                return None if stored is not None and not stored.status.is_terminal else stored or ended.response
+                return await work()
             except Unavailable:
                 await asyncio.sleep(next(pauses_seconds))
 
@@ -276,7 +285,7 @@ class TurnWriter:
         self._measure_calls()
         length, calls = self._log.length - len(entries), self._calls.changed_calls()
         exchange = Exchange(entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls)
-        await self._ports.turns.append(self._turn.response.hold, length, exchange)
+        await self._until_stored(lambda: self._ports.turns.append(self._turn.response.hold, length, exchange))
         self._stored_length = self._log.length
         self._settled = settled
         self._calls.note_stored(calls)

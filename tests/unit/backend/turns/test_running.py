@@ -451,6 +451,27 @@ async def test_the_end_is_stored_however_long_the_database_is_away(attempts: int
         assert (await house.ask()).status == "completed"
 
 
+@pytest.mark.parametrize("is_stored_first", [False, True])
+async def test_an_exchange_is_stored_once_however_long_the_database_is_away(is_stored_first: bool) -> None:
+    """Without it the log would lack what the model has read, and later prompts would not begin with it."""
+
+    class ShakyTurns(FakeTurnStore):
+        failures = 3
+
+        async def append(self, hold: Any, expected_log_length: int, exchange: Any) -> None:
+            if not self.failures or is_stored_first:
+                await super().append(hold, expected_log_length, exchange)
+            if self.failures:
+                self.failures -= 1
+                raise Unavailable("The database is not available.")
+
+    async with open_house(searched_answer(), turns_class=ShakyTurns) as house:
+        ended = await house.ask()
+        kinds = [entry.kind for entry in house.log_of(ended.conversation_id)]
+    assert ended.status == "completed"
+    assert kinds == [EntryKind.USER, EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, EntryKind.ASSISTANT]
+
+
 async def test_an_end_that_was_stored_although_the_database_seemed_away_is_told_whole() -> None:
     class Forgetful(FakeTurnStore):
         answers = 0
