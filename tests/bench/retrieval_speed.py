@@ -31,6 +31,7 @@ from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from tests.bench.eval_retrieval import HANDBOOK, PASSAGES, read_corpora
+from tests.bench.figures import Figure
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
@@ -128,6 +129,19 @@ async def measure(place: str, url: str, bodies: Iterable[bytes]) -> Figures:
         statistics.median(long_searches),
         memory_mb(),
     )
+
+
+def index_figures(label: str, url: str) -> list[Figure]:
+    """Measure the index in an empty database, for the table of the bench; no pair is needed."""
+    found = asyncio.run(measure(label, url, made_up_documents(random.Random(0))))
+    place = f"{found.chunks:,} chunks, {label}"
+    return [
+        Figure(f"search of eight words over {place}, p50", found.search_ms, "ms", 20),
+        Figure(f"search of {LONG_QUERY_WORDS} words over {place}, p50", found.long_search_ms, "ms", 60),
+        Figure(f"index per byte of text, {place}", found.index_per_text, "", 2),
+        Figure(f"ingest, {place}", found.chunks_per_second, "chunks/s", at_least=True),
+        Figure(f"memory after ingest and searches, {place}", found.memory_mb, "MB"),
+    ]
 
 
 async def _timed(retrieval: SqlRetrieval, query: str) -> float:

@@ -11,6 +11,7 @@ how often the word stands there (u1, or 255 where a large count tells); of each 
 count (u2).
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
@@ -175,6 +176,17 @@ def postings_in(page: bytes) -> Postings:
     chunk_counts = np.frombuffer(page, _NUMBER, words, _HEAD_BYTES + words * _HASH.itemsize)
     numbers, counts = _slice(page, (words, postings, large), 0, postings)
     return Postings(np.repeat(hashes, chunk_counts), numbers.astype(np.int64), counts)
+
+
+def chunk_count_of(page: bytes, hashed: int) -> int:
+    """Return how many chunks have a word."""
+    words = int.from_bytes(page[: _HEAD.itemsize], "little")
+    place = bisect_left(memoryview(page)[_HEAD_BYTES : _HEAD_BYTES + words * _HASH.itemsize].cast("Q"), hashed)
+    start = _HEAD_BYTES + place * _HASH.itemsize
+    if place == words or page[start : start + _HASH.itemsize] != hashed.to_bytes(_HASH.itemsize, "little"):
+        return 0
+    start = _HEAD_BYTES + words * _HASH.itemsize + place * _NUMBER.itemsize
+    return int.from_bytes(page[start : start + _NUMBER.itemsize], "little")
 
 
 def postings_of(page: bytes, hashed: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]] | None:

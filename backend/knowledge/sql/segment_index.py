@@ -18,8 +18,17 @@ from sqlalchemy import Connection, bindparam, collate, select
 from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.bm25 import K1, SCORE_DECIMALS, Query, Statistics, length_norm, looked_up_terms, plan
-from backend.knowledge.domain.segments import lengths_in, page_number, postings_of, word_hashes
+from backend.knowledge.domain.bm25 import (
+    K1,
+    MAX_RANKED_TERMS,
+    SCORE_DECIMALS,
+    Query,
+    Statistics,
+    length_norm,
+    looked_up_terms,
+    plan,
+)
+from backend.knowledge.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
 from backend.knowledge.sql.search_index import Found, IndexSegment, Range
@@ -245,6 +254,8 @@ def _corpus_of(
     is_ranked: bool,
 ) -> _Corpus:
     words: dict[str, list[WordPostings]] = {}
+    if is_ranked and len(hashes) > MAX_RANKED_TERMS and not any(base.hidden or base.legacy for base in bases):
+        hashes = _rarest(bases, hashes, pages)
     lengths = np.zeros(_end_of(bases) if is_ranked else 0)
     for base in bases:
         for segment, packed in base.segments:
@@ -261,6 +272,21 @@ def _corpus_of(
         Range(base.start + one.first_number, base.start + one.end_number) for base in bases for one in base.hidden
     ]
     return _Corpus(_without(words, hidden) if hidden else words, lengths)
+
+
+def _rarest(bases: Sequence[_Base], hashes: Mapping[str, int], pages: Mapping[int, bytes]) -> Mapping[str, int]:
+    """Choose the words to rank by their counts, so that the postings of the others need not be read."""
+    counts = {
+        word: sum(
+            chunk_count_of(page, hashed)
+            for base in bases
+            for segment, _ in base.segments
+            if (page := pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))) is not None
+        )
+        for word, hashed in hashes.items()
+    }
+    chosen = plan(counts, Statistics(chunk_count=0, token_count=0, chunk_counts=counts)).terms
+    return {word: hashes[word] for word in chosen}
 
 
 def _add_legacy(

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.index_entries import PackedSegment
-from backend.knowledge.domain.segments import lengths_in, packed_segment, page_number, postings_of, word_hashes
+from backend.knowledge.domain.segments import (
+    chunk_count_of,
+    lengths_in,
+    packed_segment,
+    page_number,
+    postings_of,
+    word_hashes,
+)
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages
 from backend.knowledge.sql.search_index import IndexSegment, Range
 from backend.knowledge.sql.upkeep import MERGED_AT_ONCE, chosen_to_merge
@@ -22,6 +29,7 @@ def found_in(pages: dict[int, bytes], bits: int, word: str) -> dict[int, int]:
     (hashed,) = word_hashes([word]).tolist()
     page = pages.get(page_number(hashed, bits))
     found = postings_of(page, hashed) if page is not None else None
+    assert page is None or chunk_count_of(page, hashed) == (len(found[0]) if found is not None else 0)
     return dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) if found is not None else {}
 
 
