@@ -3,21 +3,19 @@
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
 
 import structlog
 import uvloop
 
 from backend.app import downgrade_database, migrate_database, serve
-from backend.settings import Settings
+from backend.settings import DatabaseSettings, Settings
 from shared.environment import WrongSetting, read_settings
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("backend")
-Command = Callable[[Settings], Coroutine[None, None, None]]
+Command = Callable[[], Coroutine[None, None, None]]
 
-COMMANDS: dict[str, Command] = {"serve": serve, "migrate": migrate_database}
 USAGE = "usage: python -m backend [serve|migrate|downgrade <revision>]\n"
 
 
@@ -29,10 +27,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(USAGE)
         return 2
     try:
-        settings = read_settings(Settings, os.environ)
+        running = command()
         if injected := injected_names(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
-        uvloop.run(command(settings))
+        uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 2
@@ -41,12 +39,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _command(arguments: Sequence[str]) -> Command | None:
     match list(arguments):
-        case []:
-            return serve
+        case [] | ["serve"]:
+            return lambda: serve(read_settings(Settings, os.environ))
+        case ["migrate"]:
+            return lambda: migrate_database(read_settings(DatabaseSettings, os.environ))
         case ["downgrade", revision]:
-            return partial(downgrade_database, revision=revision)
-        case [name]:
-            return COMMANDS.get(name)
+            return lambda: downgrade_database(read_settings(DatabaseSettings, os.environ), revision)
         case _:
             return None
 

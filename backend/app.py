@@ -34,7 +34,7 @@ from backend.identity.services import WRITE_USES_SECONDS, IdentityServices, KeyA
 from backend.identity.wiring import identity_services
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.knowledge.wiring import build_knowledge_room
-from backend.migrations.migrate import UnknownSchema, migrate, migrate_back
+from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
@@ -42,7 +42,7 @@ from backend.restricted.services.use_cases import RestrictedServices
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.routes import ROUTERS
-from backend.settings import ContextPolicy, Settings
+from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
@@ -53,7 +53,7 @@ from backend.turns.services.use_cases import TurnServices
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import event_store, turn_context, turn_services
 from shared.clock import SystemClock
-from shared.environment import WrongSetting, cause_of
+from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 
 log = structlog.get_logger("backend")
@@ -101,23 +101,23 @@ class Backend:
         )
 
 
-async def migrate_database(settings: Settings) -> None:
-    """Bring the database to the newest schema.
+async def migrate_database(settings: DatabaseSettings) -> None:
+    """Bring the database to the newest schema, and print what was done to which database.
 
     Raises:
         WrongSetting: its address cannot be used.
     """
-    async with _migrated_database(settings):
-        pass
+    async with _reached_database(settings) as database, _told_schemas(database, settings):
+        await _migrate(database)
 
 
-async def downgrade_database(settings: Settings, revision: str) -> None:
-    """Take the database's schema back to an earlier revision, for an earlier release; no replica may run meanwhile.
+async def downgrade_database(settings: DatabaseSettings, revision: str) -> None:
+    """Take the database's schema back to an earlier revision, and print so; no replica may run meanwhile.
 
     Raises:
         WrongSetting: its address cannot be used, or there is no such way back.
     """
-    async with _reached_database(settings) as database:
+    async with _reached_database(settings) as database, _told_schemas(database, settings):
         with _naming_setting("downgrade"):
             await migrate_back(database, revision)
 
@@ -237,18 +237,35 @@ async def _ensure_admin_key(settings: Settings, keys: KeyAdministration) -> None
 @asynccontextmanager
 async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
     async with _reached_database(settings) as database:
-        try:
-            await migrate(database)
-        except UnknownSchema as error:
-            raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
-        except Unavailable as error:
-            away = f"the database went away while its schema was checked ({cause_of(error)})"
-            raise WrongSetting(f"BACKEND_DATABASE_URL: {away}") from None
+        await _migrate(database)
         yield database
 
 
+async def _migrate(database: Database) -> None:
+    try:
+        await migrate(database)
+    except UnknownSchema as error:
+        raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
+    except Unavailable as error:
+        away = f"the database went away while its schema was checked ({cause_of(error)})"
+        raise WrongSetting(f"BACKEND_DATABASE_URL: {away}") from None
+
+
 @asynccontextmanager
-async def _reached_database(settings: Settings) -> AsyncGenerator[Database]:
+async def _told_schemas(database: Database, settings: DatabaseSettings) -> AsyncGenerator[None]:
+    """Print which database it is, and which schema it had before and has after what is done inside."""
+    try:
+        before = (await database.read(position_of)).revision
+        yield
+        after = (await database.read(position_of)).revision
+    except Unavailable as error:
+        raise WrongSetting(f"BACKEND_DATABASE_URL: the database went away ({cause_of(error)})") from None
+    told = f"had schema {before or 'none'}, has schema {after or 'none'}"
+    print(f"{shown_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
+
+
+@asynccontextmanager
+async def _reached_database(settings: DatabaseSettings) -> AsyncGenerator[Database]:
     with _naming_setting("BACKEND_DATABASE_URL"):
         database = open_database(settings.database_url)
     try:

@@ -1,5 +1,6 @@
 """The backend's settings; docs/settings.md explains each."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
@@ -53,19 +54,32 @@ def _split_budgets(value: object) -> object:
     pairs = [pair.partition("=") for pair in value.split(",")]
     if any(not separator or not number.strip().isdigit() for _, separator, number in pairs):
         raise ValueError(f"must look like {BUDGETS_EXAMPLE}")
-    return {name.strip(): int(number) for name, _, number in pairs}
+    budgets = [(name.strip(), int(number)) for name, _, number in pairs]
+    if sorted(name for name, _ in budgets) != sorted(RestrictedBudgets.model_fields):
+        raise ValueError(f"must give conversation, day and month, such as {BUDGETS_EXAMPLE}")
+    return dict(budgets)
 
 
-class Settings(ServiceSettings):
-    """All that an operator can set."""
+class DatabaseSettings(ServiceSettings):
+    """What the commands need that change the schema and end; the settings of the service may be there as well."""
 
     prefix: ClassVar[str] = "BACKEND_"
 
-    host: str = Field("127.0.0.1", alias="BACKEND_HOST")
-    port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
     database_url: Annotated[str, _with_scheme("sqlite+aiosqlite", "postgresql+asyncpg")] = Field(
         DEFAULT_DATABASE_URL, alias="BACKEND_DATABASE_URL"
     )
+
+    @classmethod
+    def other_variables(cls, given: Mapping[str, str]) -> frozenset[str]:
+        """Return the names of all settings of the backend."""
+        return frozenset(Settings.variables())
+
+
+class Settings(DatabaseSettings):
+    """All that an operator can set."""
+
+    host: str = Field("127.0.0.1", alias="BACKEND_HOST")
+    port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
     redis_url: Annotated[str, _with_scheme("redis", "rediss", "unix")] = Field("", alias="BACKEND_REDIS_URL")
     chat_shell_url: Annotated[str, _with_scheme("grpc", "http", "https")] = Field(
         "grpc://127.0.0.1:50051", alias="BACKEND_CHAT_SHELL_URL"

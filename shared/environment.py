@@ -49,16 +49,25 @@ def read_settings(model: type[SettingsT], environ: Mapping[str, str]) -> Setting
     """
     given: dict[str, str] = {}
     for name in model.variables():
-        value = environ.get(name, "")
-        if not value and environ.get(f"{name}_FILE"):
-            value = _read_file(f"{name}_FILE", environ[f"{name}_FILE"])
-        if value:
+        if value := value_of(name, environ):
             given[name] = value
     _refuse_unknown_names(model, given, environ)
     try:
         return model.model_validate(given)
     except ValidationError as error:
         raise WrongSetting(_first_complaint(error, model, environ)) from None
+
+
+def value_of(name: str, environ: Mapping[str, str]) -> str:
+    """Return a variable's value, or that of the file that `<NAME>_FILE` names; empty where neither is set.
+
+    Raises:
+        WrongSetting: both are set, or the file cannot be read.
+    """
+    value, path = environ.get(name, ""), environ.get(f"{name}_FILE", "")
+    if value and path:
+        raise WrongSetting(f"{name} and {name}_FILE: both are set, and only one may be")
+    return _read_file(f"{name}_FILE", path) if path else value
 
 
 def web_address(value: str) -> str:

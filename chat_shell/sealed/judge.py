@@ -11,7 +11,7 @@ the command ends with 1.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import orjson
 from pydantic import ValidationError
@@ -26,7 +26,16 @@ from chat_shell.sealed.verdicts import Blocked
 from shared.models.invalid_fields import refusal_of
 from shared.models.values import Value
 
+USAGE = """\
+usage: python -m chat_shell.sealed.judge < cases.jsonl
+
+Reads cases from standard input, one JSON object a line with the keys documents, user_messages, query and reply, and
+writes the gate's verdict on each as one line. It takes no file names and no options but --help. It ends with 0; with 1
+if a line was no such object; with 2 for arguments that it does not know. More: docs/how-the-gate-decides.md
+"""
+
 _NOWHERE = "judge"
+_NO_CASE = "The line must be one JSON object with the keys documents, user_messages, query and reply."
 
 
 class JudgedDocument(Value):
@@ -72,8 +81,12 @@ def answers(lines: Iterable[bytes]) -> Iterator[dict[str, object]]:
             yield _answer(number, line)
 
 
-def main() -> int:
-    """Answer standard input; 0 unless a line was not as described above."""
+def main(arguments: Sequence[str]) -> int:
+    """Answer standard input; 0 unless a line was not as described above, and 2 where there are arguments."""
+    if arguments:
+        is_asked = list(arguments) in (["--help"], ["-h"])
+        (sys.stdout if is_asked else sys.stderr).write(USAGE)
+        return 0 if is_asked else 2
     is_sound = True
     for answer in answers(sys.stdin.buffer):
         is_sound = is_sound and "error" not in answer
@@ -86,7 +99,8 @@ def _answer(number: int, line: bytes) -> dict[str, object]:
     try:
         return verdict_of(JudgedCase.model_validate_json(line))
     except ValidationError as error:
-        return {"error": {"line": number, "message": refusal_of(error).message}}
+        refusal = refusal_of(error)
+        return {"error": {"line": number, "message": refusal.message if refusal.param else _NO_CASE}}
 
 
 def _joined(case: JudgedCase) -> str:
@@ -109,4 +123,4 @@ def _chunk(place: int, document: JudgedDocument) -> ProtectedChunk:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from deploy.demo.bases import BASES, CONTRACTS, HANDBOOK, DemoBase
+from deploy.demo.bases import BASES, CONTRACTS, HANDBOOK, HANDBOOK_ZH, DemoBase
 from deploy.demo.local_secrets import read_or_create
 from deploy.demo.public_api import Answer, quoted
 
@@ -36,6 +36,7 @@ class Demo:
     restricted_key: str
     handbook_id: str
     contracts_id: str
+    handbook_zh_id: str
 
 
 def load(connect: Connect, admin_key: str, directory: Path) -> Demo:
@@ -46,7 +47,8 @@ def load(connect: Connect, admin_key: str, directory: Path) -> Demo:
     owner = connect(user_key)
     known = _bases_by_name(owner)
     ids = {base.directory: _base(owner, known, base) for base in BASES}
-    return Demo(user_key, restricted_key, ids[HANDBOOK.directory], ids[CONTRACTS.directory])
+    shown = (ids[base.directory] for base in (HANDBOOK, CONTRACTS, HANDBOOK_ZH))
+    return Demo(user_key, restricted_key, *shown)
 
 
 def _key(connect: Connect, admin: Caller, file: Path, user_id: str) -> str:

@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from shared.environment import value_of
+
 
 def read_or_create(file: Path, make: Callable[[], str]) -> str:
     """Return the text of a file, which is created where it is missing, readable by its owner only."""
@@ -17,12 +19,12 @@ def read_or_create(file: Path, make: Callable[[], str]) -> str:
 
 
 def secret(environ: Mapping[str, str], name: str, directory: Path) -> str:
-    """Return a secret from the environment, from the file it names, or a kept one."""
-    if environ.get(name):
-        return environ[name]
-    if environ.get(f"{name}_FILE"):
-        return Path(environ[f"{name}_FILE"]).read_text(encoding="utf-8").strip()
-    return read_or_create(directory / name.lower(), new_secret)
+    """Return a secret from the environment, from the file it names, or a kept one.
+
+    Raises:
+        WrongSetting: its file cannot be read, or both the secret and a file are given.
+    """
+    return value_of(name, environ) or read_or_create(directory / name.lower(), new_secret)
 
 
 def new_secret() -> str:

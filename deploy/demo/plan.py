@@ -50,6 +50,7 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
     settings = {name: value for name, value in environ.items() if value and name not in _PRINTED}
     for name in ("SERVICE_TOKEN", "BACKEND_SECRET", "BACKEND_ADMIN_KEY"):
         settings[name] = secret(environ, name, directory)
+        settings.pop(f"{name}_FILE", None)  # it has been read
     backend = _listener(settings, "BACKEND_HOST", "BACKEND_PORT", "8000")
     grpc = _listener(settings, "CHAT_SHELL_HOST", "CHAT_SHELL_GRPC_PORT", "50051")
     chat_shell = _listener(settings, "CHAT_SHELL_HOST", "CHAT_SHELL_HTTP_PORT", "8001")

@@ -1,21 +1,25 @@
 """The replies of the demo model, a deterministic function of the request.
 
 It is not a language model. It searches when a knowledge base is in scope, quotes the best matching sentences, and
-says that it is a stand-in.
+says that it is a stand-in. Arguments of functions, and answers in a form that is asked for, have the form of their
+schema; their words are the question's, or the answer's.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from deploy.demo.sentences import Passage, best_quotes, is_chinese
+from deploy.demo.shaped import fitting
 from deploy.demo.summaries import safe_summary
 
-SEARCH_TOOL = "knowledge_base_search"
+OWN_TOOLS = "knowledge_base_"
+SEARCH_TOOL = f"{OWN_TOOLS}search"
 CANNOT_ANSWER = "The knowledge base cannot answer this query."
 MAX_QUERY_CHARACTERS = 300
+MAX_RETURNED_CHARACTERS = 300
 
 Json = dict[str, Any]
 
@@ -42,6 +46,14 @@ _WORDS = {
     "restricted": (
         "I cannot answer this: access to the knowledge base is restricted, and it gave no answer to this question.",
         "这个问题我无法回答：该知识库受限，没有给出答案。",
+    ),
+    "returned": (
+        "Your function returned: ",
+        "你的函数返回：",
+    ),
+    "stand_in": (
+        "\n\n(demo-model, a stand-in for a real model, repeats what it was given.)",
+        "\n\n（demo-model 是真实模型的替身，只重复得到的内容。）",
     ),
     "nothing": (
         "The knowledge base has nothing that fits this question.",
@@ -74,19 +86,24 @@ def reply_to(request: Mapping[str, Any]) -> DemoReply:
     summary = safe_summary([text_of(message) for message in messages])
     if summary is not None:
         return DemoReply(text=summary)
+    reply = _reply(request, messages)
+    return reply if reply.tool_name is not None else DemoReply(text=_in_form(request, reply.text))
+
+
+def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
     turn_start = max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     question = _TIME_SUFFIX.sub("", text_of(messages[turn_start])) if turn_start >= 0 else ""
-    results = [text_of(message) for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
+    results = [message for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
     if results:
-        return DemoReply(text=_from_results(question, results))
+        return DemoReply(text=_from_tools(question, results, _functions_called(messages[turn_start + 1 :])))
     bases = bases_in_scope(messages[:turn_start])
     forced = _forced_tool(request, searches=bool(bases))
     if forced is not None:
-        return _call(forced, question)
+        return _call(request, forced, question)
     if is_small_talk(question):
         return DemoReply(text=_say("small_talk", question))
     if _may_search(request) and bases:
-        return _call(SEARCH_TOOL, question)
+        return _call(request, SEARCH_TOOL, question)
     return DemoReply(text=_say("no_base", question))
 
 
@@ -133,9 +150,40 @@ def _tool_names(request: Mapping[str, Any]) -> list[str]:
     return [str(tool.get("function", {}).get("name")) for tool in tools]
 
 
-def _call(tool: str, question: str) -> DemoReply:
-    arguments = {"query": question[:MAX_QUERY_CHARACTERS]} if tool == SEARCH_TOOL else {}
+def _call(request: Mapping[str, Any], tool: str, question: str) -> DemoReply:
+    offered = [cast(Json, each.get("function") or {}) for each in cast(list[Json], request.get("tools") or [])]
+    schemas = [cast(Json, each.get("parameters") or {}) for each in offered if each.get("name") == tool]
+    words = question[:MAX_QUERY_CHARACTERS]
+    arguments = {"query": words} if tool == SEARCH_TOOL else fitting({"type": "object", **(schemas or [{}])[0]}, words)
     return DemoReply(tool_name=tool, arguments=json.dumps(arguments, ensure_ascii=False))
+
+
+def _in_form(request: Mapping[str, Any], text: str) -> str:
+    """Return an answer in the form that the request asks for."""
+    wanted = cast(Json, request.get("response_format") or {})
+    if wanted.get("type") == "json_schema":
+        schema = cast(Json, cast(Json, wanted.get("json_schema") or {}).get("schema") or {})
+        return json.dumps(fitting({"type": "object", **schema}, text), ensure_ascii=False)
+    return json.dumps({"text": text}, ensure_ascii=False) if wanted.get("type") == "json_object" else text
+
+
+def _functions_called(messages: Sequence[Json]) -> set[str]:
+    """Return the ids of the calls of the caller's own functions."""
+    calls = [call for message in messages for call in cast(list[Json], message.get("tool_calls") or [])]
+    return {str(call.get("id")) for call in calls if not _is_ours(str(call.get("function", {}).get("name")))}
+
+
+def _is_ours(tool: str) -> bool:
+    return tool.startswith(OWN_TOOLS)
+
+
+def _from_tools(question: str, results: Sequence[Json], functions: Collection[str]) -> str:
+    """Repeat what the caller's functions returned, or quote what searches found where none was called."""
+    returned = [text_of(result) for result in results if result.get("tool_call_id") in functions]
+    if returned:
+        said = " ".join(returned)[:MAX_RETURNED_CHARACTERS]
+        return _say("returned", question) + said + _say("stand_in", question)
+    return _from_results(question, [text_of(result) for result in results])
 
 
 def _from_results(question: str, results: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from deploy.demo.listeners import PortsTaken, check_ports_are_free
 from deploy.demo.loading import Demo, load
 from deploy.demo.plan import ROOT, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
+from shared.environment import WrongSetting
 
 _READY_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 2.0
@@ -27,6 +28,11 @@ _WATCH_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
 _RESTRICTED_QUESTION = "Where are the biggest risks in our partner contracts?"
+_QUESTION_ZH = "告警之后多久必须响应？"
+_RESTRICTED_QUESTION_ZH = "我们的赔付流程有哪些薄弱环节？"
+_PREPARED = """\
+For restricted members the demo's secondary model chooses one of a few prepared texts by words in the passages.
+They show the way of an answer, not its quality, and are not about your documents."""
 
 
 def main(var: Path) -> int:
@@ -38,7 +44,7 @@ def main(var: Path) -> int:
             return _run(var)
     except KeyboardInterrupt:
         return 0
-    except (FolderTaken, PortsTaken, ChildFailed, Refused, OSError) as error:
+    except (FolderTaken, PortsTaken, ChildFailed, Refused, WrongSetting, OSError) as error:
         print(f"The demo cannot start: {error}", file=sys.stderr, flush=True)
         return 1
 
@@ -118,6 +124,11 @@ def _announce(planned: Plan, demo: Demo) -> None:
         "",
         "A restricted member, whose model never sees the text:",
         curl_line(planned.backend_url, demo.restricted_key, demo.contracts_id, _RESTRICTED_QUESTION),
+        *((_PREPARED,) if planned.demo_model_url else ()),
+        "",
+        "In Chinese, in place of base and question in these two lines:",
+        f"{demo.handbook_zh_id} {_QUESTION_ZH}",
+        f"{demo.contracts_id} {_RESTRICTED_QUESTION_ZH}",
         sep="\n",
         flush=True,
     )

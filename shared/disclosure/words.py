@@ -160,10 +160,11 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
         product = math.prod(map(chinese.han_rank, row))
         if len(row) > LONE_CHARACTERS or (len(row) == LONE_CHARACTERS and product > LONE_MEAN**LONE_CHARACTERS):
             yield Finding(GateCode.DECODERS, row)
-    lengths = [len(tuple(words_of(clause))) for clause in parts_of(of, CLAUSES)]
-    longest = max((sum(1 for _ in row) for is_lone, row in groupby(lengths, key=(1).__eq__) if is_lone), default=0)
+    clauses = [tuple(words_of(clause)) for clause in parts_of(of, CLAUSES)]
+    rows = [[word for (word,) in row] for length, row in groupby(clauses, key=len) if length == 1]
+    longest = max((len(row) for row in rows), default=0)
     if longest >= LONE_CLAUSES:
-        yield Finding(GateCode.DECODERS, ", ".join(words[: 2 * longest]))
+        yield Finding(GateCode.DECODERS, ", ".join(next(row for row in rows if len(row) == longest)))
 
 
 def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:

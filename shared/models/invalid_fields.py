@@ -1,6 +1,7 @@
 """Convert the errors that pydantic finds to one error of ours, which names the field that the caller must change."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
@@ -21,6 +22,31 @@ _SENTENCES = {
     "union_tag_invalid": "Invalid value for '{field}': this type is not supported.",
     "union_tag_not_found": "Invalid value for '{field}': this type is not supported.",
 }
+_PLAIN = {
+    "too_short": "it has too few elements; the least is {min_length}",
+    "too_long": "it has too many elements; the most is {max_length}",
+    "string_too_short": "it has too few characters; the least is {min_length}",
+    "string_too_long": "it has too many characters; the most is {max_length}",
+    "string_pattern_mismatch": "it must match the pattern {pattern}",
+    "string_type": "it must be a string",
+    "list_type": "it must be a list",
+    "tuple_type": "it must be a list",
+    "bool_type": "it must be true or false",
+    "bool_parsing": "it must be true or false",
+    "int_type": "it must be a whole number",
+    "int_parsing": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "int_parsing_size": "it has too many digits",
+    "float_type": "it must be a number",
+    "float_parsing": "it must be a number",
+    "finite_number": "it must be a finite number",
+    "greater_than": "it must be greater than {gt}",
+    "greater_than_equal": "it must be at least {ge}",
+    "less_than": "it must be less than {lt}",
+    "less_than_equal": "it must be at most {le}",
+}
+"""What is wrong, for types of errors whose own messages speak of pydantic's steps; a bound is in their context."""
+
 _UNION_TAGS = ("union_tag_invalid", "union_tag_not_found")
 _UNSUPPORTED = (*_UNION_TAGS, "none_required")
 
@@ -31,6 +57,7 @@ class Complaint(NamedTuple):
     kind: str
     location: tuple[int | str, ...]
     message: str
+    context: Mapping[str, object] = MappingProxyType({})
 
 
 def place_of(root: str, path: Sequence[str | int]) -> str:
@@ -52,9 +79,9 @@ def refusal_of(
     `root` and `given` are those of `refusal_among`. With `tells_unsupported`, a type or a field that OpenAI has and we
     have not gives an `UnsupportedValue`.
     """
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    found = error.errors(include_url=False, include_input=False)
     first = next((each for each in found if each["loc"]), found[0])
-    complaint = Complaint(first["type"], first["loc"], first["msg"])
+    complaint = Complaint(first["type"], first["loc"], first["msg"], first.get("ctx", {}))
     refusal = refusal_among([complaint], root, given)
     if tells_unsupported and complaint.kind in _UNSUPPORTED:
         return UnsupportedValue(refusal.message, param=refusal.param)
@@ -70,8 +97,8 @@ def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object
     The message of one of our own validators may begin with the name of a field, such as `tools: …`.
     """
     paths = [_path(complaint, given) for complaint in complaints]
-    (kind, _, message), path = max(zip(complaints, paths, strict=True), key=lambda found: len(found[1]))
-    message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    complaint, path = max(zip(complaints, paths, strict=True), key=lambda found: len(found[1]))
+    kind, message = complaint.kind, _plain(complaint)
     field, colon, rest = message.partition(": ")
     if kind == "value_error" and colon and field.isidentifier():
         path, message = [*path, field], rest
@@ -97,14 +124,22 @@ def read(kind: type[V], raw: object, place: str) -> V:
         raise refusal_of(error, place) from error
 
 
+def _plain(complaint: Complaint) -> str:
+    if complaint.kind in _PLAIN:
+        return _PLAIN[complaint.kind].format(**complaint.context)
+    return complaint.message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
 def _path(complaint: Complaint, given: object) -> Sequence[str | int]:
     """Return the steps of a location that are keys or indexes of the value, or the name of a missing field."""
     steps = complaint.location
     if given is None:
         return steps
     path: list[str | int] = []
-    here = given
-    for step in steps:
+    here: object = given
+    for place, step in enumerate(steps):
+        if isinstance(here, dict) and _is_tag(cast("dict[int | str, object]", here), steps[place:], complaint.kind):
+            continue
         if isinstance(here, dict) and step in here:
             here = cast("dict[int | str, object]", here)[step]
         elif isinstance(here, list) and isinstance(step, int) and step < len(cast("list[object]", here)):
@@ -113,3 +148,11 @@ def _path(complaint: Complaint, given: object) -> Sequence[str | int]:
             continue
         path.append(step)
     return path
+
+
+def _is_tag(fields: Mapping[int | str, object], steps: Sequence[str | int], kind: str) -> bool:
+    """Whether the first step, though a key, is the value of `type` by which a member of a union was chosen."""
+    if len(steps) == 1:
+        return False
+    is_last_and_missing = kind == "missing" and len(steps) == 2
+    return fields.get("type") == steps[0] and (steps[1] in fields or is_last_and_missing)

@@ -12,6 +12,7 @@ from chat_shell.sealed.released import Released
 from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token
 from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_scope, is_small_talk, reply_to
 from deploy.demo.sentences import Passage, best_quotes, sentences
+from deploy.demo.shaped import fitting
 from shared.models.safe_summary import GateCode
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, RELEASED_NOTE
@@ -91,6 +92,52 @@ def test_a_forced_tool_is_called():
     assert reply_to(request(user("Hi"), tools=("weather",), choice=named)) == DemoReply(
         tool_name="weather", arguments="{}"
     )
+
+
+WEATHER = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "maxLength": 12},
+        "unit": {"enum": ["celsius", "kelvin"]},
+        "days": {"type": "integer", "minimum": 2},
+        "places": {"type": "array", "minItems": 2, "items": {"$ref": "#/$defs/place"}},
+        "note": {"type": "string"},
+    },
+    "required": ["city", "unit", "days", "places"],
+    "$defs": {"place": {"type": ["string", "null"]}},
+}
+
+
+def test_arguments_have_the_form_of_the_functions_schema():
+    asked = request(user("Rain in Paris?"), tools=("weather",), choice="required")
+    asked["tools"][0]["function"]["parameters"] = WEATHER
+    assert json.loads(reply_to(asked).arguments) == {
+        "city": "Rain in Pari",
+        "unit": "celsius",
+        "days": 2,
+        "places": ["Rain in Paris?", "Rain in Paris?"],
+    }
+
+
+def test_an_answer_has_the_form_that_is_asked_for():
+    schema = {"properties": {"text": {"type": "string"}, "is_sure": {"type": "boolean"}}, "required": ["text"]}
+    asked = request(user("Hello!")) | {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+    answer = json.loads(reply_to(asked).text)
+    assert set(answer) == {"text"}
+    assert "demo-model" in answer["text"]
+
+
+def test_a_schema_without_an_end_ends():
+    node = {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}, "required": ["a", "b"]}
+    assert len(json.dumps(fitting(node, "x"))) < 50_000
+
+
+def test_what_a_function_returned_is_repeated_and_called_no_knowledge():
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "function": {"name": "weather"}}]}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "sunny, 21 degrees"}
+    said = reply_to(request(user("Rain in Paris?"), call, result, tools=("weather",))).text
+    assert "Your function returned: sunny, 21 degrees" in said
+    assert "knowledge base" not in said
 
 
 @pytest.mark.parametrize(

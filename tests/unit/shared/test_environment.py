@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.settings import DatabaseSettings
 from backend.settings import Settings as BackendSettings
 from chat_shell.settings import Settings as ChatShellSettings
 from shared.environment import WrongSetting, cause_of, read_settings, shown_address
@@ -24,7 +25,25 @@ def test_a_setting_that_is_missing_is_told_from_one_that_lacks_a_part():
         complaint(BackendSettings, {"SERVICE_TOKEN": "token-of-the-tests"}) == "BACKEND_SECRET: is required and not set"
     )
     half = {**SECRETS, "BACKEND_RESTRICTED_BUDGETS": "conversation=8,day=20"}
-    assert complaint(BackendSettings, half) == "BACKEND_RESTRICTED_BUDGETS: month: Field required"
+    assert complaint(BackendSettings, half) == (
+        "BACKEND_RESTRICTED_BUDGETS: must give conversation, day and month, such as conversation=8,day=20,month=60"
+    )
+
+
+def test_a_secret_and_a_file_for_it_exclude_each_other(tmp_path: Path):
+    (tmp_path / "secret").write_text("secret-of-the-tests", encoding="utf-8")
+    both = {**SECRETS, "BACKEND_SECRET_FILE": str(tmp_path / "secret")}
+    assert (
+        complaint(BackendSettings, both) == "BACKEND_SECRET and BACKEND_SECRET_FILE: both are set, and only one may be"
+    )
+
+
+def test_a_change_of_the_schema_needs_the_databases_address_alone():
+    given = {"BACKEND_DATABASE_URL": "sqlite+aiosqlite:///x.db", "BACKEND_TIME_ZONE": "Mars/Base"}
+    assert read_settings(DatabaseSettings, given).database_url == "sqlite+aiosqlite:///x.db"
+    misspelt = {"BACKEND_DATABSE_URL": "sqlite+aiosqlite:///x.db"}
+    with pytest.raises(WrongSetting, match="did you mean BACKEND_DATABASE_URL"):
+        read_settings(DatabaseSettings, misspelt)
 
 
 def test_our_own_complaints_stand_as_they_are_written():

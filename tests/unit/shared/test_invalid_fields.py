@@ -76,7 +76,7 @@ def test_the_first_of_two_independent_mistakes_is_named() -> None:
 
 
 def test_the_root_stands_before_the_path() -> None:
-    complaint = Complaint("int_parsing", (2, "size"), "Input should be a number")
+    complaint = Complaint("value_error", (2, "size"), "Input should be a number")
     found = refusal_among([complaint], "items", [1, 2, {"size": "x"}])
     assert (found.param, found.message) == (
         "items[2].size",
@@ -113,3 +113,37 @@ def test_no_body_is_too_odd_to_complain_about(body: object) -> None:
 def test_paths_read_like_code() -> None:
     assert place_of("", ["input", 2, "content", 0, "text"]) == "input[2].content[0].text"
     assert place_of("", []) == ""
+
+
+class Function(BaseModel):
+    type: Literal["function"]
+    name: str
+
+
+class Bounded(BaseModel):
+    names: list[str] = Field(default=["x"], min_length=1, max_length=2)
+    count: int = Field(default=3, ge=3)
+
+
+def test_a_key_that_is_called_like_its_type_is_not_taken_for_the_path() -> None:
+    tools = TypeAdapter(list[Annotated[Function | Image, Field(discriminator="type")]])
+    given = [{"type": "function", "function": {"name": "x"}}]
+    with pytest.raises(ValidationError) as raised:
+        tools.validate_python(given)
+    found = refusal_of(raised.value, "tools", given)
+    assert (found.param, found.message) == ("tools[0].name", "Missing required field 'tools[0].name'.")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"names": []}, "Invalid value for 'names': it has too few elements; the least is 1."),
+        ({"names": ["a", "b", "c"]}, "Invalid value for 'names': it has too many elements; the most is 2."),
+        ({"count": "many"}, "Invalid value for 'count': it must be a whole number."),
+        ({"count": 2}, "Invalid value for 'count': it must be at least 3."),
+    ],
+)
+def test_bounds_are_told_in_plain_words(given: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Bounded.model_validate(given)
+    assert refusal_of(raised.value).message == message
