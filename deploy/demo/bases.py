@@ -48,7 +48,7 @@ HANDBOOK_ZH = DemoBase(
     directory="handbook-zh",
     summary="快递柜运营商北码头的平台运维规定。",
     topics=("值班", "故障分级", "备份与恢复", "快递柜维护"),
-    routing_hint="关于快递柜运维的问题：谁来值班，故障有多严重，怎样备份，怎样维护。",
+    routing_hint="关于怎样管理快递柜的问题：谁来值班，故障有多严重，怎样备份，怎样维护。",
     routing_keywords=("值班", "故障", "备份", "快递柜"),
     analyst_role="reader",
 )
