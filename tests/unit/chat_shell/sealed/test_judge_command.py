@@ -1,8 +1,5 @@
 """The auditor's command: what it says of arguments, and of lines that are no case."""
 
-import io
-import sys
-
 import pytest
 
 from chat_shell.sealed.judge import USAGE, answers, main
@@ -19,11 +16,6 @@ def test_arguments_that_it_does_not_know_get_the_usage_and_an_exit_code(
 def test_help_is_given_on_standard_output(capsys: pytest.CaptureFixture[str]):
     assert main(["--help"]) == 0
     assert capsys.readouterr() == (USAGE, "")
-
-
-def test_without_arguments_it_reads_standard_input(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    assert main([]) == 0
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"7"])
