@@ -1,0 +1,10 @@
+"""What is said of a bare list of single words."""
+
+from shared.disclosure.canonical import pieces
+from shared.disclosure.words import Finding, repeated_words
+from shared.models.safe_summary import GateCode
+
+
+def test_a_bare_list_is_told_as_it_reads():
+    found = list(repeated_words(pieces("We watch the doors: prices, volumes, penalties")))
+    assert found == [Finding(GateCode.DECODERS, "prices, volumes, penalties")]
