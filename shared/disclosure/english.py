@@ -15,21 +15,9 @@ _DERIVED = "lnr"
 """Of these forms those that are words of their own."""
 
 _DERIVATIONS = (
-    *FORMS.values(),
-    ("y", "ily"),
-    ("e", "er"),
-    ("", "est"),
-    ("", "less"),
-    ("", "ful"),
-    ("", "able"),
-    ("e", "able"),
-    ("", "ment"),
-    ("e", "ion"),
-    ("", "ion"),
-    ("e", "or"),
-    ("", "or"),
-    ("y", "iness"),
-)
+    *FORMS.values(), ("y", "ily"), ("e", "er"), ("", "est"), ("", "less"), ("", "ful"), ("", "able"), ("e", "able"),
+    ("", "ment"), ("e", "ion"), ("", "ion"), ("e", "or"), ("", "or"), ("y", "iness"),
+)  # fmt: skip
 _PREFIXES = ("un", "re", "non", "mis", "over", "under", "pre")
 _SHORTEST_PREFIXED, _SHORTEST_SUFFIXED, _SHORTEST_INFLECTED = 4, 5, 3
 _AUXILIARIES = frozenset(
@@ -47,10 +35,6 @@ _SPELLINGS = (
 
 _SHORTEST_SPELLED = 5
 _LETTERS = frozenset("ai")
-_MEASURING = frozenset(
-    ("a", "an", "one", "per", "each", "every", "another", "same", "within", "under", "first", "second", "once", "only",
-     "whole", "full", "single")
-)  # fmt: skip
 _FUNCTION_RANK = 150
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
@@ -109,7 +93,7 @@ def is_span(word: str) -> bool:
 
 def is_measuring(word: str) -> bool:
     """Whether a word before a span of time makes a quantity of it: "a month", "each year", "within the week"."""
-    return word in _MEASURING
+    return word in members("english_measuring")
 
 
 def is_function_word(word: str) -> bool:

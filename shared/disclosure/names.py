@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from shared.disclosure import chinese, english
-from shared.disclosure.word_lists import members
+from shared.disclosure.word_lists import lines, members
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 _PART = re.compile(r"(?:[^.!?:;\n|•\"“”()]|(?<=\b(?:Mr|Ms|Dr))\.|(?<=\b(?:Mrs))\.|(?<=\b(?:Prof))\.)+")
@@ -32,6 +32,10 @@ _FULL_NAME = 2
 
 _SURNAMES = "".join(sorted(name for name in members("chinese_surnames") if len(name) == 1))
 _COMPOUND = "|".join(sorted(name for name in members("chinese_surnames") if len(name) > 1))
+_LONGEST_NAME = 3
+_COUNT = re.compile(r"[一二三四五六七八九十百千万两几每这那某整半多数\d]$")
+"""Behind a numeral a family name is a measure: "three sheets"."""
+
 _PARTICLES = frozenset("的了着们吗呢吧啊么")
 """Characters of grammar that are part of no given name."""
 
@@ -39,15 +43,7 @@ RARE_NAME = 8_000
 """A word of the dictionary that is rarer than this may be a name before a title or a plan: what is often is a thing."""
 
 _HAN = "[\u4e00-\u9fff]"
-_TITLES = (
-    "总经理|副总裁|副总|经理|总监|副?主任|副?部长|副?处长|副?科长|副?局长|副?院长|副?校长|主管|副?组长|副?队长|副?厂长|副?店长|班长|站长|负责人|"
-    "联系人|对接人|保管人|工程师|教授|博士|先生|女士|老师|同志|总裁|董事长|董事|秘书|专员|医生|医师|护士长|护士|律师|顾问|会计师|会计|出纳|"
-    "助理|管理员|师傅|法官|书记|总"
-)
-_ROLES = (
-    "负责|审批|批准|主持|牵头|签字|签署|签发|复核|担任|保管|监督|兼任|接任|审核|主管|兼管|代管|把关|提出|表示|认为|要求|确认|说|指出|决定|汇报|撰写|"
-    "编写|执笔|起草|持有|掌握|知晓|离职|入职|接手|交接|值班|到场|陪同|协助"
-)
+_TITLES, _ROLES, _ACTS = ("|".join(lines(f"chinese_{kind}")) for kind in ("titles", "roles", "acts"))
 _TITLE = re.compile(_TITLES)
 PLAIN_SURNAME = 700
 """A family name that is more frequent than this as a word ("new", "towards") is read as that word before a title."""
@@ -65,17 +61,16 @@ _CERTAIN = (
 )
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
 
-_COMPOUNDED = re.compile(f"({_COMPOUND})(?=({_HAN}{{1,8}}))")
-"""Behind a family name of two characters that is no everyday word, a name stands wherever it is."""
+_LEADS = re.compile(f"(?:{_TITLES}|.*[家员师长医手者生工卫]|保安|司机|[只仅]有|依?靠|依赖|交[给由]|认|问|找|派)$")
+_DOES = re.compile(f"{_ROLES}|{_ACTS}")
+"""What stands before a person, a trade or a verb, and what a person does."""
 
-_LONGEST_GIVEN = 2
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 """Before a title: a rare word of the dictionary is a name there."""
 
 _BEHIND = f"{_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|$)"
 _ENTITLED = (re.compile(f"(?:{_TITLES}){_BEHIND}", re.MULTILINE),)
-_TRADED = (re.compile(f"{_HAN}[家员师长医手者生]{_BEHIND}", re.MULTILINE),)
-"""Behind a title any word is a name, behind a trade a rare one; a compound that a frequent word begins is none."""
+"""Behind a title any word is a name; a compound that a frequent word begins is none."""
 
 _LIKELY = (
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
@@ -83,7 +78,7 @@ _LIKELY = (
 )
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
 
-_PLACES = ((_CERTAIN, 0), (_ENTITLED, 0), (_TITLED, RARE_NAME), (_TRADED, RARE_NAME), (_LIKELY, None))
+_PLACES = ((_CERTAIN, 0), (_ENTITLED, 0), (_TITLED, RARE_NAME), (_LIKELY, None))
 """Patterns, each with the rank behind which a word of the dictionary is a name there: 0 for all, None for none."""
 
 
@@ -130,14 +125,11 @@ def persons_in(text: str) -> Iterator[str]:
 
     A word of the dictionary in a place where things stand as well is a name only if it is rare and stands nowhere else.
     """
-    for family, behind in _COMPOUNDED.findall(text):
-        if given := "" if chinese.is_everyday_han(family) else _given(behind):
-            yield family + given
     for patterns, rarest in _PLACES:
         found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
         for name, count in found.items():
             first = chinese.segment(name)[0]
-            is_compound = patterns in (_ENTITLED, _TRADED) and 1 < len(first) < len(name)
+            is_compound = patterns is _ENTITLED and 1 < len(first) < len(name)
             word, least = (first, RARE_NAME) if is_compound else (name, rarest)
             is_rare = least is not None and chinese.han_rank(word) > least and text.count(name) == count
             is_thing = least != 0 and chinese.is_known_han(word) and not is_rare
@@ -145,14 +137,34 @@ def persons_in(text: str) -> Iterator[str]:
                 yield name
 
 
-def _given(behind: str) -> str:
-    """Return the given name at the beginning of a stretch: the words of one or two characters that begin it."""
-    given = ""
-    for word in chinese.segment(behind):
-        if len(given + word) > _LONGEST_GIVEN or (given and chinese.is_function_han(word)):
-            break
-        given += word
-    return given
+def persons_among(words: Sequence[str]) -> Iterator[str]:
+    """Yield the names of persons in a stretch of Chinese that is cut into words, behind what stands before it.
+
+    A family name that is hardly ever a word is one wherever it stands by itself; behind another one, and in a rare
+    word that begins like a name, a person is meant where the words beside it say so.
+    """
+    families = members("chinese_families")
+    for place, word in enumerate(words[1:], 1):
+        before, behind = words[place - 1], words[place + 1 : place + 3]
+        is_led = bool(_LEADS.match(before))
+        is_certain = word in families and before not in families and not _COUNT.search(before)
+        if is_certain or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
+            yield from ("".join((word, *behind[:length])) for length in _given_lengths(behind))
+        elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and (not behind or word[0] in families))):
+            yield word
+
+
+def _may_be_name(word: str) -> bool:
+    return word[0] in _SURNAMES and 1 < len(word) <= _LONGEST_NAME and chinese.han_rank(word) > RARE_NAME
+
+
+def _given_lengths(behind: Sequence[str]) -> Iterator[int]:
+    """Yield how many of the words behind a family name may be the given name: one, or two of one character each."""
+    for length in range(1, len(behind) + 1):
+        word = behind[length - 1]
+        if len("".join(behind[:length])) > _FULL_NAME or chinese.is_function_han(word) or _TITLE.fullmatch(word):
+            return
+        yield length
 
 
 def _is_read_through(name: str) -> bool:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.introductions import introduced_in, labels_in
-from shared.disclosure.names import RARE_NAME, EnglishNames, english_names, persons_in
+from shared.disclosure.names import RARE_NAME, EnglishNames, english_names, persons_among, persons_in
 from shared.disclosure.word_lists import members
 from shared.plain_text.reading import shown_lines
 
@@ -47,10 +47,10 @@ class SourceReading:
     """What the rules compare a reply with, for one chunk.
 
     `words`, their `stems` and `han_words` are all its words, `elements` the chemical ones that it speaks of, `han` its
-    stretches of Chinese, a line each. `labels` are terms that stand above or before a text (titles, headings, table
-    cells), `introduced` those that a text calls by name or sets off. `sentences` are the words of content of each of
-    its sentences, `parts` those of each sentence and clause between marks, and `rare` its rows of Chinese characters
-    that are no words.
+    stretches of Chinese, a line each, and `unnamed` these without the names of persons. `labels` are terms that stand
+    above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or sets off.
+    `sentences` are the words of content of each of its sentences, `parts` those of each sentence and clause between
+    marks, and `rare` its rows of Chinese characters that are no words.
     """
 
     words: frozenset[str]
@@ -60,6 +60,7 @@ class SourceReading:
     han_words: frozenset[str]
     names: EnglishNames
     persons: frozenset[str]
+    unnamed: str
     labels: tuple[Term, ...]
     introduced: tuple[Term, ...]
     sentences: tuple[frozenset[str], ...]
@@ -73,7 +74,7 @@ def reading_of(source: SourceText) -> SourceReading:
     title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
     above = (title, *source.headings)
     body = pieces(text)
-    found = (*pieces("\n".join(above)), *body)
+    found = (Piece(Kind.STOP, "."), *pieces("\n".join(above)), *body)
     words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in english.parts_of_word(piece.text))
     stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
     segments, han = [chinese.segment(stretch) for stretch in stretches], "\n".join(stretches)
@@ -81,6 +82,9 @@ def reading_of(source: SourceText) -> SourceReading:
     planned = (name for segment in segments for name in _planned(segment))
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     stems = frozenset(map(english.stem_of, words))
+    written = plain("\n".join((*above, text)))
+    led = ((before.text, *chinese.segment(piece.text)) for before, piece in pairwise(found) if piece.kind is Kind.HAN)
+    persons = frozenset(chain(persons_in(written), chain.from_iterable(map(persons_among, led))))
     said = chain(parts_of(body, SENTENCES), parts_of(body, CLAUSES))
     return SourceReading(
         words=words,
@@ -89,7 +93,8 @@ def reading_of(source: SourceText) -> SourceReading:
         han=han,
         han_words=frozenset(chain.from_iterable(segments)),
         names=names,
-        persons=frozenset(persons_in(plain("\n".join((*above, text))))),
+        persons=persons,
+        unnamed=re.sub("|".join(sorted(persons, key=len, reverse=True)) or "$", "\n", han),
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),

@@ -72,12 +72,13 @@ class ProtectedWords:
         terms = telling_terms(both)
         joined = {term.letters for term in terms}.difference(*(reading.words for reading in both))
         persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
+        unnamed = "\n".join(reading.unnamed for reading in both)
         return cls(
             stems=frozenset[str]().union(*(reading.stems for reading in both)),
             han="\n".join(reading.han for reading in readings),
             han_words=frozenset[str]().union(*(reading.han_words for reading in both)),
             names=frozenset(capital).union(joined, *(reading.names.certain for reading in both)),
-            persons=frozenset(part for name in persons for part in (name, *_telling_parts(name))),
+            persons=frozenset(part for name in persons for part in (name, *_telling_parts(name, unnamed, own))),
             families=frozenset(name[0] for name in persons),
             characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
             singles=frozenset(term.content[0] for term in terms if len(term.content) == 1),
@@ -188,6 +189,8 @@ def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
         return GateCode.IDENTIFIERS if word in protected.singles else None
     if chinese.is_known_han(word):
         return GateCode.IDENTIFIERS if word in protected.han_words else None
+    if word in protected.families or word in protected.persons:
+        return GateCode.IDENTIFIERS
     return GateCode.FIGURES if chinese.is_withheld_han(word) else GateCode.DECODERS
 
 
@@ -200,17 +203,26 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
 
 
 def _persons(stretch: str, words: Sequence[str], protected: ProtectedWords) -> Iterator[Finding]:
-    """Yield the names of persons, their given parts, and what they are called by title, where these are whole words."""
+    """Yield names of persons, given parts that are whole words, and what persons are called by title."""
     rows = (words[start : start + count] for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1))
-    named = protected.persons.intersection(map("".join, rows))
+    within = (stretch[start : start + count] for start in range(len(stretch)) for count in (3, 4))
+    named = protected.persons.intersection(chain(map("".join, rows), within))
     called = familiar(stretch, protected.families, protected.characters)
     yield from (Finding(GateCode.IDENTIFIERS, phrase) for phrase in chain(named, called))
 
 
-def _telling_parts(name: str) -> Iterator[str]:
-    """Yield the given name of a person, and a family name of two characters, where they are rare as words."""
+def _telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]:
+    """Yield the given name of a person, and a family name of two characters, where they are rare as words.
+
+    A given name that the source has in names alone tells whose it is, however frequent a word it is.
+    """
     parts = (name[:2], name[2:]) if name[:2] in members("chinese_surnames") else (name[1:],)
-    return (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
+    yield from (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
+    given = parts[-1]
+    is_rare = chinese.han_rank(given) > LONE_RANK and not chinese.is_known_han(name)
+    is_telling = not chinese.is_function_han(name[0]) if len(given) > 1 else is_rare
+    if is_telling and given not in unnamed and not own.holds_han(given):
+        yield given
 
 
 def telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
