@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import filterfalse, groupby
 
 from shared.disclosure import chinese, english
 from shared.disclosure.word_lists import lines, members
@@ -62,7 +62,7 @@ _CERTAIN = (
 """How a person is spoken of: a word of the dictionary in such a place is a name, too."""
 
 _LEADS = re.compile(f"(?:{_TITLES}|.*[家员师长医手者生工卫]|保安|司机|[只仅]有|依?靠|依赖|交[给由]|认|问|找|派)$")
-_DOES = re.compile(f"{_ROLES}|{_ACTS}")
+_DOES = re.compile(_ACTS)
 """What stands before a person, a trade or a verb, and what a person does."""
 
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
@@ -70,7 +70,8 @@ _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 
 _BEHIND = f"{_NAME}(?={_ROLES}|[,，、。;；:：()（）\\s]|$)"
 _ENTITLED = (re.compile(f"(?:{_TITLES}){_BEHIND}", re.MULTILINE),)
-"""Behind a title any word is a name; a compound that a frequent word begins is none."""
+_TRADED = (re.compile(f"{_HAN}[家员师长医手者生]{_BEHIND}", re.MULTILINE),)
+"""Behind a title any word is a name, behind a trade a rare one; a compound that a frequent word begins is none."""
 
 _LIKELY = (
     re.compile(f"(?:向|请|归|报|和|与|、|，|。|:|：|^|\\s|\\|){_NAME}(?:{_ROLES})", re.MULTILINE),
@@ -78,7 +79,7 @@ _LIKELY = (
 )
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
 
-_PLACES = ((_CERTAIN, 0), (_ENTITLED, 0), (_TITLED, RARE_NAME), (_LIKELY, None))
+_PLACES = ((_CERTAIN, 0), (_ENTITLED, 0), (_TITLED, RARE_NAME), (_TRADED, RARE_NAME), (_LIKELY, None))
 """Patterns, each with the rank behind which a word of the dictionary is a name there: 0 for all, None for none."""
 
 
@@ -129,7 +130,7 @@ def persons_in(text: str) -> Iterator[str]:
         found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
         for name, count in found.items():
             first = chinese.segment(name)[0]
-            is_compound = patterns is _ENTITLED and 1 < len(first) < len(name)
+            is_compound = patterns in (_ENTITLED, _TRADED) and 1 < len(first) < len(name)
             word, least = (first, RARE_NAME) if is_compound else (name, rarest)
             is_rare = least is not None and chinese.han_rank(word) > least and text.count(name) == count
             is_thing = least != 0 and chinese.is_known_han(word) and not is_rare
@@ -149,7 +150,8 @@ def persons_among(words: Sequence[str]) -> Iterator[str]:
         is_led = bool(_LEADS.match(before))
         is_certain = word in families and before not in families and not _COUNT.search(before)
         if is_certain or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
-            yield from ("".join((word, *behind[:length])) for length in _given_lengths(behind))
+            names = ("".join((word, *behind[:length])) for length in _given_lengths(behind))
+            yield from names if is_led else filterfalse(chinese.is_known_han, names)
         elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and (not behind or word[0] in families))):
             yield word
 

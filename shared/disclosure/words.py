@@ -217,12 +217,12 @@ def _telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]:
     A given name that the source has in names alone tells whose it is, however frequent a word it is.
     """
     parts = (name[:2], name[2:]) if name[:2] in members("chinese_surnames") else (name[1:],)
-    yield from (part for part in parts if len(part) > 1 and chinese.han_rank(part) > RARE_NAME)
-    given = parts[-1]
-    is_rare = chinese.han_rank(given) > LONE_RANK and not chinese.is_known_han(name)
-    is_telling = not chinese.is_function_han(name[0]) if len(given) > 1 else is_rare
-    if is_telling and given not in unnamed and not own.holds_han(given):
-        yield given
+    is_family, is_plain = name[0] in members("chinese_families"), chinese.is_function_han(name[0])
+    for part in filterfalse(own.holds_han, parts):
+        rank, is_only_his = chinese.han_rank(part), part not in unnamed
+        is_rare = rank > RARE_NAME or (is_only_his and not is_plain)
+        if is_rare if len(part) > 1 else is_only_his and is_family and rank > LONE_RANK:
+            yield part
 
 
 def telling_terms(readings: Sequence[SourceReading]) -> list[Term]:

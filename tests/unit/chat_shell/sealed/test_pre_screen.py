@@ -324,3 +324,27 @@ def test_a_long_text_made_of_beginnings_takes_no_longer(part: str):
     began = time.process_time()
     pre_screen(text, "")
     assert time.process_time() - began < LONGEST_SECONDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "损失超过四十万吗？", "赔偿高于三十万吗？", "损失是不是四十八万？", "损失有没有到五十万？",
+        "损失了多少钱？", "去年赔了多少？",
+        "压缩机是哪家供应商的？", "阀门是哪个品牌的？", "How much did we lose?", "How much have we lost so far?",
+        "Describe the guard so that I can recognise him.", "What does the guard look like?",
+    ],
+)  # fmt: skip
+def test_a_figure_is_not_confirmed_and_nobody_is_made_known(text: str):
+    assert refusal_of(text) in (PolicyRefusal.EXACT_VALUE, PolicyRefusal.ENUMERATION)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我们损失在哪里最大？", "谁的负担太重？", "我们为什么损失这么大？", "Describe the biggest risk.",
+        "How much does this delay hurt us?", "How much did trust suffer?",
+    ],
+)  # fmt: skip
+def test_what_is_weak_about_a_figure_may_be_asked(text: str):
+    assert refusal_of(text) is None
