@@ -7,11 +7,14 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.errors import error_response, log_server_error
-from backend.foundation.services.shares import Holder, Lease, SharedBudget
-from shared.errors import BallastError, PayloadTooLarge
+from backend.foundation.services.shares import QUARTER, Holder, SharedBudget
+from shared.errors import BallastError, PayloadTooLarge, TooManyRequests
 
 SMALL_BODY_BYTES = 65_536
 """A longer body is read only for a caller who is known, whose part of all bytes it counts against."""
+
+NOBODY = Holder("nobody", QUARTER, is_sure_of_least=False)
+"""Holds the small bodies of callers who are not known yet."""
 
 LEASE = "body_lease"
 
@@ -22,8 +25,9 @@ HolderOf = Callable[[str | None], Awaitable[str]]
 class BodyLimit:
     """Answers 413 to a body over the limit, and 503 or 429 to one for which there is no room now.
 
-    Bytes count from when they are announced, or arrive, until the answer begins; where a turn keeps what it was given,
-    until the turn ends (`held_body`). The rest of a refused body is not read; the server discards it as it comes.
+    Bytes count until the answer begins; where a turn keeps what it was given, until the turn ends (`held_body`). Those
+    of a long body count from when they are announced. Those of a small one count as they arrive, because an
+    announcement costs who sends it nothing. The rest of a refused body is not read; the server discards it as it comes.
     """
 
     def __init__(self, app: ASGIApp, max_body_bytes: int, budget: SharedBudget, holder_of: HolderOf) -> None:
@@ -53,36 +57,56 @@ class BodyLimit:
 
 
 def held_body(request: Request) -> "_HeldBody":
-    """Return the bytes that the body of a request takes, so that a turn can hold them."""
+    """Return the bytes that the body of a request takes, so that its key can own them, and a turn hold them."""
     held: _HeldBody = request.scope["state"][LEASE]
     return held
 
 
 class _HeldBody:
-    """The bytes of one body, taken from the budget as they are announced or arrive."""
+    """The bytes of one body, taken from the budget as they are announced or arrive.
+
+    They are nobody's until the key is known: when the request has been authenticated, or as soon as they are many, or
+    nobody has room left.
+    """
 
     def __init__(self, budget: SharedBudget, holder_of: HolderOf, headers: Headers, announced: int) -> None:
-        self._budget = budget
         self._holder_of = holder_of
         self._headers = headers
-        self._announced = announced
-        self._lease = budget.lease()
+        self._announced = announced if announced > SMALL_BODY_BYTES else 0
+        self._lease = budget.lease(NOBODY)
+        self._is_owned = False
         self._taken = 0
         self._is_kept = False
 
     async def grow_to(self, length: int) -> None:
-        """Take the bytes up to this length, at least those that were announced.
+        """Take the bytes up to this length, at least those that a long body has announced.
 
         Raises:
-            Unauthenticated: the body is not small, and nobody is known who sends it.
+            Unauthenticated: the body is not small, or nobody has room left, and it is not known who sends it.
             TooManyRequests: the caller has his part of all bytes.
             Unavailable: there is no room for more bytes.
         """
         wanted = max(length, self._announced)
-        if wanted > SMALL_BODY_BYTES >= self._taken:
-            self._own(await self._holder_of(_bearer(self._headers)))
-        self._lease.grow(wanted - self._taken)
+        if wanted > SMALL_BODY_BYTES:
+            await self._find_owner()
+        try:
+            self._lease.grow(wanted - self._taken)
+        except TooManyRequests:
+            if self._is_owned:
+                raise
+            await self._find_owner()
+            self._lease.grow(wanted - self._taken)
         self._taken = wanted
+
+    def own(self, name: str) -> None:
+        """Count the bytes, and those that come, against the part of a key.
+
+        Raises:
+            TooManyRequests: the key has its part of all bytes.
+        """
+        if not self._is_owned:
+            self._lease.hand_to(Holder(name))
+            self._is_owned = True
 
     def keep(self) -> Callable[[], None]:
         """Hold the bytes until the returned function is called."""
@@ -94,11 +118,9 @@ class _HeldBody:
         if not self._is_kept:
             self._lease.release()
 
-    def _own(self, name: str) -> None:
-        owned: Lease = self._budget.lease(Holder(name))
-        owned.grow(self._taken)
-        self._lease.release()
-        self._lease = owned
+    async def _find_owner(self) -> None:
+        if not self._is_owned:
+            self.own(await self._holder_of(_bearer(self._headers)))
 
 
 class _LimitedExchange:

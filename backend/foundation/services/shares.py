@@ -5,20 +5,25 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from shared.errors import TooManyRequests, Unavailable
+from shared.errors import BallastError, TooManyRequests, Unavailable
 
 RETRY_AFTER_SECONDS = 1.0
 """How long a refused client waits; by then another replica, or what ends meanwhile, may have room."""
 
+QUARTER = 0.25
 HALF = 0.5
 MOST = 0.75
 
 
 class Holder(NamedTuple):
-    """Who takes a part of an amount, and which part of it he may hold at most."""
+    """Who takes a part of an amount, and which part of it he may hold at most.
+
+    Whatever his part, who `is_sure_of_least` may hold the least that the budget grants.
+    """
 
     name: str
     part: float = HALF
+    is_sure_of_least: bool = True
 
 
 class Lease:
@@ -39,6 +44,20 @@ class Lease:
         """
         self._budget.take(amount, self._holders)
         self._amount += amount
+
+    def hand_to(self, *holders: Holder) -> None:
+        """Let it count as held by others from now on; where they have their part, nothing changes.
+
+        Raises:
+            TooManyRequests: a new holder has his part. Retryable.
+        """
+        self._budget.give_back(self._amount, self._holders)
+        try:
+            self._budget.take(self._amount, holders)
+        except BallastError:
+            self._budget.take(self._amount, self._holders)
+            raise
+        self._holders = holders
 
     def keep(self) -> Callable[[], None]:
         """Hold it beyond the `with`, until the returned function is called."""
@@ -63,7 +82,7 @@ class Lease:
 
 
 class SharedBudget:
-    """An amount of something; `what` names it in errors. Whatever his part, a holder may have `least` of it."""
+    """An amount of something; `what` names it in errors, and `least` is what each holder may have at any rate."""
 
     def __init__(self, what: str, total: int, least: int = 1) -> None:
         self._what = what
@@ -86,7 +105,7 @@ class SharedBudget:
         if self._taken + amount > self._total:
             raise Unavailable(f"The server has no {self._what} left now.", retry_after_seconds=RETRY_AFTER_SECONDS)
         for holder in holders:
-            if self._held.get(holder.name, 0) + amount > max(self._least, int(self._total * holder.part)):
+            if self._held.get(holder.name, 0) + amount > self._most(holder):
                 raise TooManyRequests(
                     f"Your requests hold all the {self._what} that one key may have at a time.",
                     retry_after_seconds=RETRY_AFTER_SECONDS,
@@ -102,3 +121,7 @@ class SharedBudget:
             self._held[holder.name] -= amount
             if not self._held[holder.name]:
                 del self._held[holder.name]
+
+    def _most(self, holder: Holder) -> int:
+        part = int(self._total * holder.part)
+        return max(self._least, part) if holder.is_sure_of_least else part

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from backend.foundation.http.bodies import held_body
 from backend.foundation.http.idempotency import KeyDep, Once, OnceServiceDep
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_of
@@ -50,8 +51,9 @@ async def _admin(request: Request, services: ServicesDep, credentials: BearerDep
 
 
 def _noted(request: Request, caller: Caller) -> Caller:
-    """Note the id of the key for the access log."""
+    """Note the id of the key for the access log, and let the bytes of the body count as the key's."""
     request.scope["state"][KEY_ID] = caller.key_id
+    held_body(request).own(caller.key_id)
     return caller
 
 

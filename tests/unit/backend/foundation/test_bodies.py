@@ -31,7 +31,8 @@ class Door:
         self.read = asyncio.Queue[int]()
         self.go = asyncio.Event()
         self.kept = [self.budget.lease().release]
-        routes = [Route("/", self.take, methods=["POST"]), Route("/keep", self.keep, methods=["POST"])]
+        answers = {"/": self.take, "/keep": self.keep, "/own": self.own}
+        routes = [Route(path, answer, methods=["POST"]) for path, answer in answers.items()]
         self.app = BodyLimit(Starlette(routes=routes), 2 * LARGE, self.budget, holder_of)
 
     async def take(self, request: Request) -> Response:
@@ -43,6 +44,11 @@ class Door:
         await request.body()
         self.kept.append(held_body(request).keep())
         return PlainTextResponse("kept")
+
+    async def own(self, request: Request) -> Response:
+        await request.body()
+        held_body(request).own("ann")
+        return await self.keep(request)
 
     async def post(
         self, length: int, key: str | None = "ann", path: str = "/", announced: int | None = None
@@ -118,3 +124,35 @@ async def test_a_turn_may_hold_a_body_beyond_its_answer(door: Door) -> None:
 async def test_a_body_beyond_the_limit_is_too_large(door: Door) -> None:
     assert (await door.post(2 * LARGE + 2))["status"] == 413
     assert (await door.post(0, announced=2 * LARGE + 1))["status"] == 413
+
+
+async def test_what_a_small_body_announces_takes_no_room(door: Door) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(door.post(10, None, announced=SMALL_BODY_BYTES))
+        await door.read.get()
+        assert door.budget.taken == 10
+        door.go.set()
+
+
+async def test_bodies_of_nobody_take_a_quarter_and_leave_the_rest_to_keys(door: Door) -> None:
+    async with asyncio.TaskGroup() as group:
+        sent = [group.create_task(door.post(SMALL_BODY_BYTES, None))]
+        await door.read.get()
+        assert (await door.post(2, None))["status"] == 401
+        sent += [group.create_task(door.post(SMALL_BODY_BYTES, key)) for key in ("ann", "ann", "bob")]
+        for _ in range(3):
+            await door.read.get()
+        assert (await door.post(4, "ann"))["status"] == 429
+        door.go.set()
+    assert [task.result()["status"] for task in sent] == [200] * 4
+
+
+async def test_a_small_body_is_its_keys_own_once_the_key_is_known(door: Door) -> None:
+    assert (await door.post(SMALL_BODY_BYTES, path="/own"))["status"] == 200
+    async with asyncio.TaskGroup() as group:
+        nobody = group.create_task(door.post(SMALL_BODY_BYTES, None))
+        assert await door.read.get() == SMALL_BODY_BYTES
+        assert (await door.post(LARGE, "ann", path="/own"))["status"] == 200
+        assert (await door.post(LARGE, "ann"))["status"] == 429
+        door.go.set()
+    assert nobody.result()["status"] == 200
