@@ -94,8 +94,10 @@ class LoopWatchdog:
 
     def _remember(self, now: float, lag: float) -> None:
         # A lag that an equal or longer one follows is never the longest again.
-        while self._lags and (self._lags[-1][1] <= lag or self._lags[-1][0] < now - REMEMBERED_SECONDS):
+        while self._lags and self._lags[-1][1] <= lag:
             self._lags.pop()
+        while self._lags and self._lags[0][0] < now - REMEMBERED_SECONDS:
+            self._lags.popleft()
         self._lags.append((now, lag))
 
 

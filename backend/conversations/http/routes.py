@@ -13,9 +13,10 @@ from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.inline_schema import described_body
-from backend.foundation.http.json_body import in_steps, new_router, read_json
+from backend.foundation.http.json_body import new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
+from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import CallerDep, OnceDep
 from shared.models.values import JsonObject
 

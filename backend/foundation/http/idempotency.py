@@ -8,9 +8,9 @@ from fastapi import Depends, Header, Request, Response
 
 from backend.foundation.domain.idempotency import KeyClaim, KeyedRequest
 from backend.foundation.domain.json_objects import JsonText, decode_in_steps
-from backend.foundation.http.json_body import in_steps
 from backend.foundation.http.services import service_of
 from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
+from backend.foundation.services.steps import in_steps
 from shared.errors import InvalidRequest
 
 MAX_KEY_CHARS = 255

@@ -8,7 +8,8 @@ from time import perf_counter
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, Result, Steps, decode_in_steps
+from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, decode_in_steps
+from backend.foundation.services.steps import in_steps
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
 from shared.models.json_bounds import SLICE_BYTES, JsonBounds, JsonScanner
@@ -89,17 +90,6 @@ class _Pace:
         if self._used_seconds > TURN_SECONDS:
             await asyncio.sleep(3 * self._used_seconds)
             self._used_seconds = 0.0
-
-
-async def in_steps(steps: Steps[Result]) -> Result:
-    """Run steps with the event loop's other work between them."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
-        await asyncio.sleep(0)
 
 
 def check_media_type(request: Request) -> None:

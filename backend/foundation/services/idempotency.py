@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_of
+from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_in_steps
 from backend.foundation.ports.idempotency import ClaimStore
+from backend.foundation.services.steps import in_steps
 from shared.clock import Clock
 from shared.errors import BallastError, KeyReused
 
@@ -48,8 +49,7 @@ class OncePerKey:
         """
         if request is None:
             return await create(None)
-        # A long body takes long to hash, which needs no interpreter lock.
-        claim = await asyncio.to_thread(claim_of, request, self._secret, self._clock.now())
+        claim = await in_steps(claim_in_steps(request, self._secret, self._clock.now()))
         created = await self._created(claim)
         if created is None:
             try:

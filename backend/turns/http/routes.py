@@ -14,10 +14,11 @@ from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.idempotency import mark_replayed
 from backend.foundation.http.inline_schema import described_body
-from backend.foundation.http.json_body import check_media_type, in_steps, new_router, read_json
+from backend.foundation.http.json_body import check_media_type, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
 from backend.foundation.services.idempotency import KEY_HEADER
+from backend.foundation.services.steps import in_steps
 from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.turns.domain.response_object import ResponseBody, report_in, shown_body

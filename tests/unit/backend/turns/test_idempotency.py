@@ -1,17 +1,25 @@
 """Requests that are sent again under an Idempotency-Key: what is done once, and what is refused."""
 
 import asyncio
+import hmac
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import httpx2
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from backend.foundation.domain.idempotency import KEPT_FOR, KeyedRequest, claim_of
+from backend.foundation.domain import idempotency
+from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_in_steps
+from backend.foundation.domain.json_objects import result_of
 from backend.identity.domain import KeyRole
 from backend.identity.services import KeyAdministration
 from backend.turns.http.event_stream import DONE
 from shared.models.events import ModelCallStarted, TurnFailed
+from shared.models.values import JsonObject
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import client_of
@@ -152,12 +160,50 @@ async def test_conversations_items_and_bases_are_made_once() -> None:
         assert "idempotent-replayed" not in first.headers
 
 
+def claim_of(request: KeyedRequest, secret: str = "secret") -> KeyClaim:
+    return result_of(claim_in_steps(request, secret, FakeClock().now()))
+
+
+def requesting(fields: JsonObject) -> KeyedRequest:
+    return KeyedRequest(tenant="t", user_id="ann", key="order-17", call="POST /v1/responses", fields=fields)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), json_values, max_size=4), st.sampled_from([1, 3, 65_536]))
+def test_a_fingerprint_is_of_the_sorted_json_text(fields: JsonObject, slice_characters: int) -> None:
+    text = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+    expected = hmac.digest(b"secret", b"idempotent request " + text + b"\0POST /v1/responses", "sha256").hex()
+    with mock.patch.object(idempotency, "SLICE_CHARACTERS", slice_characters):
+        assert claim_of(requesting(fields)).fingerprint == expected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"a": ["\n" * 1_000_000] * 2}, {f"k{n}": {f"p{m}": "x" for m in range(16)} for n in range(1000)}],
+    ids=["long strings", "many values"],
+)
+def test_a_large_body_is_hashed_in_many_steps(fields: JsonObject) -> None:
+    written = len(orjson.dumps(fields))
+    steps = sum(1 for _ in claim_in_steps(requesting(fields), "secret", FakeClock().now()))
+    assert steps >= written // (2 * idempotency.STEP_BYTES)
+    assert steps >= 4
+
+
 def test_neither_key_nor_body_nor_caller_can_be_read_from_a_claim() -> None:
-    request = KeyedRequest(tenant="t", user_id="ann", key="order-17", call="POST /v1/responses", fields={"input": "Hi"})
-    now = FakeClock().now()
-    claim = claim_of(request, "secret", now)
+    request = requesting({"input": "Hi"})
+    claim = claim_of(request)
     assert len(claim.id) == len(claim.fingerprint) == 64
-    assert claim_of(request, "other secret", now).id != claim.id
+    assert claim_of(request, "other secret").id != claim.id
     moved = request.model_copy(update={"tenant": "tann", "user_id": ""})
-    assert claim_of(moved, "secret", now).id != claim.id
-    assert claim.expired_before == now - timedelta(days=1)
+    assert claim_of(moved).id != claim.id
+    assert claim.expired_before == FakeClock().now() - timedelta(days=1)
