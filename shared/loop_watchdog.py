@@ -31,6 +31,32 @@ class Held(NamedTuple):
 OnHeld = Callable[[Held], None]
 
 
+class LatestLags:
+    """The lags of the last 15 seconds, but for those that an equal or longer one follows: they are never the longest.
+
+    One thread adds lags, others may ask for the longest.
+    """
+
+    def __init__(self) -> None:
+        self._lags: deque[tuple[float, float]] = deque()
+
+    def __len__(self) -> int:
+        """Return how many are remembered."""
+        return len(self._lags)
+
+    def add(self, now: float, lag: float) -> None:
+        """Add one that ends now."""
+        while self._lags and self._lags[-1][1] <= lag:
+            self._lags.pop()
+        while self._lags and self._lags[0][0] < now - REMEMBERED_SECONDS:
+            self._lags.popleft()
+        self._lags.append((now, lag))
+
+    def longest(self, now: float) -> float:
+        """Return the longest that is not too old."""
+        return max((lag for seen_at, lag in tuple(self._lags) if seen_at >= now - REMEMBERED_SECONDS), default=0.0)
+
+
 class LoopWatchdog:
     """Asks the running loop for a sign of life, 20 times a second; use it as `with`, inside the loop.
 
@@ -44,7 +70,7 @@ class LoopWatchdog:
         self._on_held = on_held
         self._held_seconds = held_seconds
         self._period_seconds = period_seconds
-        self._lags: deque[tuple[float, float]] = deque([(0.0, 0.0)])
+        self._lags = LatestLags()
         self._answered = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -68,8 +94,7 @@ class LoopWatchdog:
     @property
     def lag_seconds(self) -> float:
         """The longest lag of the last 15 seconds."""
-        since = time.monotonic() - REMEMBERED_SECONDS
-        return max((lag for seen_at, lag in tuple(self._lags) if seen_at >= since), default=0.0)
+        return self._lags.longest(time.monotonic())
 
     def _watch(self, loop: asyncio.AbstractEventLoop, watched: int) -> None:
         while not self._stopped.wait(self._period_seconds):
@@ -88,17 +113,9 @@ class LoopWatchdog:
             self._answered.wait()
         now = time.monotonic()
         lag = now - asked_at
-        self._remember(now, lag)
+        self._lags.add(now, lag)
         if lag >= self._held_seconds and not self._stopped.is_set():
             self._on_held(Held(lag, _cpu_seconds(watched) - computed_at, places))
-
-    def _remember(self, now: float, lag: float) -> None:
-        # A lag that an equal or longer one follows is never the longest again.
-        while self._lags and self._lags[-1][1] <= lag:
-            self._lags.pop()
-        while self._lags and self._lags[0][0] < now - REMEMBERED_SECONDS:
-            self._lags.popleft()
-        self._lags.append((now, lag))
 
 
 def _cpu_seconds(thread: int) -> float:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 
-from shared.loop_watchdog import Held, LoopWatchdog
+from shared.loop_watchdog import Held, LatestLags, LoopWatchdog
 
 
 def hold_the_loop_here(seconds: float) -> None:
@@ -40,3 +40,15 @@ async def test_the_thread_ends_with_the_block_and_a_loop_that_waits_is_not_held(
     assert "loop-watchdog" in names
     assert "loop-watchdog" not in {thread.name for thread in threading.enumerate()}
     assert not reports
+
+
+def test_old_lags_are_forgotten_however_long_they_were() -> None:
+    lags = LatestLags()
+    for second in range(100):
+        lags.add(float(second), 100.0 - second)
+    assert lags.longest(99.0) == 100.0 - 84
+    assert len(lags) == 16
+    lags.add(100.0, 50.0)
+    assert len(lags) == 1
+    assert lags.longest(100.0) == 50.0
+    assert lags.longest(116.0) == 0.0
