@@ -23,7 +23,7 @@ import psutil
 
 from tests.bench.figures import percentile
 from tests.bench.pair import ADMIN_KEY, BenchPair, bench_pair
-from tests.fakes.hostile_bodies import JSON, SECONDS_TO_SEND, attacks
+from tests.fakes.hostile_bodies import SECONDS_TO_SEND, attacks
 
 BODY_BYTES = 32 * 1024 * 1024
 STREAMS = 10
@@ -132,8 +132,8 @@ def send_all(url: str, key: str, length: int, only: str) -> None:
         print(f"{attack.name}, {attack.path}", flush=True)
         sys.stdin.readline()
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=SECONDS_TO_SEND)
-        headers = {"authorization": f"Bearer {key}", "content-type": JSON}
-        connection.request("POST", attack.path, attack.body, headers)
+        headers = {"authorization": f"Bearer {key}"}
+        connection.request("POST", attack.path, attack.body, {**headers, **attack.headers})
         answer = connection.getresponse()
         status, made = answer.status, orjson.loads(answer.read())
         if "status" in made:

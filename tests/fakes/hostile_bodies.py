@@ -4,6 +4,7 @@ import base64
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import NamedTuple
+from uuid import uuid4
 
 import orjson
 
@@ -19,6 +20,11 @@ class Attack(NamedTuple):
     path: str
     body: bytes
     statuses: tuple[int, ...] = (400,)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers it is sent with; a key of its own lets the server hash what it accepts."""
+        return {"content-type": JSON, "idempotency-key": uuid4().hex}
 
 
 def _filled(before: bytes, unit: bytes, after: bytes, length: int) -> bytes:
@@ -86,6 +92,8 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
     tool = {"type": "function", "name": "f", "parameters": schema}
     items = b",".join([USER] * 2_000)
     text = "hello, world " * (min(length, 10_000_000) // 13)
+    newlines = "\n" * (min(length, 31_000_000) // 6)
+    spoken = {"role": "user", "content": [{"type": "input_text", "text": newlines}] * 2}
     keys = dict.fromkeys((f"k{number}" for number in range(16_000)), 1)
     fine = (200, 400, 502, 503, 504)
     for name, path, body, statuses in (
@@ -97,6 +105,7 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
         ("4,000 parts", "/v1/responses", {**background, "input": [parts] * 4}, fine),
         ("a tool of 5,000 keys", "/v1/responses", {**background, "tools": [tool]}, fine),
         ("a text of 10 MB", "/v1/responses", {**background, "instructions": text}, fine),
+        ("texts of newlines", "/v1/responses", {**background, "instructions": newlines, "input": [spoken]}, fine),
         ("an image of 20 MB", "/v1/responses", {**background, "input": [shown]}, fine),
         ("an image of 20 MB", "/v1/conversations", {"items": [shown]}, (201,)),
     ):
