@@ -143,6 +143,7 @@ class TurnHouse:
 
     lease_seconds: float | None = None
     late_seconds: float = 0.02
+    opening_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         self.clock = self.state.clock
@@ -186,7 +187,7 @@ class TurnHouse:
         )
         return TurnServices(
             start=StartTurn(self.ports, context, models, policy, self.admission, self.registry),
-            follow=FollowEvents(self.turns, self.events, self.late_seconds),
+            follow=FollowEvents(self.turns, self.events, self.late_seconds, self.opening_seconds),
             responses=Responses(self.ports),
             models=models,
             registry=self.registry,

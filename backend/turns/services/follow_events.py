@@ -23,7 +23,12 @@ EventBatch = tuple[LoggedEvent, ...]
 LATE_SECONDS = 12.0
 """How long after the end of a turn its last events may come: whoever writes them tries for a little less."""
 
+OPENING_SECONDS = 10.0
+"""How long a reader waits for the first event of a turn that is stored: its process may be at it, or may have died."""
+
 READ_AGAIN_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 0.3
 
 EVENTS_AWAY = report_of(Unavailable("The events of this response cannot be read now."))
 LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
@@ -32,10 +37,17 @@ LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 class FollowEvents:
     """Reads events for any number of readers, each at its own pace."""
 
-    def __init__(self, turns: TurnStore, events: EventLog, late_seconds: float = LATE_SECONDS) -> None:
+    def __init__(
+        self,
+        turns: TurnStore,
+        events: EventLog,
+        late_seconds: float = LATE_SECONDS,
+        opening_seconds: float = OPENING_SECONDS,
+    ) -> None:
         self._turns = turns
         self._events = events
         self._late_seconds = late_seconds
+        self._opening_seconds = opening_seconds
 
     async def __call__(
         self, response: StoredResponse, after: int, *, with_results: bool
@@ -44,8 +56,8 @@ class FollowEvents:
 
         When events are no longer kept: `response.created`, number 0, and the terminal event with its own number. When
         only the last ones are lost, events with their numbers show what the stored response has of them. When neither
-        can be, or those of a running turn cannot be read any more: an error event and `response.failed`; the turn goes
-        on, and its answer can be read when it has ended.
+        can be, or those of a running turn cannot be read any more or do not begin: an error event and
+        `response.failed`; the turn goes on, and its answer can be read when it has ended.
         """
         newest = after
         lost: Unavailable | None = None
@@ -81,10 +93,9 @@ class FollowEvents:
             # Who has got nothing here, and cannot be shown all, is shown the end.
             if between is not None or newest == after:
                 return (between or ()) + rest
-            lost, rest = lost or Unavailable(EVENTS_AWAY.message), ()
-        if lost is None:
-            return rest
-        return rest + broken_off_events(stored.body, report_of(lost), max(newest, 0))
+            rest = ()
+        report = report_of(lost) if lost is not None else EVENTS_AWAY
+        return rest + broken_off_events(stored.body, report, max(newest, 0))
 
     async def _rebuilt_between(self, stored: StoredResponse, newest: int) -> EventBatch | None:
         """Rebuild the events between the newest that was shown and the terminal one; None where it cannot be done."""
@@ -129,6 +140,7 @@ class FollowEvents:
 
     async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
         """Yield the events of the log; where it stays silent after the end of the turn was stored, the rest is lost."""
+        await self._wait_for_first(response)
         lost_at: float | None = None
         clock = asyncio.get_running_loop().time
         stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
@@ -140,6 +152,27 @@ class FollowEvents:
                     return
                 elif lost_at is None and await self._has_ended(response):
                     lost_at = clock() + self._late_seconds
+
+    async def _wait_for_first(self, response: StoredResponse) -> None:
+        """Wait until the events of a turn that is stored as running are there, or its end is stored.
+
+        Raises:
+            Unavailable: neither came in time.
+        """
+        clock = asyncio.get_running_loop().time
+        give_up_at, pause_seconds = clock() + self._opening_seconds, _FIRST_PAUSE_SECONDS
+        while not (response.status.is_terminal or await self._is_readable(response)):
+            if clock() >= give_up_at:
+                raise Unavailable(EVENTS_AWAY.message)
+            await asyncio.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+
+    async def _is_readable(self, response: StoredResponse) -> bool:
+        """Whether a turn has events, or needs none because it has ended; while the event log cannot tell, it has not."""
+        try:
+            return await self._events.exists(response.id) or await self._has_ended(response)
+        except Unavailable:
+            return False
 
     async def _has_ended(self, response: StoredResponse) -> bool:
         """Whether the end of the turn is stored; while the database cannot tell, it is not."""
