@@ -19,6 +19,7 @@ from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
 
 KEY = {"Idempotency-Key": "order-17"}
+STREAM_ROUNDS = 5
 NEW_ADMIN_KEY = "another-admin-key-of-the-tests"
 
 
@@ -79,6 +80,22 @@ async def test_twenty_equal_requests_to_two_replicas_are_one_turn(
     assert len({answer.content for answer in answers}) == 1
     assert sum("idempotent-replayed" in answer.headers for answer in answers) == 19
     assert len(await model.requests()) == 1
+
+
+async def test_streams_that_two_replicas_are_asked_for_at_once_all_reach_the_end(
+    replicas: tuple[Pair, Pair], model: FakeModelControl
+) -> None:
+    await model.script(*(Reply(text=("Once.",)) for _ in range(STREAM_ROUNDS)))
+    body = {"input": "Twenty streams", "stream": True}
+    async with bare_client(replicas[0], "racer") as here, bare_client(replicas[1], "racer") as there:
+        for number in range(STREAM_ROUNDS):
+            key = {"Idempotency-Key": f"stream-{number}"}
+            answers = await asyncio.gather(
+                *(client.post("/v1/responses", json=body, headers=key) for client in (here, there) for _ in range(10))
+            )
+            assert {events_of(answer.text)[-1]["type"] for answer in answers} == {"response.completed"}
+            assert len({answer.content for answer in answers}) == 1
+    assert len(await model.requests()) == STREAM_ROUNDS
 
 
 async def test_a_running_turn_is_followed_from_the_other_replica(

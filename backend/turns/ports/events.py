@@ -30,9 +30,11 @@ class EventLog(Protocol):
     def taken_over(self, response_id: str, fence: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
         """Keep all writers with a lower fencing number from appending, then yield what they have appended, and end.
 
-        From then on this process appends with the number `fence`. Nothing is yielded where no events are kept.
+        From then on this process appends with the number `fence`, until it closes or leaves the log. Nothing is yielded
+        where no events are kept; earlier writers cannot begin then either.
 
         Raises:
+            Conflict: the log was closed. Nothing can be appended.
             TurnTaken: a writer with a higher fencing number has been here.
         """
         ...

@@ -3,7 +3,8 @@
 An entry holds the events of one flush, one field for each, named `<number> <type>`. Its id is `<last number + 1>-0`, so
 that a repeated XADD is refused instead of written twice, and a reader's cursor follows from a sequence number.
 A writer that has taken a response over adds its fencing number to the ids of its entries, far above all numbers of
-events, after it has written an entry without events: from then on Redis refuses the entries of earlier writers.
+events, after it has written an entry without events, which makes the stream where there is none: from then on Redis
+refuses the entries of earlier writers, their first one as well.
 The end marker has the greatest possible id: it is written once, and nothing can be appended after it.
 """
 
@@ -58,12 +59,14 @@ def encode_fields(events: Sequence[LoggedEvent]) -> dict[bytes, bytes]:
     return {f"{event.sequence_number} {event.type}".encode(): event.body for event in events}
 
 
-def decode_fields(fields: dict[bytes, bytes], above: int) -> Iterable[LoggedEvent]:
-    """Decode the events of an entry whose number is greater than `above`."""
-    for name, body in fields.items():
-        number, _, kind = name.partition(b" ")
-        if int(number) > above:
-            yield LoggedEvent(sequence_number=int(number), type=kind.decode(), body=body)
+def decode_entries(entries: Iterable[tuple[str, dict[bytes, bytes]]], above: int) -> Iterable[LoggedEvent]:
+    """Decode the events whose numbers are greater than `above` and than those of all events before them."""
+    for entry, fields in entries:
+        for name, body in () if entry == END_ID else fields.items():
+            number, _, kind = name.partition(b" ")
+            if int(number) > above:
+                above = int(number)
+                yield LoggedEvent(sequence_number=above, type=kind.decode(), body=body)
 
 
 def entries_of(reply: object) -> list[tuple[str, dict[bytes, bytes]]]:

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from redis.exceptions import ResponseError
-
 from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import RedisClient, answered, away
@@ -12,7 +10,7 @@ from backend.turns.redis.entries import (
     END_FIELDS,
     END_ID,
     SEAL_FIELDS,
-    decode_fields,
+    decode_entries,
     dropped_key,
     entries_of,
     entry_id,
@@ -20,10 +18,10 @@ from backend.turns.redis.entries import (
     seal_id,
     stream_key,
 )
-from backend.turns.redis.outbox import REPEATED, Lifetimes, Outbox
+from backend.turns.redis.outbox import REPEATED, Lifetimes, Outbox, taken
 from backend.turns.redis.reading import ENTRIES_PER_READ, Patience, StreamReader
 from backend.turns.redis.writers import Writer
-from shared.errors import Conflict, TurnTaken, Unavailable
+from shared.errors import Conflict, Unavailable
 
 _DELETE_SECONDS = 5.0
 _ANSWER_SECONDS = 1.0
@@ -61,6 +59,7 @@ class RedisEventLog:
         """Append events in order; events of a dropped log are ignored.
 
         Raises:
+            TurnTaken: another process writes the events of this response.
             Unavailable: what was appended earlier could not be written. The log of this response has a hole.
         """
         if not events:
@@ -106,44 +105,48 @@ class RedisEventLog:
             yield found
 
     async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
-        """Seal the stream against earlier writers, and yield what is before the seal.
+        """Seal the stream against earlier writers, and yield what is before the seal; the seal makes a missing stream.
 
         Raises:
+            Conflict: the end marker is written.
             TurnTaken: a writer with a higher fencing number has been here.
             Unavailable: Redis is away.
         """
         key, seal = stream_key(response_id), seal_id(fence)
+        await self._seal(key, seal)
         writer = self._outbox.writer(response_id)
-        writer.fence = fence
-        writer.has_written = await self._seal(key, seal)
-        if not writer.has_written:
-            return
+        writer.fence, writer.has_written = fence, True
         cursor, after = entry_id(-1), -1
         while is_behind(seal, cursor):
             entries = entries_of(await answered(self._client.xread({key: cursor}, count=ENTRIES_PER_READ)))
-            events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, after)]
+            events = tuple(decode_entries(entries, after))
             if events:
                 after = events[-1].sequence_number
-                yield tuple(events)
+                yield events
             cursor = entries[-1][0] if entries else seal
 
-    async def _seal(self, key: str, seal: str) -> bool:
-        """Write the seal, which may be there already; return False where there is no stream."""
-        try:
-            return await answered(self._client.xadd(key, SEAL_FIELDS, id=seal, nomkstream=True)) is not None
-        except ResponseError as error:
-            if REPEATED not in str(error):
-                raise
+    async def _seal(self, key: str, seal: str) -> None:
+        """Write the seal, which may be there already."""
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.xadd(key, {**SEAL_FIELDS}, id=seal)
+        pipeline.pexpire(key, int(self._open_seconds * 1000))
+        sealed, _ = await answered(pipeline.execute(raise_on_error=False))
+        if not isinstance(sealed, Exception):
+            return
+        if REPEATED not in str(sealed):
+            raise away() from sealed
         newest = await answered(self._client.xrevrange(key, count=1))
-        if newest and is_behind(newest[0][0].decode(), seal):
-            raise TurnTaken("Another process writes the events of this response.")
-        return bool(newest)
+        name = newest[0][0].decode() if newest else seal
+        if name == END_ID:
+            raise Conflict("The end of the events of this response is written.")
+        if is_behind(name, seal):
+            raise taken()
 
     def leave(self, response_id: str) -> None:
         """Write no more of a response that another process has taken over: readers here get what that one writes."""
         writer = self._outbox.forget(response_id)
         if writer is not None:
-            writer.fail(Conflict("Another process writes the events of this response."))
+            writer.fail(taken())
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""

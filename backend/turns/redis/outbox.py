@@ -10,7 +10,7 @@ from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.redis.client import RedisClient, RedisPipeline, answered, away, is_ours
 from backend.turns.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
 from backend.turns.redis.writers import Flush, Writer
-from shared.errors import Conflict, Unavailable
+from shared.errors import BallastError, Conflict, TurnTaken, Unavailable
 
 GROUP_SECONDS = 0.015
 """How long events may wait for those of other turns, which then share their round trip."""
@@ -180,10 +180,10 @@ class Outbox:
         """Accept repeated writes and dropped streams; record a lost stream or a second writer as the failure."""
         writer = flush.writer
         if writer.failure is not None:
-            await self._delete_stream(writer.response_id)
+            await self._delete_own(flush, writer.failure)
         elif isinstance(answer, ResponseError) and REPEATED in str(answer):
             if await self._newest_id(writer.response_id) != flush.last_id:
-                writer.failure = Conflict("Somebody else has written the events of this response.")
+                writer.failure = taken()
         elif isinstance(answer, Exception):
             writer.failure = away()
         elif answer is None:
@@ -195,12 +195,22 @@ class Outbox:
         newest = await answered(self._client.xrevrange(stream_key(response_id), count=1))
         return newest[0][0].decode() if newest else None
 
-    async def _delete_stream(self, response_id: str) -> None:
-        """Delete the stream of a response whose writing has failed: its end marker will never be written."""
-        await answered(self._client.delete(stream_key(response_id)))
+    async def _delete_own(self, flush: Flush, failure: BallastError) -> None:
+        """Delete the stream of a response whose writing has failed, because its end marker will never be written.
+
+        A stream that another process has taken over, or sealed, is that one's.
+        """
+        response_id = flush.writer.response_id
+        if not isinstance(failure, Conflict) and await self._newest_id(response_id) == flush.last_id:
+            await answered(self._client.delete(stream_key(response_id)))
 
     async def _was_dropped(self, response_id: str) -> bool:
         return bool(await answered(self._client.exists(dropped_key(response_id))))
+
+
+def taken() -> TurnTaken:
+    """Build the error of a writer whose stream another process writes."""
+    return TurnTaken("Another process writes the events of this response.")
 
 
 def _milliseconds(seconds: float) -> int:

@@ -5,7 +5,7 @@ import asyncio
 from backend.foundation.services.supervision import is_set_within
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered, away
-from backend.turns.redis.entries import END_ID, decode_fields, dropped_key, entries_of, entry_id, stream_key
+from backend.turns.redis.entries import END_ID, decode_entries, dropped_key, entries_of, entry_id, stream_key
 from backend.turns.redis.writers import Writer
 from shared.errors import Conflict, Unavailable
 
@@ -109,8 +109,7 @@ class StreamReader:
         # An entry of a process that has taken the turn over stands far behind the number of its newest event.
         self._cursor = entries[-1][0] if entries else self._cursor
         self._has_ended = bool(entries) and entries[-1][0] == END_ID
-        events = [event for name, fields in entries if name != END_ID for event in decode_fields(fields, self._after)]
-        return tuple(events) or (None if self._has_ended else ())
+        return tuple(decode_entries(entries, self._after)) or (None if self._has_ended else ())
 
     async def _read(self, key: str) -> list[tuple[str, dict[bytes, bytes]]]:
         reply = self._client.xread({key: self._cursor}, count=ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)

@@ -5,6 +5,7 @@ have got anything is not run again, because its second answer could not continue
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import newest_reset
@@ -58,6 +59,13 @@ class TakeOver:
             Unavailable: the database or the event log is away. The call may be repeated.
             TurnTaken: another process has taken the turn over since.
         """
+        try:
+            return await self._run_again_or_ended(taken)
+        except BaseException:
+            self._ports.events.leave(taken.response.id)
+            raise
+
+    async def _run_again_or_ended(self, taken: TakenTurn) -> Turn | None:
         lost = await self._read(taken)
         turn = self._continued(lost) if _may_run_again(lost) else None
         if turn is None:
@@ -148,9 +156,9 @@ class TakeOver:
     async def _end(self, lost: Lost) -> None:
         ended, last_events = await self._closed(lost)
         if not await self._ports.turns.finish(ended):
+            self._ports.events.leave(lost.response.id)
             return
-        if lost.is_kept:
-            await self._tell(ended.response.id, last_events)
+        await self._tell(ended.response.id, last_events if lost.is_kept else ())
         self._ports.observer.turn_taken_over(ended.response, TakeoverOutcome(ended.response.status.value))
 
     async def _closed(self, lost: Lost) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
@@ -171,12 +179,11 @@ class TakeOver:
         return RemainingLog(None, found.log_length if found is not None else 0)
 
     async def _tell(self, response_id: str, last_events: Sequence[LoggedEvent]) -> None:
-        """Append the last events; where they cannot be, readers use the stored response."""
-        try:
+        """Append the last events, and end the log; where that cannot be, readers use the stored response."""
+        with suppress(Conflict, Unavailable):
             await self._ports.events.append(response_id, last_events)
             await self._ports.events.close(response_id)
-        except (Conflict, Unavailable):
-            return
+        self._ports.events.leave(response_id)
 
 
 def _plan_in(taken: TakenTurn) -> TurnPlan | None:

@@ -194,6 +194,7 @@ class TurnWriter:
             await self._close_events()
             raise
         if stored != ended.response:
+            self._ports.events.leave(self._turn.response.id)
             return stored
         try:
             await self._append_last_events(last_events)

@@ -45,9 +45,9 @@ def built_app() -> FastAPI:
 
 
 @asynccontextmanager
-async def open_door(*scripts: Sequence[Any]) -> AsyncGenerator[Door, None]:
+async def open_door(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[Door, None]:
     house = FakeHouse()
-    house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state)
+    house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, **fields)
     app = built_app()
     house.stand_behind(app)
     key = await house.key(ADA.user_id)

@@ -1,0 +1,107 @@
+"""Following a turn that is stored and whose events are not there yet."""
+
+import asyncio
+from collections.abc import Sequence
+
+import httpx2
+
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.memory.event_log import MemoryEventLog
+from shared.errors import Unavailable
+from tests.e2e.turns import events_of
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import open_house
+from tests.fakes.openai_types import check_response
+from tests.unit.backend.turns.test_routes import open_door
+from tests.unit.backend.turns.test_running import eventually
+
+KEY = {"Idempotency-Key": "order-17"}
+
+
+class LateEvents(MemoryEventLog):
+    """Holds back the first events of each turn until `gate` is set; `refusal` is raised then."""
+
+    def __init__(self, refusal: Unavailable | None = None) -> None:
+        super().__init__(600)
+        self.gate = asyncio.Event()
+        self.looks = 0
+        self._refusal = refusal
+
+    async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+        await self.gate.wait()
+        if self._refusal is not None:
+            raise self._refusal
+        await super().append(response_id, events)
+
+    async def exists(self, response_id: str) -> bool:
+        self.looks += 1
+        return await super().exists(response_id)
+
+
+async def test_who_follows_before_the_first_event_is_written_gets_them_all() -> None:
+    events = LateEvents()
+    async with open_house(answer("One, ", "two"), events=events) as house:
+        starting = asyncio.ensure_future(house.start())
+        (stored,) = (await eventually(lambda: house.state.responses, bool)).values()
+        following = asyncio.ensure_future(house.all_events(stored))
+        await eventually(lambda: events.looks, lambda looks: looks > 1)
+        assert not following.done()
+        events.gate.set()
+        ended = await (await starting).ended()
+        seen = await following
+    assert [event["sequence_number"] for event in seen] == list(range(ended.last_event + 1))
+    assert (seen[-1]["type"], seen[-1]["response"]) == ("response.completed", ended.body)
+
+
+async def test_a_turn_that_ends_before_its_first_event_is_followed_to_its_stored_end() -> None:
+    events = LateEvents(Unavailable("The event store is not available."))
+    async with open_house(answer("One, ", "two"), events=events) as house:
+        starting = asyncio.ensure_future(house.start())
+        (stored,) = (await eventually(lambda: house.state.responses, bool)).values()
+        following = asyncio.ensure_future(house.all_events(stored))
+        await eventually(lambda: events.looks, bool)
+        events.gate.set()
+        ended = await (await starting).ended()
+        created, failed = await following
+    assert created["type"] == "response.created"
+    assert (failed["type"], failed["response"]) == ("response.failed", ended.body)
+
+
+async def test_a_turn_that_never_begins_ends_its_streams_with_an_error() -> None:
+    """Its process died behind the storing of the turn, and nobody has taken it over."""
+    events = LateEvents()
+    async with open_house(answer("One."), events=events, opening_seconds=0.03) as house:
+        starting = asyncio.ensure_future(house.start())
+        (stored,) = (await eventually(lambda: house.state.responses, bool)).values()
+        created, error, failed = await house.all_events(stored)
+        assert [event["sequence_number"] for event in (created, error, failed)] == [0, 1, 2]
+        assert (created["type"], error["type"], failed["type"]) == ("response.created", "error", "response.failed")
+        assert error["error"]["type"] == "Unavailable"
+        check_response(failed["response"])
+        events.gate.set()
+        assert (await (await starting).ended()).status == "completed"
+
+
+async def test_events_that_end_without_a_terminal_one_end_in_an_error() -> None:
+    async with open_house([asyncio.Event()]) as house:
+        running = await house.start()
+        await house.events.close(running.response.id)
+        *_, error, failed = await house.all_events(running.response)
+        assert (error["type"], failed["type"]) == ("error", "response.failed")
+        house.registry.spawn(house.signals.send(running.response.id))
+
+
+async def test_many_streams_at_once_under_one_key_are_one_turn_and_each_is_whole() -> None:
+    events = LateEvents()
+
+    async def streamed(http: httpx2.AsyncClient) -> str:
+        answered = await http.post("/v1/responses", json={"input": "Hi", "stream": True}, headers=KEY)
+        return answered.text
+
+    async with open_door(answer("Hel", "lo."), events=events) as door:
+        streams = asyncio.gather(*(streamed(door.http) for _ in range(10)))
+        await eventually(lambda: events.looks, lambda looks: looks > 10)
+        events.gate.set()
+        texts = set(await streams)
+    assert len(texts) == 1
+    assert events_of(texts.pop())[-1]["type"] == "response.completed"
