@@ -168,7 +168,7 @@ class FollowEvents:
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
 
     async def _is_readable(self, response: StoredResponse) -> bool:
-        """Whether a turn has events, or needs none because it has ended; while the event log cannot tell, it has not."""
+        """Whether a turn has events or has ended; while the event log cannot tell, it has none."""
         try:
             return await self._events.exists(response.id) or await self._has_ended(response)
         except Unavailable:

@@ -19,7 +19,7 @@ from backend.turns.domain.shown_output import ShownOutput, rebuilt_events
 from backend.turns.domain.turn_plan import TurnPlan, continued_request
 from backend.turns.ports.observer import TakeoverOutcome
 from backend.turns.services.turn_ports import Begun, Turn, TurnPorts
-from shared.errors import Conflict, CorruptRecord, Unavailable
+from shared.errors import Conflict, CorruptRecord, TurnTaken, Unavailable
 from shared.ids import new_id
 from shared.models.events import Usage, add_usage
 from shared.models.execution import AccessMode
@@ -33,7 +33,8 @@ class Lost(NamedTuple):
     """A turn that was taken over, and all that is known of it.
 
     `log` is None where it cannot be read, `plan` where there is none or it cannot be read. `is_kept` says that the
-    events of the turn are kept; otherwise `shown` is what was stored of its output.
+    events of the turn are kept; otherwise `shown` is what was stored of its output. `is_closed` says that their end was
+    written although that of the turn was not stored: nothing can be added to them.
     """
 
     response: StoredResponse
@@ -41,6 +42,7 @@ class Lost(NamedTuple):
     opened: OpenedConversation | None
     shown: ShownOutput
     is_kept: bool
+    is_closed: bool
     settled_event: int
     usage: Usage
 
@@ -90,7 +92,8 @@ class TakeOver:
     async def _read(self, taken: TakenTurn) -> Lost:
         response = taken.response
         shown = ShownOutput(objects_in(response.body["output"]))
-        is_kept = await self._read_events(response, shown)
+        is_closed = not await self._are_sealed(response, shown)
+        is_kept = not is_closed and shown.next_number > 0
         if not is_kept:
             shown.take(objects_in(response.body["output"]), response.last_event + 1)
         settled = taken.settled_event if taken.settled_event is not None else -1
@@ -99,17 +102,18 @@ class TakeOver:
         for call in calls:
             usage = add_usage(usage, call.usage or Usage())
         opened = await self._opened(response.conversation_id)
-        return Lost(response, _plan_in(taken), opened, shown, is_kept, settled, usage)
+        return Lost(response, _plan_in(taken), opened, shown, is_kept, is_closed, settled, usage)
 
-    async def _read_events(self, response: StoredResponse, shown: ShownOutput) -> bool:
-        """Read the events that clients may have got; return False where none are kept."""
+    async def _are_sealed(self, response: StoredResponse, shown: ShownOutput) -> bool:
+        """Read the events that clients may have got; return False where the log of events is closed."""
         try:
             async for batch in self._ports.events.taken_over(response.id, response.fence):
                 shown.feed(batch)
+        except TurnTaken:
+            raise
         except Conflict:
-            """Their end was written although that of the turn was not stored: nothing can be added to them."""
             return False
-        return shown.next_number > 0
+        return True
 
     async def _opened(self, conversation_id: str) -> OpenedConversation | None:
         """Read the conversation; an unreadable log must not block it, and its next turn reports the error."""
@@ -200,7 +204,7 @@ def _may_run_again(lost: Lost) -> bool:
     Clients must have got nothing of it. The outgoing scan of a restricted turn remembers what was said in earlier
     calls, and that cannot be rebuilt.
     """
-    if lost.plan is None or lost.opened is None or lost.response.fence > MAX_TAKEOVERS:
+    if lost.plan is None or lost.opened is None or lost.is_closed or lost.response.fence > MAX_TAKEOVERS:
         return False
     if max(lost.shown.next_number - 1, lost.response.last_event) > lost.settled_event:
         return False
