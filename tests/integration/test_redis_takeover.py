@@ -1,7 +1,7 @@
 """Events of a response in Redis whose writer changes while others read."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -72,8 +72,9 @@ class Logs(NamedTuple):
 async def logs(valkey_url: str) -> AsyncIterator[Logs]:
     client: Any = connect(valkey_url)
     reads, answers = CountingReads(client), SlowAnswers(client)
-    clients: Sequence[Any] = (answers, client, reads)
-    old, new, onlooker = (RedisEventLog(each, make_supervisor(), 600.0) for each in clients)
+    slow: Any = answers
+    counted: Any = reads
+    old, new, onlooker = (RedisEventLog(each, make_supervisor(), 600.0) for each in (slow, client, counted))
     yield Logs(old, new, onlooker, reads, answers, client)
     answers.gate.set()
     for log in (old, new, onlooker):
