@@ -24,7 +24,7 @@ from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.readiness import Readiness
-from backend.foundation.services.supervision import Supervisor
+from backend.foundation.services.supervision import Supervisor, result_or_error
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
@@ -92,7 +92,8 @@ class Backend:
         forgetting, closing = self.restricted.forgetting, self.restricted.closing
         repeat = self.supervisor.repeat_forever
         return (
-            partial(repeat, "heartbeat", self.recovery.beat, self.recovery.seconds_between),
+            partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
+            partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
             partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
@@ -134,8 +135,7 @@ async def serve(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_migrated_database(settings))
         backend = await _build(settings, database, stack)
-        until_done = backend.supervisor.until_done
-        await until_done("admin_key", partial(_ensure_admin_key, settings, backend.identity.api_keys), stop)
+        await _ensure_admin_key(settings, backend, stop)
         server = http_server(create_app(ROUTERS, backend.services, _http_options(settings, backend)))
         stack.enter_context(LoopMeter())
         gc.freeze()  # a full collection, which holds the loop, need not look at what the imports have made
@@ -226,7 +226,19 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
     )
 
 
-async def _ensure_admin_key(settings: Settings, keys: KeyAdministration) -> None:
+async def _ensure_admin_key(settings: Settings, backend: Backend, stop: asyncio.Event) -> None:
+    """See to it that there is an admin key; a database that is away is waited for.
+
+    Raises:
+        WrongSetting: the key cannot be stored.
+    """
+    step = partial(_take_admin_key, settings, backend.identity.api_keys)
+    error = await result_or_error(backend.supervisor.through_outages("admin_key", step, stop))
+    if error is not None:
+        raise WrongSetting(f"BACKEND_ADMIN_KEY: the key cannot be stored ({cause_of(error)})") from None
+
+
+async def _take_admin_key(settings: Settings, keys: KeyAdministration) -> None:
     """Take the operator's admin key, or make one at the first run and print it, once."""
     if settings.admin_key is not None:
         await keys.set_admin_key(settings.admin_key.get_secret_value())

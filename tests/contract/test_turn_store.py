@@ -291,6 +291,21 @@ async def test_an_only_replica_takes_over_all_but_its_own(stores: Stores) -> Non
     assert (taken.plan, taken.settled_event) == ("plan of before", 5)
 
 
+async def test_a_replica_takes_turns_of_its_own_again(stores: Stores) -> None:
+    """A turn that was begun by a call whose answer was lost is taken from whoever might still write it."""
+    await begun_by(stores, "other", "own")
+    await stores.turns.begin(make_turn(None, "resp_ended", "conv_ended"))
+    assert await stores.turns.running_ids("own") == {"resp_own"}
+    assert await stores.turns.take_again("own", ["resp_other", "resp_unheard"]) == ()
+    (taken,) = await stores.turns.take_again("own", ["resp_other", "resp_own"])
+    assert (taken.response.id, taken.response.fence, taken.response.replica) == ("resp_own", 1, "own")
+    assert (taken.plan, taken.settled_event) == ("plan of own", make_response().last_event)
+    assert await stores.turns.checkpoint_many([Checkpoint(make_response("resp_own", "conv_own").hold, (), 9)])
+    await stores.turns.finish(make_end(1, "resp_ended", "conv_ended"))
+    assert await stores.turns.running_ids("replica-a") == frozenset()
+    assert await stores.turns.take_again("replica-a", ["resp_ended"]) == ()
+
+
 async def test_who_lost_a_turn_writes_nothing_more_of_it(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     (taken,) = await stores.turns.take_all("replica-b")

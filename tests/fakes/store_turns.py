@@ -163,6 +163,14 @@ class FakeTurnStore:
         abandoned = [one for one in running if not one.replica or (judges and one.replica not in alive)]
         return tuple(self._take(one, replica) for one in abandoned[:limit])
 
+    async def running_ids(self, replica: str) -> frozenset[str]:
+        """Return the ids of the turns of a replica."""
+        return frozenset(one.id for one in self._running() if one.replica == replica)
+
+    async def take_again(self, replica: str, ids: Sequence[str]) -> tuple[TakenTurn, ...]:
+        """Take over turns of the replica itself."""
+        return tuple(self._take(one, replica) for one in self._running() if one.replica == replica and one.id in ids)
+
     async def take_all(self, replica: str) -> tuple[TakenTurn, ...]:
         """Take over the turns of all others."""
         return tuple(self._take(one, replica) for one in self._running() if one.replica != replica)

@@ -9,8 +9,6 @@ import pytest
 
 from backend.turns.redis.client import connect
 from backend.turns.redis.event_log import RedisEventLog
-from backend.turns.redis.outbox import Outbox
-from backend.turns.redis.writers import Writer
 from shared.errors import Conflict, TurnTaken, Unavailable
 from tests.contract.event_cases import make_events, read_all, read_some, reading
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
@@ -213,25 +211,6 @@ async def test_a_closed_log_is_taken_by_nobody(logs: Logs) -> None:
     assert not isinstance(caught.value, TurnTaken)
 
 
-@pytest.fixture
-def writers(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
-    """Follow which writers each process has: by response, the outboxes that hold one."""
-    held: dict[str, set[int]] = {}
-    make, forget = Outbox.writer, Outbox.forget
-
-    def made(self: Outbox, response_id: str) -> Any:
-        held.setdefault(response_id, set()).add(id(self))
-        return make(self, response_id)
-
-    def forgotten(self: Outbox, response_id: str) -> Any:
-        held.get(response_id, set()).discard(id(self))
-        return forget(self, response_id)
-
-    monkeypatch.setattr(Outbox, "writer", made)
-    monkeypatch.setattr(Outbox, "forget", forgotten)
-    return held
-
-
 def has_come(output: str) -> bool:
     return "Mine" in output
 
@@ -239,7 +218,7 @@ def has_come(output: str) -> bool:
 @pytest.mark.parametrize("are_events_there", [True, False])
 @pytest.mark.parametrize("has_spoken", [True, False])
 async def test_a_holder_that_was_sealed_off_leaves_and_no_process_keeps_a_writer(
-    logs: Logs, writers: dict[str, set[int]], *, are_events_there: bool, has_spoken: bool
+    logs: Logs, *, are_events_there: bool, has_spoken: bool
 ) -> None:
     gate = asyncio.Event()
     said: list[Any] = list(answer("Mine, ", "all of it."))
@@ -267,45 +246,37 @@ async def test_a_holder_that_was_sealed_off_leaves_and_no_process_keeps_a_writer
     assert [*first.observer.left, *[response.id for response in first.observer.finished]] == [ended.id]
     assert not first.observer.broken
     assert not second.observer.broken
-    assert writers == {ended.id: set()}
+    assert (logs.old.writer_count, logs.new.writer_count) == (0, 0)
 
 
-async def test_a_holder_whose_events_are_refused_leaves_the_turn_to_the_next_one(
-    logs: Logs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[Writer] = []
-    make = Outbox.writer
+class Pause(asyncio.Event):
+    """A moment in which the model says nothing."""
 
-    def recorded(self: Outbox, response_id: str) -> Writer:
-        made.append(make(self, response_id))
-        return made[-1]
+    async def wait(self) -> Any:
+        """Wait for it to pass."""
+        await asyncio.sleep(0.01)
 
-    monkeypatch.setattr(Outbox, "writer", recorded)
-    spoken, refused = asyncio.Event(), asyncio.Event()
-    begun, *pieces = answer("Mine, ", "all ", "of it.")
-    script = [begun, pieces[0], spoken, pieces[1], refused, *pieces[2:]]
+
+async def test_a_holder_whose_events_are_refused_leaves_the_turn_to_the_next_one(logs: Logs) -> None:
+    spoken = asyncio.Event()
+    begun, first, more, *rest = answer("Mine, ", "more, ", "all of it.")
+    script = [begun, first, spoken, *[more, Pause()] * 1000, *rest]
     events: Any = logs.old
     house = TurnHouse(chat_shell=ScriptedChatShell(script), events=events, checkpoint_seconds=3600.0)
     next_events: Any = logs.new
     second = TurnHouse(chat_shell=ScriptedChatShell(), state=house.state, events=next_events, replica="second")
     async with asyncio.timeout(60), house.registry, second.registry:
         running = await house.start()
-        await eventually(lambda: len(made) > 1, bool)
-        own = made[0]
+        await eventually(lambda: logs.old.writer_count, bool)
         await second.recovery.at_start()
         spoken.set()
-        await eventually(lambda: own.failure, bool)
-        assert isinstance(own.failure, TurnTaken)
-        refused.set()
         ended = await running.ended()
     assert house.observer.left == [ended.id]
     assert not house.observer.broken
     assert not house.failures.failures
 
 
-async def test_a_turn_whose_events_were_closed_is_ended_and_not_run_again(
-    logs: Logs, writers: dict[str, set[int]]
-) -> None:
+async def test_a_turn_whose_events_were_closed_is_ended_and_not_run_again(logs: Logs) -> None:
     old: Any = logs.old
     new: Any = logs.new
     first = TurnHouse(chat_shell=ScriptedChatShell([asyncio.Event()]), events=old, replica="first")
@@ -318,4 +289,4 @@ async def test_a_turn_whose_events_were_closed_is_ended_and_not_run_again(
         assert ended.status == "failed"
         assert not second.observer.broken
         await first.signals.send(ended.id)
-    assert writers == {ended.id: set()}
+    assert (logs.old.writer_count, logs.new.writer_count) == (0, 0)

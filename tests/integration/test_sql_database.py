@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
+from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import Checkpoint
 from backend.conversations.sql.conversations import SqlConversationStore
+from backend.conversations.sql.leases import take_abandoned
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
@@ -23,6 +25,7 @@ from tests.contract.store_cases import (
     make_conversation,
     make_entry,
     make_item,
+    make_response,
     make_turn,
     migrated,
     sql_stores,
@@ -277,6 +280,83 @@ async def test_damaged_conversations_items_and_responses_are_named(database: Dat
     await stores.turns.begin(make_turn(None, "resp_b", "conv_b"))
     taken = await stores.turns.take_all("replica-2")
     assert [turn.response.id for turn in taken] == ["resp_b"]  # the damaged one keeps no other from its end
+
+
+async def test_checkpoints_of_many_turns_take_two_statements(database: Database) -> None:
+    stores = sql_stores(database)
+    names = ("a", "b", "c", "d")
+    for name in names:
+        await stores.turns.begin(make_turn(None, f"resp_{name}", f"conv_{name}"))
+    holds = [make_response(f"resp_{name}", f"conv_{name}").hold for name in names]
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert not await stores.turns.checkpoint_many([Checkpoint(hold, ({"n": 1},), 7) for hold in holds])
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert [statement.split()[0] for statement in seen] == ["UPDATE", "SELECT"]
+
+
+async def test_no_plan_of_a_takeover_goes_beyond_its_limit(postgres_url: str) -> None:
+    """A planner may compare each turn with the abandoned ones anew, and then must not look for others of them."""
+    async with migrated(postgres_url) as database:
+        stores, terms = sql_stores(database), LeaseTerms(seconds=600.0)
+        await stores.turns.renew("replica-b", terms)
+        for number in range(5):
+            turn = make_turn(None, f"resp_{number}", f"conv_{number}")
+            await stores.turns.begin(turn)
+            await stores.turns.release(turn.response.hold)
+
+        def take(connection: Connection) -> int:
+            for kind in ("hashagg", "hashjoin", "mergejoin", "sort", "material", "memoize", "bitmapscan", "indexscan"):
+                connection.execute(text(f"SET LOCAL enable_{kind} = off"))
+            return len(take_abandoned(connection, "replica-b", terms, 1))
+
+        assert await database.write(take) == 1
+
+
+async def test_a_lease_is_renewed_and_turns_are_taken_beside_any_number_of_slow_calls(postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        stores, terms = sql_stores(database), LeaseTerms(seconds=9.0)
+        turn = make_turn()
+        await stores.turns.begin(turn)
+        await stores.turns.release(turn.response.hold)
+        slow = [
+            asyncio.create_task(database.read(lambda connection: connection.execute(text("SELECT pg_sleep(60)"))))
+            for _ in range(50)
+        ]
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(5):  # as long as a call waits for a connection of the pool
+            await stores.turns.renew("replica-b", terms)
+            assert len(await stores.turns.take_abandoned("replica-b", terms, 9)) == 1
+        for task in slow:
+            task.cancel()
+        await asyncio.wait(slow)
+
+
+async def test_a_renewal_that_hangs_fails_before_the_lease_has_ended(postgres_url: str) -> None:
+    async with migrated(postgres_url) as database:
+        turns, terms = sql_stores(database).turns, LeaseTerms(seconds=3.0)
+        await turns.renew("replica-a", terms)
+        locked, done = asyncio.Event(), asyncio.Event()
+
+        def lock(connection: Connection) -> None:
+            connection.execute(text("LOCK TABLE replica"))
+            locked.set()
+            await_only(done.wait())
+
+        holder = asyncio.create_task(database.write(lock))
+        await locked.wait()
+        async with asyncio.timeout(terms.seconds):
+            with pytest.raises(Unavailable):
+                await turns.renew("replica-a", terms)
+        done.set()
+        await holder
+        await turns.renew("replica-a", terms)
 
 
 async def test_of_turns_through_two_engines_one_wins(url: str) -> None:

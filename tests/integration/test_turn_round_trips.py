@@ -49,6 +49,10 @@ class CountingDatabase:
         self.verbs.append("write")
         return await self._database.write(work, timeout_seconds=timeout_seconds)
 
+    async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
+        self.verbs.append("write_apart")
+        return await self._database.write_apart(work, timeout_seconds=timeout_seconds)
+
     async def check_writable(self) -> None:
         await self._database.check_writable()
 

@@ -20,6 +20,11 @@ class LeaseTerms(Value):
         return self.seconds * 2 / 9
 
     @property
+    def renewal_seconds(self) -> float:
+        """How long one renewal may take: of one that hangs, another can still be tried before the lease has ended."""
+        return self.beat_seconds
+
+    @property
     def gap_seconds(self) -> float:
         """The longest time between two renewals after which a replica still judges others."""
         return self.seconds * 4 / 9

@@ -164,6 +164,7 @@ class TurnStore(Protocol):
 
         A replica whose renewal is its first, or was held up, judges nobody for the length of a lease: the store may
         have been away, and then the others could not renew theirs.
+        It waits for no other work of its process, and fails while another one can still be in time.
         """
         ...
 
@@ -172,6 +173,17 @@ class TurnStore(Protocol):
 
         These are the turns that were released, and those of a replica without a lease if `replica` may judge others:
         its own lease was renewed just now and has not been interrupted lately.
+        """
+        ...
+
+    async def running_ids(self, replica: str) -> frozenset[str]:
+        """Return the ids of the running turns that a replica holds."""
+        ...
+
+    async def take_again(self, replica: str, ids: Sequence[str]) -> tuple[TakenTurn, ...]:
+        """Take over those of a replica's own running turns that nobody in its process runs, and raise their fences.
+
+        They were stored, or taken over, by a call whose answer never came.
         """
         ...
 

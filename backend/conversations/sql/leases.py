@@ -4,8 +4,9 @@ A statement may reach a database that stands still and run when it wakes. All le
 judge among them; so a replica judges others only in a statement that finds its own lease fresh.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import get_args
 
 from sqlalchemy import Connection, Integer, bindparam, case, delete, insert, or_, select, update
 
@@ -14,6 +15,7 @@ from backend.conversations.domain.responses import Hold
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import to_taken_turn
 from backend.foundation.sql.clock import database_time
+from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
 from shared.errors import CorruptRecord
 
@@ -67,6 +69,9 @@ _abandoned = (
     .order_by(_response.c.created_at, _response.c.id)
     .limit(bindparam("most", type_=Integer))
     .with_for_update(skip_locked=True)
+    # A subquery that locks may run once for each row it is compared with, and go beyond its limit by that.
+    .cte("abandoned")
+    .prefix_with("MATERIALIZED")
 )
 _take = (
     update(_response)
@@ -74,8 +79,19 @@ _take = (
     .values(replica=bindparam("me"), fence=_response.c.fence + 1)
     .returning(_response)
 )
-_TAKE_ABANDONED = Statement(_take.where(_response.c.id.in_(_abandoned)))
+_TAKE_ABANDONED = Statement(_take.where(_response.c.id.in_(select(_abandoned.c.id))))
 _TAKE_ALL = Statement(_take)
+_is_mine = _response.c.replica == bindparam("me")
+_RUNNING_IDS = Statement(select(_response.c.id).where(tables.IS_RUNNING, _is_mine))
+_TAKE_AGAIN = {
+    dialect: Statement(
+        update(_response)
+        .where(tables.IS_RUNNING, _is_mine, is_among(_response.c.id, "ids", dialect))
+        .values(fence=_response.c.fence + 1)
+        .returning(_response)
+    )
+    for dialect in get_args(Dialect)
+}
 _RELEASE = Statement(
     update(_response)
     .where(
@@ -104,6 +120,17 @@ def take_abandoned(connection: Connection, replica: str, terms: LeaseTerms, limi
 def take_all(connection: Connection, replica: str) -> tuple[TakenTurn, ...]:
     """Take over all turns that other processes have left running."""
     return _taken(connection, _TAKE_ALL, {"me": replica})
+
+
+def running_ids(connection: Connection, replica: str) -> frozenset[str]:
+    """Return the ids of the running turns of a replica."""
+    return frozenset(row["id"] for row in _RUNNING_IDS.rows(connection, {"me": replica}))
+
+
+def take_again(connection: Connection, replica: str, ids: Sequence[str]) -> tuple[TakenTurn, ...]:
+    """Take over some of the turns that a replica has itself."""
+    dialect = connection.dialect.name
+    return _taken(connection, _TAKE_AGAIN[dialect], {"me": replica, "ids": list_parameter(ids, dialect)})
 
 
 def release(connection: Connection, hold: Hold) -> None:

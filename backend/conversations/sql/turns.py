@@ -1,6 +1,7 @@
 """The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar, get_args
 
 from sqlalchemy import ColumnElement, Connection, Integer, Text, bindparam, case, delete, insert, not_, select, update
 
@@ -16,7 +17,7 @@ from backend.conversations.sql.codec import (
     to_json,
     to_response,
 )
-from backend.conversations.sql.leases import release, renew, take_abandoned, take_all
+from backend.conversations.sql.leases import release, renew, running_ids, take_abandoned, take_again, take_all
 from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, write_calls
 from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
@@ -26,10 +27,13 @@ from backend.conversations.sql.shared_statements import (
     held_by_another,
     write_rows,
 )
-from backend.foundation.sql.database import Database
+from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, Database
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Statement
 from shared.errors import TurnTaken
+
+Result = TypeVar("Result")
 
 _conversation = tables.conversation
 _response = tables.response
@@ -56,7 +60,12 @@ _INSERT_RESPONSE = Statement(insert(_response))
 _FIND = Statement(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
 _CHANGE_RUNNING = Statement(_change_running)
 _CHANGE_HELD = Statement(_change_held)
-_FIND_HELD = Statement(select(_response.c.id).where(_IS_RESPONSE, tables.IS_RUNNING, _has_fence))
+_FIND_HELD = {
+    dialect: Statement(
+        select(_response.c.id, _response.c.fence).where(is_among(_response.c.id, "ids", dialect), tables.IS_RUNNING)
+    )
+    for dialect in get_args(Dialect)
+}
 _SETTLE = Statement(
     # A checkpoint may have stored more already.
     _change_held.values(
@@ -122,8 +131,9 @@ class SqlTurnStore:
 
         def work(connection: Connection) -> frozenset[str]:
             lost: set[str] = set()
-            if together and _CHANGE_HELD.change(connection, *together) != len(together):
-                lost.update(_no_longer_held(connection, together))
+            if together:
+                _CHANGE_HELD.change(connection, *together)
+                lost.update(_no_longer_held(connection, [each.hold for each in checkpoints if not each.calls.calls]))
             for each in alone:
                 if _CHANGE_HELD.change(connection, _checkpoint_change(each)):
                     add_calls(connection, each.calls)
@@ -169,19 +179,32 @@ class SqlTurnStore:
 
     async def renew(self, replica: str, terms: LeaseTerms) -> None:
         """Extend the lease of this replica on its turns."""
-        await self._database.write(lambda connection: renew(connection, replica, terms))
+        await self._database.write_apart(
+            lambda connection: renew(connection, replica, terms), timeout_seconds=terms.renewal_seconds
+        )
 
     async def take_abandoned(self, replica: str, terms: LeaseTerms, limit: int) -> tuple[TakenTurn, ...]:
         """Take over turns of other replicas whose lease has expired, or which were released."""
-        return await self._database.write(lambda connection: take_abandoned(connection, replica, terms, limit))
+        return await self._apart(lambda connection: take_abandoned(connection, replica, terms, limit))
+
+    async def running_ids(self, replica: str) -> frozenset[str]:
+        """Return the ids of the running turns that a replica holds."""
+        return await self._apart(lambda connection: running_ids(connection, replica))
+
+    async def take_again(self, replica: str, ids: Sequence[str]) -> tuple[TakenTurn, ...]:
+        """Take over those of a replica's own running turns that nobody in its process runs."""
+        return await self._apart(lambda connection: take_again(connection, replica, ids))
 
     async def take_all(self, replica: str) -> tuple[TakenTurn, ...]:
         """Take over all running turns of other processes; this is for a process that is the only replica."""
-        return await self._database.write(lambda connection: take_all(connection, replica))
+        return await self._apart(lambda connection: take_all(connection, replica))
 
     async def release(self, hold: Hold) -> None:
         """Give a turn up, so that any other replica may take it over at once."""
         await self._database.write(lambda connection: release(connection, hold))
+
+    async def _apart(self, work: Callable[[Connection], Result]) -> Result:
+        return await self._database.write_apart(work, timeout_seconds=DEFAULT_TIMEOUT_SECONDS)
 
 
 def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
@@ -192,8 +215,12 @@ def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
     }
 
 
-def _no_longer_held(connection: Connection, holds: Sequence[Parameters]) -> set[str]:
-    return {str(hold["where_response_id"]) for hold in holds if _FIND_HELD.first(connection, hold) is None}
+def _no_longer_held(connection: Connection, holds: Sequence[Hold]) -> set[str]:
+    """Ask for all at once: of many changes together not every driver tells how many rows they met."""
+    dialect = connection.dialect.name
+    ids = list_parameter([hold.response_id for hold in holds], dialect)
+    found = {(row["id"], row["fence"]) for row in _FIND_HELD[dialect].rows(connection, {"ids": ids})}
+    return {hold.response_id for hold in holds if (hold.response_id, hold.fence) not in found}
 
 
 def _take_conversation(connection: Connection, turn: NewTurn) -> None:

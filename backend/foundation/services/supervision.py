@@ -9,7 +9,7 @@ from backend.foundation.ports.supervision import FailureObserver
 from shared.errors import Unavailable
 
 Result = TypeVar("Result")
-Step = Callable[[], Awaitable[None]]
+Step = Callable[[], Awaitable[object]]
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
@@ -42,16 +42,27 @@ class Supervisor:
             await asyncio.sleep(self.pause_seconds(failures, seconds_between) if failures else seconds_between)
 
     async def until_done(self, task: str, step: Step, unless: asyncio.Event | None = None) -> None:
-        """Run `step` until it succeeds, or fails by more than an outage: repeating it would not cure that.
-
-        It is not repeated once `unless` is set.
-        """
+        """Run `step` until it succeeds, whatever it raises; once `unless` is set it is cancelled and not repeated."""
         given_up = unless or asyncio.Event()
         failures = 0
-        while isinstance(error := await result_or_error(_awaited(step)), BaseException):
+        while isinstance(error := await result_or_error(_awaited_unless(given_up, step)), BaseException):
             self._observer.background_failed(task, error)
             failures += 1
-            if not isinstance(error, Unavailable) or await is_set_within(given_up, self.pause_seconds(failures, 0.0)):
+            if await is_set_within(given_up, self.pause_seconds(failures, 0.0)):
+                return
+
+    async def through_outages(self, task: str, step: Step, unless: asyncio.Event) -> None:
+        """Run `step` until it succeeds; an outage is waited for, unless `unless` is set, and all else is raised.
+
+        A step that has begun is not cancelled.
+        """
+        failures = 0
+        while isinstance(error := await result_or_error(_awaited(step)), BaseException):
+            if not isinstance(error, Unavailable):
+                raise error
+            self._observer.background_failed(task, error)
+            failures += 1
+            if await is_set_within(unless, self.pause_seconds(failures, 0.0)):
                 return
 
     async def attempt(self, task: str, step: Step) -> bool:
@@ -121,6 +132,18 @@ async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
             return await event.wait()
     except TimeoutError:
         return event.is_set()
+
+
+async def _awaited_unless(event: asyncio.Event, step: Step) -> None:
+    """Run a step to its end, or cancel it once the event is set."""
+    work, waiting = asyncio.create_task(_awaited(step)), asyncio.create_task(_awaited(event.wait))
+    try:
+        await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await stopped(waiting)
+        await stopped(work)
+    if not (event.is_set() and work.cancelled()):
+        work.result()
 
 
 async def _awaited(step: Step) -> None:

@@ -60,6 +60,13 @@ class Database(Protocol):
         """Run a unit of work and commit it; an exception in it rolls it back."""
         ...
 
+    async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
+        """Do as `write`, over connections that no other work can hold: for short work that a process must not miss.
+
+        There are so few of them that only the lease and the taking of turns may use them.
+        """
+        ...
+
     async def ping(self) -> None:
         """Send a cheap query."""
         ...

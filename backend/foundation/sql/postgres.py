@@ -9,7 +9,7 @@ import asyncpg
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 
 _CONNECTIONS = 20
 """Opened as they are needed, and kept: four processes, two of which a rolling update adds, share PostgreSQL's 100."""
+
+_CONNECTIONS_APART = 2
+"""One renews the lease of the process, the other takes turns over: neither waits for callers, nor for the other."""
 
 _POOL_WAIT_SECONDS = 5
 _CONNECTION_AGE_SECONDS = 1800
@@ -54,22 +57,8 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: URL) -> None:
-        self._engine = create_async_engine(
-            url.set(drivername="postgresql+asyncpg"),
-            pool_size=_CONNECTIONS,
-            max_overflow=0,
-            pool_timeout=_POOL_WAIT_SECONDS,
-            pool_recycle=_CONNECTION_AGE_SECONDS,
-            connect_args={
-                "timeout": _CONNECT_TIMEOUT_SECONDS,
-                "server_settings": _SERVER_SETTINGS,
-                "prepared_statement_cache_size": _STATEMENTS_KEPT,
-            },
-            hide_parameters=True,
-        )
-        event.listen(self._engine.sync_engine, "handle_error", withhold_values)
-        event.listen(self._engine.sync_engine, "connect", _keep_alive)
-        event.listen(self._engine.sync_engine, "checkout", _refuse_broken)
+        self._engine = _engine(url, _CONNECTIONS)
+        self._apart = _engine(url, _CONNECTIONS_APART)
         # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
         # either way (READ COMMITTED).
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -110,6 +99,12 @@ class PostgresDatabase:
             async with asyncio.timeout(timeout_seconds), self._engine.begin() as connection:
                 return await connection.run_sync(work)
 
+    async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
+        """Run a unit of work as `write` does, over connections that no other work can hold."""
+        with sql_errors_translated(*_DRIVER_ERRORS):
+            async with asyncio.timeout(timeout_seconds), self._apart.begin() as connection:
+                return await connection.run_sync(work)
+
     async def ping(self) -> None:
         """Send a cheap query."""
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
@@ -120,7 +115,28 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._engine.dispose()
+        for engine in (self._engine, self._apart):
+            await engine.dispose()
+
+
+def _engine(url: URL, connections: int) -> AsyncEngine:
+    engine = create_async_engine(
+        url.set(drivername="postgresql+asyncpg"),
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=_POOL_WAIT_SECONDS,
+        pool_recycle=_CONNECTION_AGE_SECONDS,
+        connect_args={
+            "timeout": _CONNECT_TIMEOUT_SECONDS,
+            "server_settings": _SERVER_SETTINGS,
+            "prepared_statement_cache_size": _STATEMENTS_KEPT,
+        },
+        hide_parameters=True,
+    )
+    event.listen(engine.sync_engine, "handle_error", withhold_values)
+    event.listen(engine.sync_engine, "connect", _keep_alive)
+    event.listen(engine.sync_engine, "checkout", _refuse_broken)
+    return engine
 
 
 def _keep_alive(connection: Any, _record: object) -> None:

@@ -94,6 +94,10 @@ class SqliteDatabase:
         self._count_write()
         return result
 
+    async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
+        """Do as `write`: a file has one writer, and its units of work are short."""
+        return await self.write(work, timeout_seconds=timeout_seconds)
+
     async def ping(self) -> None:
         """Send a cheap query."""
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)

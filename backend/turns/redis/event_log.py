@@ -55,6 +55,11 @@ class RedisEventLog:
         self._not_deleted: set[str] = set()
         self._deleting: asyncio.Task[None] | None = None
 
+    @property
+    def writer_count(self) -> int:
+        """How many responses have their events written by this process."""
+        return self._outbox.writer_count
+
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
         """Append events in order; events of a dropped log are ignored.
 

@@ -52,6 +52,11 @@ class Outbox:
         """Return the writer of a stream, if this process has one."""
         return self._writers.get(response_id)
 
+    @property
+    def writer_count(self) -> int:
+        """How many streams this process writes."""
+        return len(self._writers)
+
     def writer(self, response_id: str) -> Writer:
         """Return the writer of a stream, a new one when this process has none."""
         found = self._writers.get(response_id)

@@ -38,6 +38,10 @@ class TurnLease:
         self._renewed.set()
         self._renewed = asyncio.Event()
 
+    async def renewed(self) -> None:
+        """Wait for the next renewal: only just behind one may a replica judge others."""
+        await self._renewed.wait()
+
     @property
     def is_held(self) -> bool:
         """Whether this process may write its turns now."""

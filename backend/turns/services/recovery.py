@@ -15,7 +15,7 @@ ONLY_REPLICA_SECONDS = 2.0
 """Pause between looks of an only replica, which has no lease to renew."""
 
 TAKEN_AT_ONCE = 32
-"""Turns taken over between two renewals of the lease."""
+"""Turns taken over in one look."""
 
 RETRY_SECONDS = 1.0
 
@@ -24,7 +24,8 @@ class Recovery:
     """Keeps the lease of this process, and takes over turns.
 
     An only replica takes over all turns that are unfinished at its start, because no other process can run them. Of
-    several replicas each takes over turns of those whose lease has expired, and turns that were released.
+    several replicas each takes over turns of those whose lease has expired, and turns that were released. Each takes
+    over its own turns, too, of whose beginning or takeover it never heard.
     """
 
     def __init__(self, ports: TurnPorts, take_over: TakeOver, registry: TurnRegistry, admission: Admission) -> None:
@@ -45,30 +46,71 @@ class Recovery:
             await self._continue_all(await self._ports.turns.take_all(lease.replica))
 
     @property
-    def seconds_between(self) -> float:
-        """The pause between two beats."""
+    def seconds_between_renewals(self) -> float:
+        """The pause between two renewals of the lease."""
         terms = self._ports.lease.terms
         return ONLY_REPLICA_SECONDS if terms is None else terms.beat_seconds
 
-    async def beat(self) -> None:
-        """Renew the lease, then take over some abandoned turns of others, unless this process shuts down.
+    @property
+    def seconds_between_looks(self) -> float:
+        """The pause between two looks for turns to take over; who has a lease looks behind each renewal."""
+        return ONLY_REPLICA_SECONDS if self._ports.lease.terms is None else 0.0
+
+    async def renew(self) -> None:
+        """Renew the lease. Nothing else is done here, so that nothing else can delay it.
 
         Raises:
-            Unavailable: the database is away. The next beat continues.
+            Unavailable: the database is away, or too slow for a lease. It can be tried again.
         """
-        lease, turns = self._ports.lease, self._ports.turns
-        await lease.renew(turns)
-        if lease.terms is not None and self._admission.accepting:
-            for taken in await turns.take_abandoned(lease.replica, lease.terms, TAKEN_AT_ONCE):
-                self._registry.spawn(self._continue(taken))
+        await self._ports.lease.renew(self._ports.turns)
+
+    async def take(self) -> None:
+        """Take over some abandoned turns, those of others behind the next renewal, unless this process shuts down.
+
+        Raises:
+            Unavailable: the database is away. The next look continues.
+        """
+        lease = self._ports.lease
+        if lease.terms is not None:
+            await lease.renewed()
+        if not self._admission.accepting:
+            return
+        if lease.terms is not None:
+            self._spawn_all(await self._ports.turns.take_abandoned(lease.replica, lease.terms, TAKEN_AT_ONCE))
+        await self._take_orphans()
+
+    async def _take_orphans(self) -> None:
+        """Take over turns that the store gives to this process and that it does not know.
+
+        Each of its turns is owned before a statement can give it to this process. So one that is in the store and is
+        not owned afterwards is the work of a call whose answer was lost.
+        """
+        turns, replica, registry = self._ports.turns, self._ports.lease.replica, self._registry
+        held = sorted(await turns.running_ids(replica))
+        orphans = [response_id for response_id in held if not registry.owns(response_id)][:TAKEN_AT_ONCE]
+        if not orphans:
+            return
+        taken = await turns.take_again(replica, orphans)
+        self._spawn_all(taken)
+        for unreadable in set(orphans) - {turn.response.id for turn in taken}:
+            registry.own(unreadable)
+
+    def _spawn_all(self, taken: Sequence[TakenTurn]) -> None:
+        for turn in taken:
+            self._registry.own(turn.response.id)
+            self._registry.spawn(self._continue(turn))
 
     async def _continue_all(self, taken: Sequence[TakenTurn]) -> None:
         async with asyncio.TaskGroup() as group:
             for turn in taken:
+                self._registry.own(turn.response.id)
                 group.create_task(self._continue(turn))
 
     async def _continue(self, taken: TakenTurn) -> None:
-        """Run a turn again or end it; after a defect it stays as it is, and so does its conversation."""
+        """Run an owned turn again or end it.
+
+        After a defect it stays as it is, and so does its conversation; it stays owned, for trying again would not help.
+        """
         while True:
             outcome = await result_or_error(self._take_over(taken))
             if not isinstance(outcome, Unavailable):
@@ -78,3 +120,5 @@ class Recovery:
             self._registry.start(outcome)
         elif isinstance(outcome, BaseException) and not isinstance(outcome, TurnTaken):
             self._ports.observer.turn_broke(taken.response.id, outcome)
+            return
+        self._registry.disown(taken.response.id)

@@ -25,7 +25,11 @@ from shared.ids import IdPrefix, new_id
 
 
 class StartTurn:
-    """Starts turns. A failure before `TurnStore.begin` leaves nothing behind."""
+    """Starts turns. A failure before `TurnStore.begin` leaves nothing behind.
+
+    A `begin` whose answer is lost may leave a turn that nobody runs. Until its end is known the registry owns the turn;
+    afterwards whoever looks for such turns (`Recovery.take`) takes it over.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,8 @@ class StartTurn:
             NotFound: the conversation, response, model or base does not exist for this caller.
             TurnRunning: a turn holds the conversation. Retryable later.
             TooManyRequests: the caller has as many turns running as one may. Retryable later.
-            Unavailable: a service that the turn depends on is unavailable, or too many turns run; nothing was stored.
+            Unavailable: a service that the turn depends on is unavailable, or too many turns run. Where it is the
+                database that did not answer in time, the turn may be stored nevertheless; it is then taken over.
         """
         self._admission.check()
         with self._admission.place(*_holders(caller)) as place:
@@ -71,10 +76,11 @@ class StartTurn:
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
         turn, new_turn = assembled(await self._drafted(caller, request, request_id, self._clock.now()))
-        if request.is_stored:
-            claimed = claim.of(turn.response.id) if claim is not None else None
-            await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
-        return self._registry.start(turn)
+        with self._registry.owning(turn.response.id):
+            if request.is_stored:
+                claimed = claim.of(turn.response.id) if claim is not None else None
+                await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
+            return self._registry.start(turn)
 
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
         origin = await self._origins.find(caller, request)

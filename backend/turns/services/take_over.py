@@ -61,11 +61,13 @@ class TakeOver:
             Unavailable: the database or the event log is away. The call may be repeated.
             TurnTaken: another process has taken the turn over since.
         """
+        turn: Turn | None = None
         try:
-            return await self._run_again_or_ended(taken)
-        except BaseException:
-            self._ports.events.leave(taken.response.id)
-            raise
+            turn = await self._run_again_or_ended(taken)
+        finally:
+            if turn is None:
+                self._ports.events.leave(taken.response.id)
+        return turn
 
     async def _run_again_or_ended(self, taken: TakenTurn) -> Turn | None:
         lost = await self._read(taken)

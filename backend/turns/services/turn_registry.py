@@ -1,6 +1,7 @@
 """The turns that run in this process, each in a task of its own that outlives the client's connection."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -96,6 +97,7 @@ class TurnRegistry:
         self._idle = asyncio.Event()
         self._idle.set()
         self._unread: set[str] = set()
+        self._owned: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
         """Open the task group of the turns."""
@@ -135,9 +137,33 @@ class TurnRegistry:
             self._preparing_count -= 1
             self._update_idle()
 
+    def own(self, response_id: str) -> None:
+        """Count a turn as one that this process cares for; a running turn counts by itself."""
+        self._owned[response_id] += 1
+
+    def disown(self, response_id: str) -> None:
+        """Take an `own` back."""
+        self._owned[response_id] -= 1
+        if not self._owned[response_id]:
+            del self._owned[response_id]
+
+    @contextmanager
+    def owning(self, response_id: str) -> Generator[None]:
+        """Own a turn in this block."""
+        self.own(response_id)
+        try:
+            yield
+        finally:
+            self.disown(response_id)
+
+    def owns(self, response_id: str) -> bool:
+        """Say whether this process begins, runs or takes over the turn now."""
+        return response_id in self._owned
+
     def start(self, turn: Turn) -> RunningTurn:
         """Run a turn in a task of its own."""
         running = RunningTurn(turn)
+        self.own(turn.response.id)
         self.spawn(self._run(turn, running))
         return running
 
@@ -189,6 +215,7 @@ class TurnRegistry:
         gates = Gates(running.opened, running.interrupted)
         run = run_turn(self._ports, turn, gates, self._checkpoints, self._finish_pauses_seconds)
         outcome = await result_or_error(run)
+        self.disown(turn.response.id)
         if outcome is None:
             outcome = await result_or_error(self._ended_elsewhere(turn))
         if isinstance(outcome, BaseException):

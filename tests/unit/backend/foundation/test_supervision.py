@@ -43,16 +43,47 @@ async def test_repeated_work_outlives_every_error_and_counts_each() -> None:
         await task
 
 
-async def test_work_that_is_to_be_done_once_waits_for_an_outage_and_not_for_a_defect() -> None:
-    failures = RecordingFailures()
-    step = Failing([Unavailable("away"), Unavailable("away")])
+async def test_work_that_is_to_be_done_once_is_tried_until_it_is_done() -> None:
+    failures, errors = RecordingFailures(), all_errors()
+    step = Failing(errors)
     await make_supervisor(failures).until_done("start", step)
     assert step.is_through.is_set()
+    assert len(failures.failures) == len(errors)
+
+
+async def test_what_the_start_needs_waits_for_an_outage_and_not_for_a_defect() -> None:
+    failures, stop = RecordingFailures(), asyncio.Event()
+    step = Failing([Unavailable("away"), Unavailable("away")])
+    await make_supervisor(failures).through_outages("start", step, stop)
+    assert step.is_through.is_set()
     assert len(failures.failures) == 2
-    broken = Failing([KeyError("a bad row")])
-    await make_supervisor(failures).until_done("start", broken)
-    assert not broken.is_through.is_set()
+    with pytest.raises(KeyError):
+        await make_supervisor(failures).through_outages("start", Failing([KeyError("a bad row")]), stop)
+    assert len(failures.failures) == 2
+    stop.set()
+    away = Failing([Unavailable("away")] * 9)
+    await make_supervisor(failures).through_outages("start", away, stop)
     assert len(failures.failures) == 3
+
+
+async def test_work_that_hangs_at_the_start_is_cancelled_when_the_process_is_to_stop() -> None:
+    stop, begun, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    failures = RecordingFailures()
+
+    async def step() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    work = asyncio.create_task(make_supervisor(failures).until_done("start", step, stop))
+    await begun.wait()
+    stop.set()
+    async with asyncio.timeout(60):
+        await work
+    assert ended.is_set()
+    assert failures.failures == []
 
 
 async def test_work_at_the_start_ends_when_the_process_is_to_stop() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, history
-from backend.conversations.domain.responses import Conversation, OpenedConversation, StoredResponse
+from backend.conversations.domain.leases import LeaseTerms, TakenTurn
+from backend.conversations.domain.responses import Conversation, NewTurn, OpenedConversation, StoredResponse
 from backend.conversations.ports.conversations import ConversationStore
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.services.recovery import Recovery
@@ -31,10 +32,11 @@ from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.message_order import messages_of_request
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
 from tests.fakes.json_paths import at
-from tests.fakes.openai_house import SECRET, TurnHouse
+from tests.fakes.openai_house import SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_response
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
+from tests.fakes.store_turns import FakeTurnStore
 from tests.unit.backend.turns.test_running import eventually
 
 SEARCH = ToolCall(call_id="k1", name="knowledge_base_search", arguments="{}")
@@ -330,7 +332,7 @@ async def test_while_the_lease_is_not_held_nothing_is_shown() -> None:
         await asyncio.sleep(0.02)
         kept = [event.type async for batch in house.events.taken_over(running.response.id, 0) for event in batch]
         assert kept == ["response.created", "response.in_progress"]
-        await house.recovery.beat()
+        await taken_behind_a_renewal(house)
         assert (await running.ended()).status == "completed"
 
 
@@ -343,7 +345,7 @@ async def test_several_replicas_wait_for_the_lease_to_expire() -> None:
         for _ in range(5):
             assert replicas.state.responses[lost.id].fence == 0
             replicas.state.clock.advance(2)
-            await judge.recovery.beat()
+            await taken_behind_a_renewal(judge)
         ended = await eventually(lambda: replicas.state.responses[lost.id], lambda found: found.status.is_terminal)
     assert (ended.status, ended.replica) == ("completed", judge.replica)
 
@@ -356,7 +358,7 @@ async def test_a_process_that_shuts_down_takes_nothing_over() -> None:
     leaving.admission.close()
     async with asyncio.timeout(60), leaving.registry:
         await leaving.recovery.at_start()
-        await leaving.recovery.beat()
+        await taken_behind_a_renewal(leaving)
     assert replicas.state.responses[lost.id].fence == 0
 
 
@@ -383,7 +385,7 @@ async def test_a_drained_process_hands_over_what_was_not_shown_and_ends_the_rest
 
 async def beats_until(house: TurnHouse, is_enough: Callable[[], Any]) -> None:
     while not is_enough():
-        await house.recovery.beat()
+        await taken_behind_a_renewal(house)
         await asyncio.sleep(0.001)
 
 
@@ -448,6 +450,113 @@ async def test_a_defect_of_one_takeover_leaves_the_others_alone() -> None:
     async with asyncio.timeout(60), house.registry:
         await recovery.at_start()
     assert replicas.state.responses[lost.id].status == "completed"
+    assert len(house.observer.broken) == 1
+
+
+class LosingAnswers(FakeTurnStore):
+    """A store that does what it is asked, and whose answers are lost while `is_lossy`."""
+
+    is_lossy = True
+
+    def _lose(self) -> None:
+        if self.is_lossy:
+            raise Unavailable("The answer was lost.")
+
+    async def begin(self, turn: NewTurn) -> None:
+        await super().begin(turn)
+        self._lose()
+
+    async def take_abandoned(self, replica: str, terms: LeaseTerms, limit: int) -> tuple[TakenTurn, ...]:
+        taken = await super().take_abandoned(replica, terms, limit)
+        self._lose()
+        return taken
+
+    async def take_all(self, replica: str) -> tuple[TakenTurn, ...]:
+        taken = await super().take_all(replica)
+        self._lose()
+        return taken
+
+
+async def heard_again(house: TurnHouse, response_id: str) -> StoredResponse:
+    """Let the answers come again and the house look for turns; return the response at its end."""
+    assert isinstance(house.turns, LosingAnswers)
+    house.turns.is_lossy = False
+    await taken_behind_a_renewal(house)
+    return await eventually(lambda: house.state.responses[response_id], lambda found: found.status.is_terminal)
+
+
+async def taken_behind_a_renewal(house: TurnHouse) -> None:
+    look = asyncio.create_task(house.recovery.take())
+    await asyncio.sleep(0)
+    await house.recovery.renew()
+    await look
+
+
+async def test_a_turn_whose_beginning_was_stored_unheard_is_run() -> None:
+    async with open_house(answer("Here."), turns_class=LosingAnswers) as house:
+        with pytest.raises(Unavailable):
+            await house.start()
+        (stored,) = house.state.responses.values()
+        ended = await heard_again(house, stored.id)
+        assert (ended.status, ended.fence) == ("completed", 1)
+        assert house.state.conversations[ended.conversation_id].running_response_id is None
+
+
+@pytest.mark.parametrize("lease_seconds", [None, 9.0])
+async def test_turns_that_were_taken_over_unheard_are_continued(lease_seconds: float | None) -> None:
+    replicas = Replicas(lease_seconds=lease_seconds)
+    lost = await replicas.killed([])
+    house = replicas.make(answer("Here."), turns_class=LosingAnswers)
+    async with asyncio.timeout(60), house.registry:
+        if lease_seconds is None:
+            with pytest.raises(Unavailable):
+                await house.recovery.at_start()
+        else:
+            await house.turns.release(lost.hold)
+            with pytest.raises(Unavailable):
+                await taken_behind_a_renewal(house)
+        assert replicas.state.responses[lost.id].replica == house.replica
+        ended = await heard_again(house, lost.id)
+    assert (ended.status, ended.fence) == ("completed", 2)
+
+
+async def test_turns_that_run_or_begin_here_are_not_taken_from_their_own_process() -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(FakeTurnStore):
+        async def begin(self, turn: NewTurn) -> None:
+            await super().begin(turn)
+            begun.set()
+            await go_on.wait()
+
+    async with open_house([go_on, *answer("Here.")], turns_class=Slow) as house:
+        starting = asyncio.create_task(house.start())
+        await begun.wait()
+        await house.recovery.take()
+        begun.clear()
+        go_on.set()
+        running = await starting
+        await house.recovery.take()
+        ended = await running.ended()
+        await house.recovery.take()
+        assert (ended.status, ended.fence) == ("completed", 0)
+        assert house.observer.taken == []
+
+
+async def test_a_defect_of_a_takeover_is_met_once() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([])
+    house = replicas.make()
+
+    class Broken(TakeOver):
+        async def __call__(self, taken: Any) -> Any:
+            raise CorruptRecord("The item at position 0 cannot be read.")
+
+    recovery = Recovery(house.ports, Broken(house.ports, SECRET), house.registry, house.admission)
+    async with asyncio.timeout(60), house.registry:
+        await recovery.at_start()
+        await recovery.take()
+    assert replicas.state.responses[lost.id].fence == 1
     assert len(house.observer.broken) == 1
 
 
