@@ -1,5 +1,6 @@
 """Every way in which a provider fails: a typed error, what was said kept, nothing secret in it."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,6 +207,9 @@ async def test_nothing_secret_is_in_logs_metrics_and_database(
     assert_nothing_secret(impatient_pair, orjson.dumps(down).decode())
     logs = impatient_pair.backend.log() + impatient_pair.chat_shell.log()
     assert "Turn finished" in logs
+    # Which host failed is for the operator, who alone reads this line.
+    assert f'"host": "{impatient_pair.model_url.split("/")[2]}"' in logs
+    logs = re.sub(r'"host": "[^"]*"', "", logs)
     for text in (logs, metrics, of_chat_shell, database(impatient_pair.backend.spec.directory)):
         assert_nothing_secret(impatient_pair, text)
     for text in (logs, metrics, of_chat_shell):

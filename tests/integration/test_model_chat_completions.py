@@ -384,7 +384,8 @@ class TestLogging:
             async for _ in self.stream(directory):
                 pass
 
-        assert (logs[1]["error"], logs[1]["text"]) == ("ModelStreamCut", "Hel")
+        (response,) = (line for line in logs if line["event"] == "LLM_RESPONSE")
+        assert (response["error"], response["text"]) == ("ModelStreamCut", "Hel")
 
     async def test_a_stream_that_the_caller_closes(self, server: FakeModelServer, directory: ConfiguredModels):
         server.script(Reply(text=("a",), fault=Fault.ENDLESS))
