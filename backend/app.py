@@ -7,22 +7,20 @@ import random
 import secrets
 import signal
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 import structlog
 
 from backend.conversations.domain.leases import LeaseTerms
-from backend.conversations.services.conversations import ConversationServices
 from backend.conversations.wiring import build_conversation_room
 from backend.foundation.http.app import create_app
 from backend.foundation.http.listening import HttpServer, http_server, listening_socket
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
+from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor, result_or_error
 from backend.foundation.sql.chosen import check_database_reachable, open_database
@@ -30,15 +28,11 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
-from backend.identity.services import WRITE_USES_SECONDS, IdentityServices, KeyAdministration
+from backend.identity.services import KeyAdministration
 from backend.identity.wiring import identity_services
-from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.knowledge.wiring import build_knowledge_room
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
-from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
-from backend.restricted.services.use_cases import RestrictedServices
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.routes import ROUTERS
@@ -49,9 +43,9 @@ from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.use_cases import TurnServices
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import event_store, turn_context, turn_services
+from backend.use_cases import Backend
 from shared.clock import SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
@@ -62,44 +56,6 @@ MAX_KNOWLEDGE_CALLS = 10
 """Calls of knowledge tools a turn."""
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-@dataclass(frozen=True)
-class Backend:
-    """All use cases over their adapters."""
-
-    admission: Admission
-    readiness: Readiness
-    once: OncePerKey
-    identity: IdentityServices
-    conversations: ConversationServices
-    knowledge: KnowledgeServices
-    restricted: RestrictedServices
-    turns: TurnServices
-    recovery: Recovery
-    supervisor: Supervisor
-    caretaking: Callable[[], Awaitable[None]]
-
-    @property
-    def services(self) -> tuple[object, ...]:
-        """What the routes call."""
-        rooms = (self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
-        return (self.readiness, self.once, *rooms)
-
-    @property
-    def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
-        """What runs beside the requests until this process drains."""
-        forgetting, closing = self.restricted.forgetting, self.restricted.closing
-        repeat = self.supervisor.repeat_forever
-        return (
-            partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
-            partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
-            partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
-            partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
-            partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
-            partial(repeat, "write_key_uses", self.identity.uses.write, WRITE_USES_SECONDS),
-            partial(repeat, "keep_index", self.caretaking, 0.0),
-        )
 
 
 async def migrate_database(settings: DatabaseSettings) -> None:

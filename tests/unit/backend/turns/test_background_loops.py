@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from backend.app import Backend
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import Checkpoint, Hold
 from backend.foundation.services.idempotency import OncePerKey
@@ -24,6 +23,7 @@ from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
+from backend.use_cases import Backend
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
 from tests.fakes.clock import FakeClock

@@ -1,0 +1,56 @@
+"""All use cases of the backend, and what runs beside its requests."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+
+from backend.conversations.services.conversations import ConversationServices
+from backend.foundation.services.admission import Admission
+from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
+from backend.foundation.services.readiness import Readiness
+from backend.foundation.services.supervision import Supervisor
+from backend.identity.services import WRITE_USES_SECONDS, IdentityServices
+from backend.knowledge.services.use_cases import KnowledgeServices
+from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
+from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
+from backend.restricted.services.use_cases import RestrictedServices
+from backend.turns.services.recovery import Recovery
+from backend.turns.services.use_cases import TurnServices
+
+
+@dataclass(frozen=True)
+class Backend:
+    """All use cases over their adapters."""
+
+    admission: Admission
+    readiness: Readiness
+    once: OncePerKey
+    identity: IdentityServices
+    conversations: ConversationServices
+    knowledge: KnowledgeServices
+    restricted: RestrictedServices
+    turns: TurnServices
+    recovery: Recovery
+    supervisor: Supervisor
+    caretaking: Callable[[], Awaitable[None]]
+
+    @property
+    def services(self) -> tuple[object, ...]:
+        """What the routes call."""
+        rooms = (self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
+        return (self.readiness, self.once, *rooms)
+
+    @property
+    def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
+        """What runs beside the requests until this process drains."""
+        forgetting, closing = self.restricted.forgetting, self.restricted.closing
+        repeat = self.supervisor.repeat_forever
+        return (
+            partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
+            partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
+            partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
+            partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
+            partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
+            partial(repeat, "write_key_uses", self.identity.uses.write, WRITE_USES_SECONDS),
+            partial(repeat, "keep_index", self.caretaking, 0.0),
+        )
