@@ -65,6 +65,7 @@ async def read_all(log: EventLog, response_id: str, after: int = -1) -> list[Log
     seen: list[LoggedEvent] = []
     async with aclosing(reading(log, response_id, after)) as batches:
         async for batch in batches:
+            assert batch
             seen.extend(batch)
     return seen
 
