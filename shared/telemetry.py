@@ -58,7 +58,7 @@ def configure_logging(level: int = logging.INFO) -> None:
     structlog.configure(
         processors=[*before, plain] if sys.stderr.isatty() else [*before, *for_machines],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line and its end in one write
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")

@@ -10,7 +10,7 @@ from backend.conversations.domain.model_calls import CallsMade, ModelCall, Promp
 from backend.conversations.domain.prompt_record import Reuse, Shortfall
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import Parameters
-from backend.foundation.sql.statements import Row, Statement
+from backend.foundation.sql.statements import Change, Row, Statement, change_together
 from shared.errors import CorruptRecord
 from shared.models.events import Usage
 
@@ -47,14 +47,14 @@ _DELETE = Statement(delete(_call).where(_IS_RESPONSE))
 _TAIL = TypeAdapter(tuple[TailMessage, ...])
 
 
-def write_calls(connection: Connection, made: CallsMade) -> None:
-    """Write calls; the usage of those that are stored already is updated."""
-    _write(connection, made, _SET_CALL)
+def written_calls(made: CallsMade) -> list[Change]:
+    """Return the changes that write calls; the usage of those that are stored already is updated."""
+    return _changes(made, _SET_CALL)
 
 
 def add_calls(connection: Connection, made: CallsMade) -> None:
     """Write the calls that are not stored yet; the stored form of the others may be newer than these."""
-    _write(connection, made, _ADD_CALL)
+    change_together(connection, _changes(made, _ADD_CALL))
 
 
 def read_calls(connection: Connection, response_id: str) -> tuple[ModelCall, ...]:
@@ -67,14 +67,13 @@ def delete_calls(connection: Connection, response_id: str) -> None:
     _DELETE.change(connection, {"where_response_id": response_id})
 
 
-def _write(connection: Connection, made: CallsMade, statement: Statement) -> None:
-    if not made.calls:
-        return
+def _changes(made: CallsMade, statement: Statement) -> list[Change]:
     headers = {_digest(call.header): call.header for call in made.calls}
-    for digest, header in headers.items():
-        named = {"conversation_id": made.conversation_id, "digest": digest}
-        _ADD_HEADER.change(connection, {**named, **header.model_dump()})
-    statement.change(connection, *_parameters(made))
+    named = [
+        {"conversation_id": made.conversation_id, "digest": digest, **header.model_dump()}
+        for digest, header in headers.items()
+    ]
+    return [Change(_ADD_HEADER, named), Change(statement, _parameters(made))]
 
 
 def _parameters(made: CallsMade) -> Sequence[Parameters]:

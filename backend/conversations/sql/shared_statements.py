@@ -14,7 +14,7 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import Item
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import entry_parameters, item_parameters
-from backend.foundation.sql.statements import Statement
+from backend.foundation.sql.statements import Change, Statement, change_together
 from shared.errors import Conflict, NotFound, TurnRunning
 
 _conversation = tables.conversation
@@ -34,11 +34,16 @@ def write_rows(connection: Connection, conversation_id: str, entries: Sequence[E
     Raises:
         TurnRunning: another writer has inserted a row at one of the positions.
     """
-    with _positions_are_free():
-        if entries:
-            _INSERT_ENTRY.change(connection, *entry_parameters(conversation_id, entries))
-        if items:
-            _INSERT_ITEM.change(connection, *item_parameters(conversation_id, items))
+    with positions_are_free():
+        change_together(connection, new_rows(conversation_id, entries, items))
+
+
+def new_rows(conversation_id: str, entries: Sequence[Entry], items: Sequence[Item]) -> list[Change]:
+    """Return the insertions of log entries and items."""
+    return [
+        Change(_INSERT_ENTRY, entry_parameters(conversation_id, entries)),
+        Change(_INSERT_ITEM, item_parameters(conversation_id, items)),
+    ]
 
 
 def guard_error(connection: Connection, conversation_id: str) -> Conflict | NotFound:
@@ -54,7 +59,8 @@ def held_by_another() -> TurnRunning:
 
 
 @contextmanager
-def _positions_are_free() -> Generator[None]:
+def positions_are_free() -> Generator[None]:
+    """Raise `TurnRunning` where another writer has inserted a row at one of the positions."""
     try:
         yield
     except (IntegrityError, sqlite3.IntegrityError) as error:

@@ -18,19 +18,20 @@ from backend.conversations.sql.codec import (
     to_response,
 )
 from backend.conversations.sql.leases import release, renew, running_ids, take_abandoned, take_again, take_all
-from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, write_calls
+from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, written_calls
 from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
     IS_CONVERSATION,
     IS_FREE,
     guard_error,
     held_by_another,
-    write_rows,
+    new_rows,
+    positions_are_free,
 )
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, Database
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
-from backend.foundation.sql.statements import Statement
+from backend.foundation.sql.statements import Change, Statement, change_together
 from shared.errors import TurnTaken
 
 Result = TypeVar("Result")
@@ -94,9 +95,10 @@ class SqlTurnStore:
 
         def work(connection: Connection) -> None:
             take_key(connection, turn.claim)
-            _take_conversation(connection, turn)
-            write_rows(connection, turn.conversation.id, turn.entries, turn.items)
-            _INSERT_RESPONSE.change(connection, response_parameters(turn.response, turn.plan))
+            rows = new_rows(turn.conversation.id, turn.entries, turn.items)
+            response = Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)])
+            with positions_are_free():
+                change_together(connection, [*_taken_conversation(connection, turn), *rows, response])
 
         await self._database.write(work)
 
@@ -119,8 +121,9 @@ class SqlTurnStore:
                 if _HAS_GROWN.first(connection, grown) is not None:
                     return  # an earlier attempt has stored it: nobody else appends while this turn is held
                 raise held_by_another()
-            write_rows(connection, hold.conversation_id, exchange.entries, ())
-            write_calls(connection, exchange.calls)
+            rows = new_rows(hold.conversation_id, exchange.entries, ())
+            with positions_are_free():
+                change_together(connection, [*rows, *written_calls(exchange.calls)])
 
         await self._database.write(work)
 
@@ -150,10 +153,12 @@ class SqlTurnStore:
             is_deleted = _end_response(connection, turn.response)
             if is_deleted is None:
                 return False
-            _free_conversation(connection, turn)
-            write_rows(connection, turn.response.conversation_id, turn.entries, turn.items)
-            if not is_deleted:
-                write_calls(connection, turn.calls)
+            rows = new_rows(turn.response.conversation_id, turn.entries, turn.items)
+            calls = [] if is_deleted else written_calls(turn.calls)
+            with positions_are_free():
+                freed, *_ = change_together(connection, [_freed_conversation(turn), *rows, *calls])
+            if not freed:
+                raise held_by_another()
             return True
 
         return await self._database.write(work)
@@ -223,17 +228,18 @@ def _no_longer_held(connection: Connection, holds: Sequence[Hold]) -> set[str]:
     return {hold.response_id for hold in holds if (hold.response_id, hold.fence) not in found}
 
 
-def _take_conversation(connection: Connection, turn: NewTurn) -> None:
+def _taken_conversation(connection: Connection, turn: NewTurn) -> list[Change]:
+    """Take the conversation for the turn; return the insertion of one that is new."""
     parameters = conversation_parameters(turn.conversation)
     if turn.expected_log_length is None:
-        _INSERT_CONVERSATION.change(connection, parameters)
-        return
+        return [Change(_INSERT_CONVERSATION, [parameters])]
     for column in _KEPT_BY_BEGIN:
         del parameters[column]
     parameters["where_id"] = turn.conversation.id
     parameters["where_log_length"] = turn.expected_log_length
     if not _TAKE.change(connection, parameters):
         raise guard_error(connection, turn.conversation.id)
+    return []
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool | None:
@@ -266,7 +272,7 @@ def _sent_prompt(calls: CallsMade) -> Parameters:
     return {"sent_prompt": calls.sent.model_dump_json()} if calls.sent is not None else {}
 
 
-def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
+def _freed_conversation(turn: FinishedTurn) -> Change:
     parameters: Parameters = {
         "where_id": turn.response.conversation_id,
         "where_response_id": turn.response.id,
@@ -276,6 +282,4 @@ def _free_conversation(connection: Connection, turn: FinishedTurn) -> None:
     if turn.entries:
         position = turn.entries[0].position
         parameters |= {"where_log_length": position, "log_length": position + len(turn.entries)}
-    statement = _GROW_AND_FREE if turn.entries else _FREE
-    if not statement.change(connection, parameters):
-        raise held_by_another()
+    return Change(_GROW_AND_FREE if turn.entries else _FREE, [parameters])

@@ -1,25 +1,46 @@
 """Statements that are built once, and run with named parameters."""
 
+import re
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Executable, text
+from sqlalchemy import ClauseElement, Connection, text
+from sqlalchemy.sql.compiler import SQLCompiler
 
 Parameters = Mapping[str, object]
 Row = Mapping[str, Any]
 """A row by column; SQLAlchemy knows the types of the values, and the type checker does not."""
 
 
+_Names = tuple[str, ...]
+_Converter = Callable[[Any], object] | None
+
+
+class _Compiled(NamedTuple):
+    """A statement as a driver takes it; `places` names the value of each of its places, and how it is converted."""
+
+    text: str
+    places: tuple[tuple[str, _Converter], ...]
+
+    def values(self, parameters: Parameters) -> tuple[object, ...]:
+        """Return the values in the order of the places."""
+        return tuple(
+            [parameters[name] if convert is None else convert(parameters[name]) for name, convert in self.places]
+        )
+
+
 class Statement:
     """A statement with named parameters; an INSERT or UPDATE sets the columns that they name."""
 
-    def __init__(self, statement: Executable) -> None:
+    def __init__(self, statement: ClauseElement) -> None:
         self._statement = statement
+        self._compiled: dict[tuple[str, _Names], _Compiled | None] = {}
 
     def rows(self, connection: Connection, parameters: Parameters) -> Sequence[Row]:
         """Run it and return its rows, by column."""
-        return cast(Sequence[Row], connection.execute(self._statement, parameters).mappings().all())
+        return cast(Sequence[Row], connection.execute(cast(Any, self._statement), parameters).mappings().all())
 
     def first(self, connection: Connection, parameters: Parameters) -> Row | None:
         """Run it and return its first row."""
@@ -27,7 +48,82 @@ class Statement:
 
     def change(self, connection: Connection, *parameters: Parameters) -> int:
         """Run it for each set of parameters, which all have the same names; return how many rows it changed."""
-        return connection.execute(self._statement, parameters[0] if len(parameters) == 1 else parameters).rowcount
+        compiled = self.compiled(connection, parameters[0])
+        if compiled is None:
+            given = parameters[0] if len(parameters) == 1 else parameters
+            return connection.execute(cast(Any, self._statement), given).rowcount
+        values = [compiled.values(each) for each in parameters]
+        if connection.dialect.name == "sqlite":
+            driver = driver_of(connection)
+            if len(values) == 1:
+                return driver.execute(compiled.text, values[0]).rowcount
+            return driver.executemany(compiled.text, values).rowcount
+        return connection.exec_driver_sql(compiled.text, values[0] if len(values) == 1 else values).rowcount
+
+    def compiled(self, connection: Connection, parameters: Parameters) -> _Compiled | None:
+        """Return its text for parameters of these names; None where values are written into the text each time.
+
+        SQLAlchemy finds it anew at each execution, which takes longer than the statement itself does on SQLite.
+        """
+        key = (connection.dialect.name, tuple(parameters))
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(connection, key[1])
+        return self._compiled[key]
+
+    def _compile(self, connection: Connection, names: _Names) -> _Compiled | None:
+        compiled = cast(SQLCompiler, self._statement.compile(dialect=connection.dialect, column_keys=list(names)))
+        order = tuple(compiled.positiontup or ())
+        if compiled.post_compile_params or not set(order) <= set(names):
+            return None
+        types = {name: compiled.binds[name].type.dialect_impl(connection.dialect) for name in order}
+        return _Compiled(str(compiled), tuple((name, types[name].bind_processor(connection.dialect)) for name in order))
+
+
+class Change(NamedTuple):
+    """A statement that changes rows, and the parameters for each time that it is run."""
+
+    statement: Statement
+    parameters: Sequence[Parameters]
+
+
+LONGEST_GROUP = 8
+"""How many statements become one: each combination is a text of its own, which the database prepares."""
+
+_NUMBER = re.compile(r"\$(\d+)")
+
+
+def change_together(connection: Connection, changes: Sequence[Change]) -> list[int]:
+    """Run changes of different rows, none of which looks at what the others change; return how many rows each met.
+
+    On PostgreSQL a few statements become one, which takes one round trip: each is a query of a WITH clause
+    (https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING). Foreign keys are checked at its
+    end, so that rows may refer to each other.
+    """
+    steps = [(change.statement.compiled(connection, each), each) for change in changes for each in change.parameters]
+    texts = [compiled.text for compiled, _ in steps if compiled is not None]
+    is_one = connection.dialect.name == "postgresql" and 1 < len(steps) <= LONGEST_GROUP and len(texts) == len(steps)
+    if not is_one:
+        return [change.statement.change(connection, *change.parameters) for change in changes if change.parameters]
+    values = [value for compiled, each in steps if compiled is not None for value in compiled.values(each)]
+    counts = iter(connection.exec_driver_sql(_as_one(tuple(texts)), tuple(values)).one())
+    return [sum(next(counts) for _ in change.parameters) for change in changes if change.parameters]
+
+
+@lru_cache(maxsize=256)
+def _as_one(texts: tuple[str, ...]) -> str:
+    """Write statements as one that returns how many rows each of them changed."""
+    queries: list[str] = []
+    first = 0
+    for place, each in enumerate(texts):
+        shifted = _shifted(each, first)
+        first += len(set(_NUMBER.findall(each)))
+        queries.append(f"changed_{place} AS ({shifted} RETURNING 1)")
+    counts = ", ".join(f"(SELECT count(*) FROM changed_{place})" for place in range(len(texts)))  # noqa: S608
+    return f"WITH {', '.join(queries)} SELECT {counts}"
+
+
+def _shifted(each: str, by: int) -> str:
+    return _NUMBER.sub(lambda found: f"${int(found[1]) + by}", each)
 
 
 # The one row that every database has. Where somebody else holds it, an upgrade is under way, and nothing is written:
