@@ -1,7 +1,7 @@
 """How often a turn asks the database before its first request is sent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -12,7 +12,7 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.statements import Parameters, Row, Statement
+from backend.foundation.sql.statements import Change, Parameters, Row, Statement
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, open_house
@@ -48,6 +48,10 @@ class CountingDatabase:
     async def write(self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = 60.0) -> Result:
         self.verbs.append("write")
         return await self._database.write(work, timeout_seconds=timeout_seconds)
+
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        self.verbs.append("change")
+        return await self._database.change(changes)
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
         self.verbs.append("write_apart")

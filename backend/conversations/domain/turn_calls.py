@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import orjson
 
@@ -19,7 +20,7 @@ from backend.conversations.domain.prompt_record import (
 )
 from shared.models.canonical import tools_json
 from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallFinished, ModelCallStarted
-from shared.models.execution import ExecutionRequest, ToolDefinition
+from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
 from shared.models.messages import Message
 from shared.prompts.knowledge_tools import offered_tools
 from shared.prompts.message_order import context_index, context_of_request, messages_of_request
@@ -69,9 +70,7 @@ class CallRecorder:
         self._calls: dict[int, ModelCall] = {}
         self._stored: dict[int, ModelCall] = {}
         self._prompt_tokens: dict[int, int] = {}
-        tools = offered_tools(start.request.tools, start.request.knowledge.access_mode)
-        self._offered = tools
-        self._header = PromptHeader(tools=_text(tools), system_prompt=start.request.system_prompt)
+        self._header = PromptHeader(tools=_text(start.request), system_prompt=start.request.system_prompt)
         self._tail = _tail(start)
 
     def feed(self, event: ExecutionEvent) -> SentCall | None:
@@ -110,7 +109,7 @@ class CallRecorder:
 
     def _begin(self, number: int) -> SentCall:
         if self._tools is None:
-            self._tools = measured_tools(self._offered)
+            self._tools = _measure(self._start.request)
             self._messages = [measured(message) for message in self._start.messages]
         request, last = self._start.request, self._last
         reuse = reuse_of(last, self._tools, self._messages)
@@ -153,5 +152,26 @@ def _tail(start: FirstPrompt) -> tuple[TailMessage, ...]:
     return (TailMessage(index=context_index(start.request), text=text),) if text else ()
 
 
-def _text(tools: Sequence[ToolDefinition]) -> str:
+def _text(request: ExecutionRequest) -> str:
+    mode = request.knowledge.access_mode
+    return _written(offered_tools(request.tools, mode)) if request.tools else _own_text(mode)
+
+
+def _measure(request: ExecutionRequest) -> Measure:
+    mode = request.knowledge.access_mode
+    return measured_tools(offered_tools(request.tools, mode)) if request.tools else _own_measure(mode)
+
+
+@cache
+def _own_text(mode: AccessMode) -> str:
+    """Return the tools of a turn without functions of the client, which are constants."""
+    return _written(offered_tools((), mode))
+
+
+@cache
+def _own_measure(mode: AccessMode) -> Measure:
+    return measured_tools(offered_tools((), mode))
+
+
+def _written(tools: Sequence[ToolDefinition]) -> str:
     return orjson.dumps(tools_json(tools)).decode() if tools else ""

@@ -92,15 +92,25 @@ class SqlTurnStore:
 
     async def begin(self, turn: NewTurn) -> None:
         """Store a turn before its first request is sent, and lock the conversation for it."""
+        rows = [
+            *new_rows(turn.conversation.id, turn.entries, turn.items),
+            Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)]),
+        ]
+        parameters = conversation_parameters(turn.conversation)
+        if turn.expected_log_length is None:
+            rows.insert(0, Change(_INSERT_CONVERSATION, [parameters]))
 
         def work(connection: Connection) -> None:
             take_key(connection, turn.claim)
-            rows = new_rows(turn.conversation.id, turn.entries, turn.items)
-            response = Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)])
-            with positions_are_free():
-                change_together(connection, [*_taken_conversation(connection, turn), *rows, response])
+            if turn.expected_log_length is not None:
+                _take_conversation(connection, turn.expected_log_length, parameters)
+            change_together(connection, rows)
 
-        await self._database.write(work)
+        with positions_are_free():
+            if turn.expected_log_length is None and turn.claim is None:
+                await self._database.change(rows)
+            else:
+                await self._database.write(work)
 
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append an exchange of a running turn; it fails where another process has taken the turn over."""
@@ -228,18 +238,12 @@ def _no_longer_held(connection: Connection, holds: Sequence[Hold]) -> set[str]:
     return {hold.response_id for hold in holds if (hold.response_id, hold.fence) not in found}
 
 
-def _taken_conversation(connection: Connection, turn: NewTurn) -> list[Change]:
-    """Take the conversation for the turn; return the insertion of one that is new."""
-    parameters = conversation_parameters(turn.conversation)
-    if turn.expected_log_length is None:
-        return [Change(_INSERT_CONVERSATION, [parameters])]
-    for column in _KEPT_BY_BEGIN:
-        del parameters[column]
-    parameters["where_id"] = turn.conversation.id
-    parameters["where_log_length"] = turn.expected_log_length
-    if not _TAKE.change(connection, parameters):
-        raise guard_error(connection, turn.conversation.id)
-    return []
+def _take_conversation(connection: Connection, expected_log_length: int, parameters: Parameters) -> None:
+    conversation_id = str(parameters["id"])
+    changed = {name: value for name, value in parameters.items() if name not in _KEPT_BY_BEGIN}
+    where = {"where_id": conversation_id, "where_log_length": expected_log_length}
+    if not _TAKE.change(connection, {**changed, **where}):
+        raise guard_error(connection, conversation_id)
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool | None:

@@ -8,7 +8,6 @@ from fastapi import Depends, Header, Request, Response
 
 from backend.foundation.domain.idempotency import KeyClaim, KeyedRequest
 from backend.foundation.domain.json_objects import JsonText, decode_in_steps
-from backend.foundation.http.services import service_of
 from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
 from backend.foundation.services.steps import in_steps
 from shared.errors import InvalidRequest
@@ -44,8 +43,6 @@ async def _key(request: Request, given: _KeyHeader = None) -> str | None:
 
 KeyDep = Annotated[str | None, Depends(_key)]
 """The request's key, None without one; the status is 400 for a wrong or repeated header."""
-
-OnceServiceDep = Annotated[OncePerKey, Depends(service_of(OncePerKey))]
 
 
 class Once:

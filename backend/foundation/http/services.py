@@ -46,9 +46,14 @@ def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[None, None,
     """
 
     async def find(request: Request) -> Service:
-        return cast(dict[type[Service], Service], request.app.state.services)[kind]
+        return service_in(request, kind)
 
     return find
+
+
+def service_in(request: Request, kind: type[Service]) -> Service:
+    """Return the object of this class, for dependencies on the way of each turn: one of its own would take longer."""
+    return cast(dict[type[Service], Service], request.app.state.services)[kind]
 
 
 OptionsDep = Annotated[HttpOptions, Depends(service_of(HttpOptions))]

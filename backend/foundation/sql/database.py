@@ -5,13 +5,13 @@ thread on SQLite and in a greenlet on PostgreSQL. It touches nothing but its con
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.util import await_only
 
-from backend.foundation.sql.statements import Parameters, Row, Statement
+from backend.foundation.sql.statements import Change, Parameters, Row, Statement
 
 Result = TypeVar("Result")
 
@@ -58,6 +58,10 @@ class Database(Protocol):
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work and commit it; an exception in it rolls it back."""
+        ...
+
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        """Commit changes together, as `change_together` runs them; return how many rows each met."""
         ...
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:

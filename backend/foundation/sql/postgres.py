@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import asyncpg
@@ -13,7 +14,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
-from backend.foundation.sql.statements import Parameters, Row, Statement, write_probe
+from backend.foundation.sql.statements import (
+    Change,
+    Parameters,
+    Row,
+    Statement,
+    change_together,
+    joined_changes,
+    write_probe,
+)
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -99,6 +108,11 @@ class PostgresDatabase:
             async with asyncio.timeout(timeout_seconds), self._engine.begin() as connection:
                 return await connection.run_sync(work)
 
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        """Commit changes together: as one statement, which is a transaction by itself, where they can be one."""
+        counts = await self.read(partial(_changed_at_once, changes=changes))
+        return counts if counts is not None else await self.write(partial(change_together, changes=changes))
+
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
         """Run a unit of work as `write` does, over connections that no other work can hold."""
         with sql_errors_translated(*_DRIVER_ERRORS):
@@ -157,6 +171,11 @@ def _refuse_broken(connection: Any, record: Any, _fairy: object) -> None:
         record.info.clear()
         raise DisconnectionError
     record.info["is_used"] = True
+
+
+def _changed_at_once(connection: Connection, changes: Sequence[Change]) -> list[int] | None:
+    joined = joined_changes(connection, changes)
+    return joined.run(connection) if joined is not None else None
 
 
 def _ping(connection: Connection) -> None:

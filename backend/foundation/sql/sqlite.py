@@ -8,8 +8,9 @@ begin with BEGIN IMMEDIATE and wait for the busy timeout.
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -17,7 +18,15 @@ from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated
-from backend.foundation.sql.statements import Parameters, Row, Statement, driver_of, write_probe
+from backend.foundation.sql.statements import (
+    Change,
+    Parameters,
+    Row,
+    Statement,
+    change_together,
+    driver_of,
+    write_probe,
+)
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -93,6 +102,10 @@ class SqliteDatabase:
                 result = await self._run(self._writing, self._writer, work)
         self._count_write()
         return result
+
+    async def change(self, changes: Sequence[Change]) -> list[int]:
+        """Commit changes together."""
+        return await self.write(partial(change_together, changes=changes))
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
         """Do as `write`: a file has one writer, and its units of work are short."""

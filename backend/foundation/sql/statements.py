@@ -95,18 +95,41 @@ _NUMBER = re.compile(r"\$(\d+)")
 def change_together(connection: Connection, changes: Sequence[Change]) -> list[int]:
     """Run changes of different rows, none of which looks at what the others change; return how many rows each met.
 
-    On PostgreSQL a few statements become one, which takes one round trip: each is a query of a WITH clause
-    (https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING). Foreign keys are checked at its
-    end, so that rows may refer to each other.
+    On PostgreSQL a few statements become one, which takes one round trip.
     """
+    joined = joined_changes(connection, changes)
+    if joined is not None:
+        return joined.run(connection)
+    return [change.statement.change(connection, *change.parameters) for change in changes if change.parameters]
+
+
+class JoinedChanges(NamedTuple):
+    """Changes as one statement of PostgreSQL, each of them a query of its WITH clause.
+
+    Foreign keys are checked at its end, so that rows may refer to each other
+    (https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING).
+    """
+
+    text: str
+    values: tuple[object, ...]
+    sizes: tuple[int, ...]
+
+    def run(self, connection: Connection) -> list[int]:
+        """Run it; return how many rows each change met."""
+        counts = iter(connection.exec_driver_sql(self.text, self.values).one())
+        return [sum(next(counts) for _ in range(size)) for size in self.sizes]
+
+
+def joined_changes(connection: Connection, changes: Sequence[Change]) -> JoinedChanges | None:
+    """Join changes into one statement; None where there are too many, or the database knows no such statement."""
     steps = [(change.statement.compiled(connection, each), each) for change in changes for each in change.parameters]
-    texts = [compiled.text for compiled, _ in steps if compiled is not None]
-    is_one = connection.dialect.name == "postgresql" and 1 < len(steps) <= LONGEST_GROUP and len(texts) == len(steps)
+    texts = tuple([compiled.text for compiled, _ in steps if compiled is not None])
+    is_one = connection.dialect.name == "postgresql" and 1 <= len(steps) <= LONGEST_GROUP and len(texts) == len(steps)
     if not is_one:
-        return [change.statement.change(connection, *change.parameters) for change in changes if change.parameters]
+        return None
     values = [value for compiled, each in steps if compiled is not None for value in compiled.values(each)]
-    counts = iter(connection.exec_driver_sql(_as_one(tuple(texts)), tuple(values)).one())
-    return [sum(next(counts) for _ in change.parameters) for change in changes if change.parameters]
+    sizes = tuple([len(change.parameters) for change in changes if change.parameters])
+    return JoinedChanges(_as_one(texts), tuple(values), sizes)
 
 
 @lru_cache(maxsize=256)

@@ -6,16 +6,15 @@ from fastapi import Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from backend.foundation.http.bodies import held_body
-from backend.foundation.http.idempotency import KeyDep, Once, OnceServiceDep
+from backend.foundation.http.idempotency import KeyDep, Once
 from backend.foundation.http.middleware import KEY_ID
-from backend.foundation.http.services import service_of
+from backend.foundation.http.services import service_in
+from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.domain import Caller
 from backend.identity.services import ACT_FOR_HEADER, IdentityServices
 from shared.errors import InvalidRequest
 
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server.")
-
-ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
 
 
 def _require_single(request: Request, name: str) -> None:
@@ -39,15 +38,15 @@ ActForHeader = Annotated[
 ]
 
 
-async def _caller(
-    request: Request, services: ServicesDep, credentials: BearerDep, act_for: ActForHeader = None
-) -> Caller:
+async def _caller(request: Request, credentials: BearerDep, act_for: ActForHeader = None) -> Caller:
     _require_single(request, ACT_FOR_HEADER)
-    return _noted(request, await services.authenticate.user(credentials.credentials if credentials else None, act_for))
+    authenticate = service_in(request, IdentityServices).authenticate
+    return _noted(request, await authenticate.user(credentials.credentials if credentials else None, act_for))
 
 
-async def _admin(request: Request, services: ServicesDep, credentials: BearerDep) -> Caller:
-    return _noted(request, await services.authenticate.admin(credentials.credentials if credentials else None))
+async def _admin(request: Request, credentials: BearerDep) -> Caller:
+    authenticate = service_in(request, IdentityServices).authenticate
+    return _noted(request, await authenticate.admin(credentials.credentials if credentials else None))
 
 
 def _noted(request: Request, caller: Caller) -> Caller:
@@ -64,10 +63,8 @@ AdminDep = Annotated[Caller, Depends(_admin)]
 """An administrator; statuses are 401 for a missing or unknown key, and 403 for another role."""
 
 
-async def _once(
-    request: Request, response: Response, service: OnceServiceDep, caller: CallerDep, key: KeyDep = None
-) -> Once:
-    return Once(service, request, response, key, (caller.tenant, caller.user_id))
+async def _once(request: Request, response: Response, caller: CallerDep, key: KeyDep = None) -> Once:
+    return Once(service_in(request, OncePerKey), request, response, key, (caller.tenant, caller.user_id))
 
 
 OnceDep = Annotated[Once, Depends(_once)]

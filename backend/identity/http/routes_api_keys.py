@@ -3,14 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-from fastapi import Body
+from fastapi import Body, Depends
 from pydantic import BaseModel, Field
 
 from backend.foundation.http.json_body import new_router
+from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
 from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
-from backend.identity.http.caller import AdminDep, ServicesDep
-from backend.identity.services import DEFAULT_TENANT
+from backend.identity.http.caller import AdminDep
+from backend.identity.services import DEFAULT_TENANT, IdentityServices
 
 DEFAULT_OVERLAP_SECONDS = 86_400
 MAX_OVERLAP_SECONDS = 30 * 86_400
@@ -18,6 +19,7 @@ LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last one that Python and both databases know."""
 
 Expiry = Annotated[int | None, Field(ge=0, le=LAST_SECOND, description="Unix seconds; a key without it never expires.")]
+ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
 router = new_router("API keys")
 
 
