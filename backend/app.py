@@ -1,7 +1,6 @@
 """Starting and stopping the backend, which is put together from what the wiring of each room builds."""
 
 import asyncio
-import gc
 import hmac
 import random
 import secrets
@@ -49,6 +48,7 @@ from backend.use_cases import Backend
 from shared.clock import SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
+from shared.garbage import look_for_cycles_rarely
 
 log = structlog.get_logger("backend")
 
@@ -94,7 +94,7 @@ async def serve(settings: Settings) -> None:
         await _ensure_admin_key(settings, backend, stop)
         server = http_server(create_app(ROUTERS, backend.services, _http_options(settings, backend)))
         stack.enter_context(LoopMeter())
-        gc.freeze()  # a full collection, which holds the loop, need not look at what the imports have made
+        look_for_cycles_rarely()
         await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
 
 

@@ -1,7 +1,6 @@
 """Build chat_shell from its parts and serve it; the only module that imports all of them."""
 
 import asyncio
-import gc
 import random
 import secrets
 import signal
@@ -42,6 +41,7 @@ from chat_shell.turns.services.turn_service import TurnService
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
+from shared.garbage import look_for_cycles_rarely
 
 log = structlog.get_logger("chat_shell")
 
@@ -71,7 +71,7 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
         run = turn_runner(models, knowledge_tools(knowledge, room), clock, turn_defaults(settings, room_times))
         turns = TurnService(run, models.cards, clock, admission)
-        gc.freeze()  # a full collection, which holds the loop, need not look at what the imports have made
+        look_for_cycles_rarely()
         await _serve_doors(settings, turns, admission)
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import re
+import sqlite3
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, insert, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
@@ -16,11 +17,14 @@ from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import Checkpoint
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.leases import take_abandoned
+from backend.conversations.sql.tables import replica
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
+from backend.foundation.sql.statements import LONGEST_GROUP, Change, Statement
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
     HOLD,
+    T0,
     database_url,
     make_conversation,
     make_entry,
@@ -30,6 +34,7 @@ from tests.contract.store_cases import (
     migrated,
     sql_stores,
 )
+from tests.fakes.sent_statements import noted_statements, verbs_of
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 
@@ -88,6 +93,28 @@ async def test_an_exception_rolls_back(database: Database) -> None:
     assert await database.read(count_replicas) == 0
     await database.write(add_replica)
     assert await database.read(count_replicas) == 1
+
+
+@pytest.mark.parametrize("count", [2, 2 * LONGEST_GROUP])
+async def test_changes_are_committed_together_or_not_at_all(database: Database, count: int) -> None:
+    def named(*names: str) -> Change:
+        return Change(Statement(insert(replica)), [{"name": name, "seen_at": T0} for name in names])
+
+    names = [f"replica-{number}" for number in range(count)]
+    with pytest.raises((IntegrityError, sqlite3.IntegrityError)):
+        await database.change([named(*names), named(names[0])])
+    assert await database.read(count_replicas) == 0
+    assert (await database.change([named("another"), named(), named(*names)]))[0] == 1
+    assert await database.read(count_replicas) == count + 1
+
+
+async def test_values_of_a_joined_change_come_where_they_belong(database: Database) -> None:
+    first, second = make_turn(response_id="resp_a"), make_turn(response_id="resp_b", conversation_id="conv_b")
+    stores = sql_stores(database)
+    await stores.turns.begin(first)
+    await stores.turns.begin(second)
+    assert [await stores.turns.find(each.response.id) for each in (first, second)] == [first.response, second.response]
+    assert await stores.conversations.log("conv_b") == second.entries
 
 
 async def test_sqlite_work_that_is_cancelled_leaves_neither_lock_nor_broken_connection(tmp_path: Path) -> None:
@@ -282,23 +309,19 @@ async def test_damaged_conversations_items_and_responses_are_named(database: Dat
     assert [turn.response.id for turn in taken] == ["resp_b"]  # the damaged one keeps no other from its end
 
 
-async def test_checkpoints_of_many_turns_take_two_statements(database: Database) -> None:
-    stores = sql_stores(database)
-    names = ("a", "b", "c", "d")
-    for name in names:
-        await stores.turns.begin(make_turn(None, f"resp_{name}", f"conv_{name}"))
-    holds = [make_response(f"resp_{name}", f"conv_{name}").hold for name in names]
-    seen: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        seen.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        assert not await stores.turns.checkpoint_many([Checkpoint(hold, ({"n": 1},), 7) for hold in holds])
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
-    assert [statement.split()[0] for statement in seen] == ["UPDATE", "SELECT"]
+async def test_checkpoints_of_many_turns_take_two_statements(url: str) -> None:
+    with noted_statements() as sent:
+        async with migrated(url) as database:
+            stores = sql_stores(database)
+            names = ("a", "b", "c", "d")
+            for name in names:
+                await stores.turns.begin(make_turn(None, f"resp_{name}", f"conv_{name}"))
+            holds = [make_response(f"resp_{name}", f"conv_{name}").hold for name in names]
+            sent.clear()
+            assert not await stores.turns.checkpoint_many([Checkpoint(hold, ({"n": 1},), 7) for hold in holds])
+            # SQLite tells of each set of parameters.
+            updates = 4 if database.dialect == "sqlite" else 1
+    assert verbs_of(sent) == {"BEGIN": 1, "UPDATE": updates, "SELECT": 1, "COMMIT": 1}
 
 
 async def test_no_plan_of_a_takeover_goes_beyond_its_limit(postgres_url: str) -> None:

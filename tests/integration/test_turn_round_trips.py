@@ -1,4 +1,4 @@
-"""How often a turn asks the database before its first request is sent."""
+"""How often a turn asks the database: before its first request is sent, and at its end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -13,9 +13,11 @@ from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.statements import Change, Parameters, Row, Statement
-from tests.contract.store_cases import database_url, migrated
+from tests.contract.store_cases import database_url, make_end, make_turn, migrated, sql_stores
+from tests.contract.test_model_calls import made, make_call
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, open_house
+from tests.fakes.sent_statements import noted_statements, verbs_of
 from tests.fakes.store_state import StoreState
 
 Result = TypeVar("Result")
@@ -106,3 +108,26 @@ async def test_the_log_costs_a_turn_one_read_and_one_write(database: CountingDat
 async def test_behind_a_response_that_one_is_read_besides(database: CountingDatabase) -> None:
     verbs = await verbs_until_sent(database, lambda first: {"previous_response_id": first.id})
     assert verbs == ["find", "read", "write"]
+
+
+# As each is stored: one statement of PostgreSQL can do what takes SQLite, which is asked without a round trip, several.
+PLAIN_TURN = {
+    "sqlite": ({"BEGIN": 1, "INSERT": 4, "COMMIT": 1}, {"BEGIN": 1, "UPDATE": 2, "INSERT": 4, "COMMIT": 1}),
+    "postgresql": ({"WITH": 1}, {"BEGIN": 1, "UPDATE": 1, "WITH": 1, "COMMIT": 1}),
+}
+
+
+@pytest.mark.parametrize("kind", list(PLAIN_TURN))
+async def test_a_plain_turn_is_stored_in_two_transactions(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with noted_statements() as sent:
+        async with migrated(database_url(kind, request, tmp_path)) as database:
+            turns = sql_stores(database).turns
+            sent.clear()
+            await turns.begin(make_turn())
+            begun = verbs_of(sent)
+            sent.clear()
+            assert await turns.finish(make_end(1).model_copy(update={"calls": made(make_call(1))}))
+            ended = verbs_of(sent)
+    assert (begun, ended) == PLAIN_TURN[kind]

@@ -95,7 +95,8 @@ _NUMBER = re.compile(r"\$(\d+)")
 def change_together(connection: Connection, changes: Sequence[Change]) -> list[int]:
     """Run changes of different rows, none of which looks at what the others change; return how many rows each met.
 
-    On PostgreSQL a few statements become one, which takes one round trip.
+    On PostgreSQL a few statements become one, which takes one round trip. The number is negative where a change of many
+    rows was too large for that, of which not every driver tells it.
     """
     joined = joined_changes(connection, changes)
     if joined is not None:

@@ -1,0 +1,38 @@
+"""What database drivers are given to send."""
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+
+@contextmanager
+def noted_statements() -> Generator[list[str]]:
+    """Note the statements of all connections that are opened in the block; on PostgreSQL each is a round trip."""
+    sent: list[str] = []
+
+    def note_connection(connection: Any, _record: object) -> None:
+        if hasattr(connection, "set_trace_callback"):
+            connection.set_trace_callback(sent.append)
+        else:
+            # It tells the beginning and the end of a transaction, and nothing that was prepared.
+            connection.driver_connection.add_query_logger(lambda record: sent.append(record.query))
+
+    def note(connection: Any, _cursor: object, statement: str, *_: object) -> None:
+        if connection.dialect.name == "postgresql":
+            sent.append(statement)
+
+    event.listen(Engine, "connect", note_connection)
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(Engine, "connect", note_connection)
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def verbs_of(sent: Sequence[str]) -> Counter[str]:
+    """Count statements by their first word; that a transaction begins is told when its first statement is sent."""
+    return Counter(statement.split()[0].rstrip(";") for statement in sent)
