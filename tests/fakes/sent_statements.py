@@ -13,12 +13,15 @@ def noted_statements() -> Generator[list[str]]:
     """Note the statements of all connections that are opened in the block; on PostgreSQL each is a round trip."""
     sent: list[str] = []
 
+    def note_bounds(record: Any) -> None:
+        if record.query.startswith(("BEGIN", "COMMIT", "ROLLBACK")):
+            sent.append(record.query)
+
     def note_connection(connection: Any, _record: object) -> None:
         if hasattr(connection, "set_trace_callback"):
             connection.set_trace_callback(sent.append)
         else:
-            # It tells the beginning and the end of a transaction, and nothing that was prepared.
-            connection.driver_connection.add_query_logger(lambda record: sent.append(record.query))
+            connection.driver_connection.add_query_logger(note_bounds)
 
     def note(connection: Any, _cursor: object, statement: str, *_: object) -> None:
         if connection.dialect.name == "postgresql":
