@@ -1,6 +1,5 @@
 """Opaque, unguessable identifiers with a prefix for the kind of object."""
 
-import os
 import re
 import secrets
 from enum import StrEnum
@@ -29,27 +28,9 @@ class IdPrefix(StrEnum):
     REQUEST = "req"
 
 
-_ID_DIGITS = 32
-_IDS_AT_ONCE = 64
-_unused: list[str] = []
-"""Random digits of identifiers to come: asking the system for them gives up the interpreter's lock each time."""
-
-# A child process that was forked must not use the same ones.
-os.register_at_fork(after_in_child=_unused.clear)
-
-
 def new_id(prefix: IdPrefix) -> str:
     """Create an identifier with 128 random bits, such as `resp_3f…` (RFC 4086 asks for no more)."""
-    return f"{prefix}_{_random_digits()}"
-
-
-def _random_digits() -> str:
-    while True:
-        try:
-            return _unused.pop()
-        except IndexError:
-            digits = secrets.token_hex(_IDS_AT_ONCE * _ID_DIGITS // 2)
-            _unused.extend(digits[at : at + _ID_DIGITS] for at in range(0, len(digits), _ID_DIGITS))
+    return f"{prefix}_{secrets.token_hex(16)}"
 
 
 def request_id_headers(request_id: str) -> dict[str, str]:
