@@ -1,7 +1,7 @@
 """One contract for every `RestrictedLedger` and `AuditTrail`."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from backend.foundation.sql.chosen import open_database
-from backend.restricted.domain.restricted import AuditQuery, SearchAdmission
+from backend.restricted.domain.restricted import AuditQuery, Candidate, SealedSearch, SearchAdmission
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.ports.restricted import RestrictedLedger
 from shared.errors import NotFound, PermissionDenied
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
 from tests.contract.knowledge_cases import T0, make_base, put
@@ -44,12 +46,21 @@ async def fill(stores: Restricted) -> None:
         await put(stores.knowledge, "a", texts, base_id=base_id)
 
 
+async def charged(
+    ledger: RestrictedLedger, search: SealedSearch, found: Sequence[Candidate], limits: RestrictedLimits
+) -> SearchAdmission:
+    return (await ledger.charge(search, found, limits)).admission
+
+
 async def spend(
     stores: Restricted, count: int, days: float = 0, prefix: str = "", conversation_id: str = "conv_a"
 ) -> list[SearchAdmission]:
     return [
-        await stores.ledger.charge(
-            make_search(f"s{prefix}{days}{number}", days=days, conversation_id=conversation_id), [], LIMITS
+        await charged(
+            stores.ledger,
+            make_search(f"s{prefix}{days}{number}", days=days, conversation_id=conversation_id),
+            [],
+            LIMITS,
         )
         for number in range(count)
     ]
@@ -57,7 +68,7 @@ async def spend(
 
 async def test_a_charged_search_comes_back_with_what_became_of_it(stores: Restricted) -> None:
     search = make_search("s1", "kb_a", "kb_b")
-    admission = await stores.ledger.charge(search, candidates("doc_kb_a_a", [3, 1]), LIMITS)
+    admission = await charged(stores.ledger, search, candidates("doc_kb_a_a", [3, 1]), LIMITS)
     assert (admission.refusal, admission.chunks_found, admission.chunks_new) == (None, 2, 2)
     assert admission.chunk_ids == ("chunk_doc_kb_a_a_3", "chunk_doc_kb_a_a_1")
     assert [(left.conversation, left.day, left.month, left.chunks) for left in admission.budget_before] == [
@@ -68,15 +79,30 @@ async def test_a_charged_search_comes_back_with_what_became_of_it(stores: Restri
         (7, 19, 59, 18),
         (7, 19, 59, None),
     ]
-    charged = await stores.ledger.find_search("s1")
-    assert charged is not None
-    assert (charged.search, charged.admission, charged.ruling) == (search, admission, None)
+    kept = await stores.ledger.find_search("s1")
+    assert kept is not None
+    assert (kept.search, kept.admission, kept.ruling) == (search, admission, None)
     settled = settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True)
     assert await stores.ledger.settle(settled) is None
-    charged = await stores.ledger.find_search("s1")
-    assert charged is not None
-    assert charged.ruling == settled.ruling
+    kept = await stores.ledger.find_search("s1")
+    assert kept is not None
+    assert kept.ruling == settled.ruling
     assert await stores.ledger.find_search("s2") is None
+
+
+async def test_an_equal_search_of_a_turn_that_runs_again_is_charged_once(stores: Restricted) -> None:
+    first = make_search("s1", "kb_b", cache_key="key")
+    admission = await charged(stores.ledger, first, candidates("doc_kb_b_a", [0, 1], "kb_b"), LIMITS)
+    again = make_search("s2", "kb_b", cache_key="key", days=0.01)
+    found = await stores.ledger.charge(again, candidates("doc_kb_b_a", [0, 1, 2], "kb_b"), LIMITS)
+    assert (found.search, found.admission, found.ruling) == (first, admission, None)
+    assert await stores.ledger.find_search("s2") is None
+    for number, other in enumerate(({"cache_key": "other"}, {"turn_id": "resp_b"})):
+        search = make_search(f"t{number}", "kb_b", **{"cache_key": "key", **other})
+        assert (await stores.ledger.charge(search, [], LIMITS)).search == search
+    await stores.ledger.settle(settlement(make_record("a1", first, GateBlock.OVERLAP), first))
+    ruled = await stores.ledger.charge(again, [], LIMITS)
+    assert (ruled.search, ruled.admission.budget_after[0].conversation) == (again, LIMITS.conversation - 4)
 
 
 async def test_each_limit_ends_the_searches_and_a_refused_one_costs_nothing(stores: Restricted) -> None:
@@ -93,57 +119,57 @@ async def test_days_and_months_roll(stores: Restricted) -> None:
     for day in (0, 1, 2):
         for part in ("x", "y", "z"):
             await spend(stores, 8, prefix=part, conversation_id=f"conv_{part}{day}", days=day)
-    refused = await stores.ledger.charge(make_search("t1", days=5, conversation_id="conv_t"), [], LIMITS)
+    refused = await charged(stores.ledger, make_search("t1", days=5, conversation_id="conv_t"), [], LIMITS)
     assert refused.refusal is Failure.BUDGET_MONTH
-    before = await stores.ledger.charge(
-        make_search("t2", days=30, at=T0 - timedelta(seconds=1), conversation_id="conv_t"), [], LIMITS
+    before = await charged(
+        stores.ledger, make_search("t2", days=30, at=T0 - timedelta(seconds=1), conversation_id="conv_t"), [], LIMITS
     )
     assert before.refusal is Failure.BUDGET_MONTH
-    after = await stores.ledger.charge(make_search("t3", days=30, conversation_id="conv_t"), [], LIMITS)
+    after = await charged(stores.ledger, make_search("t3", days=30, conversation_id="conv_t"), [], LIMITS)
     assert after.refusal is None
     assert after.budget_before[0].month == 20
 
 
 async def test_budgets_are_of_one_user_and_base_whatever_the_version(stores: Restricted) -> None:
     await spend(stores, 8)
-    assert (await stores.ledger.charge(make_search("u", user_id="bob"), [], LIMITS)).refusal is None
-    assert (await stores.ledger.charge(make_search("b", "kb_b"), [], LIMITS)).refusal is None
-    both = await stores.ledger.charge(make_search("ab", "kb_b", "kb_a"), [], LIMITS)
+    assert (await charged(stores.ledger, make_search("u", user_id="bob"), [], LIMITS)).refusal is None
+    assert (await charged(stores.ledger, make_search("b", "kb_b"), [], LIMITS)).refusal is None
+    both = await charged(stores.ledger, make_search("ab", "kb_b", "kb_a"), [], LIMITS)
     assert both.refusal is Failure.BUDGET_CONVERSATION
     search = make_search("v")
     newer = search.model_copy(update={"bases": (search.bases[0].model_copy(update={"version": 2}),)})
-    assert (await stores.ledger.charge(newer, [], LIMITS)).refusal is Failure.BUDGET_CONVERSATION
+    assert (await charged(stores.ledger, newer, [], LIMITS)).refusal is Failure.BUDGET_CONVERSATION
 
 
 async def test_a_fifth_of_a_base_may_be_sent_within_a_day(stores: Restricted) -> None:
-    first = await stores.ledger.charge(make_search("s1"), candidates("doc_kb_a_a", range(15)), WIDE)
+    first = await charged(stores.ledger, make_search("s1"), candidates("doc_kb_a_a", range(15)), WIDE)
     assert (len(first.chunk_ids), first.chunks_new) == (15, 15)
-    second = await stores.ledger.charge(make_search("s2"), candidates("doc_kb_a_a", range(30, 2, -1)), WIDE)
+    second = await charged(stores.ledger, make_search("s2"), candidates("doc_kb_a_a", range(30, 2, -1)), WIDE)
     sent = [int(chunk_id.rpartition("_")[2]) for chunk_id in second.chunk_ids]
     assert sent == [30, 29, 28, 27, 26, *range(14, 2, -1)]
     assert (second.chunks_new, second.budget_after[0].chunks) == (5, 0)
-    third = await stores.ledger.charge(make_search("s3"), candidates("doc_kb_a_a", [50, 51]), WIDE)
+    third = await charged(stores.ledger, make_search("s3"), candidates("doc_kb_a_a", [50, 51]), WIDE)
     assert (third.refusal, third.chunk_ids) == (Failure.BUDGET_CHUNKS, ())
-    assert (await stores.ledger.charge(make_search("s4"), candidates("doc_kb_a_a", [0]), WIDE)).refusal is None
-    others = await stores.ledger.charge(make_search("s5", user_id="bob"), candidates("doc_kb_a_a", [50]), WIDE)
+    assert (await charged(stores.ledger, make_search("s4"), candidates("doc_kb_a_a", [0]), WIDE)).refusal is None
+    others = await charged(stores.ledger, make_search("s5", user_id="bob"), candidates("doc_kb_a_a", [50]), WIDE)
     assert others.refusal is None
-    later = await stores.ledger.charge(make_search("s6", days=1), candidates("doc_kb_a_a", [50]), WIDE)
+    later = await charged(stores.ledger, make_search("s6", days=1), candidates("doc_kb_a_a", [50]), WIDE)
     assert later.refusal is None
 
 
 async def test_a_small_base_is_bounded_by_its_searches_alone(stores: Restricted) -> None:
     for number in range(3):
         search = make_search(f"s{number}", "kb_b")
-        admission = await stores.ledger.charge(search, candidates("doc_kb_b_a", [0, 1, 2], "kb_b"), WIDE)
+        admission = await charged(stores.ledger, search, candidates("doc_kb_b_a", [0, 1, 2], "kb_b"), WIDE)
         assert (admission.refusal, len(admission.chunk_ids)) == (None, 3)
 
 
 async def test_a_base_that_is_gone_cannot_be_charged(stores: Restricted) -> None:
     await stores.knowledge.delete_base("kb_b")
     with pytest.raises(PermissionDenied):
-        await stores.ledger.charge(make_search("s1", "kb_a", "kb_b"), [], LIMITS)
+        await charged(stores.ledger, make_search("s1", "kb_a", "kb_b"), [], LIMITS)
     assert await stores.ledger.find_search("s1") is None
-    left = (await stores.ledger.charge(make_search("s2"), [], LIMITS)).budget_before
+    left = (await charged(stores.ledger, make_search("s2"), [], LIMITS)).budget_before
     assert left[0].day == LIMITS.day
 
 
@@ -165,9 +191,9 @@ async def test_five_refusals_in_ten_minutes_pause_for_fifteen(stores: Restricted
     assert [await paused(stores, minutes) for minutes in (9.9, 24.8, 24.9)] == [True, True, False]
     assert [await paused(stores, 10, "kb_b"), await paused(stores, 10, "kb_b", "kb_a")] == [False, True]
     assert not await paused(stores, 10, user_id="bob")
-    refused = await stores.ledger.charge(make_search("s1", at=T0 + timedelta(minutes=10)), [], LIMITS)
+    refused = await charged(stores.ledger, make_search("s1", at=T0 + timedelta(minutes=10)), [], LIMITS)
     assert refused.refusal is Failure.PAUSED
-    again = await stores.ledger.charge(make_search("s2", at=T0 + timedelta(minutes=25)), [], LIMITS)
+    again = await charged(stores.ledger, make_search("s2", at=T0 + timedelta(minutes=25)), [], LIMITS)
     assert again.refusal is None
 
 
@@ -194,7 +220,7 @@ async def test_a_refusal_counts_in_each_base_that_is_there(stores: Restricted) -
 
 async def test_what_was_released_is_kept_with_its_record_and_once(stores: Restricted) -> None:
     search = make_search("s1")
-    await stores.ledger.charge(search, [], LIMITS)
+    await charged(stores.ledger, search, [], LIMITS)
     first = settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True)
     assert await stores.ledger.settle(first) is None
     assert await stores.ledger.settle(settlement(make_record("a2", search, Failure.TIMEOUT), search)) == first.ruling
@@ -205,8 +231,8 @@ async def test_what_was_released_is_kept_with_its_record_and_once(stores: Restri
 
 async def test_a_later_release_takes_the_place_of_the_one_before(stores: Restricted) -> None:
     for name in ("s1", "s2"):
-        search = make_search(name, cache_key="key")
-        await stores.ledger.charge(search, [], LIMITS)
+        search = make_search(name, cache_key="key", turn_id=f"resp_{name}")
+        await charged(stores.ledger, search, [], LIMITS)
         record = make_record(f"a-{name}", search, AnswerReason.RISK)
         await stores.ledger.settle(settlement(record, search, is_released=True))
     assert await stores.ledger.find_released("key") == RELEASED
@@ -214,7 +240,7 @@ async def test_a_later_release_takes_the_place_of_the_one_before(stores: Restric
 
 async def test_a_result_goes_with_each_base_that_it_was_made_of(stores: Restricted) -> None:
     search = make_search("s1", "kb_a", "kb_b")
-    await stores.ledger.charge(search, [], LIMITS)
+    await charged(stores.ledger, search, [], LIMITS)
     await stores.ledger.settle(settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True))
     await stores.knowledge.delete_base("kb_b")
     assert await stores.ledger.find_released("key-s1") is None
@@ -231,7 +257,7 @@ async def test_an_answer_that_was_cut_counts_towards_the_pause(stores: Restricte
 
 async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Restricted) -> None:
     for name, days in (("s1", 1), ("s2", 0), ("s3", 2), ("s4", 0)):
-        await stores.ledger.charge(make_search(name, days=days), [], LIMITS)
+        await charged(stores.ledger, make_search(name, days=days), [], LIMITS)
     settled = make_search("s4")
     await stores.ledger.settle(settlement(make_record("a4", settled, AnswerReason.RISK), settled, is_released=True))
     before = T0 + timedelta(days=1)
@@ -245,7 +271,7 @@ async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Res
 async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: Restricted) -> None:
     for name, days in (("s1", 0), ("s2", 1)):
         search = make_search(name, days=days)
-        await stores.ledger.charge(search, candidates("doc_kb_a_a", [days]), LIMITS)
+        await charged(stores.ledger, search, candidates("doc_kb_a_a", [days]), LIMITS)
         record = make_record(f"a-{name}", search, AnswerReason.RISK)
         await stores.ledger.settle(settlement(record, search, is_released=True))
     await stores.ledger.remove_old(T0)
@@ -311,7 +337,7 @@ async def test_searches_are_counted_exactly_under_50_parallel_calls(replicas: li
         # In either order: whoever holds one base may not wait for who holds the other.
         base_ids = ("kb_a", "kb_b") if number % 2 else ("kb_b", "kb_a")
         search = make_search(f"s{number}", *base_ids, conversation_id=f"conv_{number % 4}")
-        return (await replicas[number % 5].ledger.charge(search, [], LIMITS)).refusal
+        return (await charged(replicas[number % 5].ledger, search, [], LIMITS)).refusal
 
     refusals = await asyncio.gather(*map(charge, range(50)))
     assert refusals.count(None) == LIMITS.day
@@ -322,7 +348,7 @@ async def test_searches_are_counted_exactly_under_50_parallel_calls(replicas: li
 async def test_chunks_are_counted_exactly_under_50_parallel_calls(replicas: list[Restricted]) -> None:
     async def charge(number: int) -> SearchAdmission:
         found = candidates("doc_kb_a_a", range(number, number + 7))
-        return await replicas[number % 5].ledger.charge(make_search(f"s{number}"), found, WIDE)
+        return await charged(replicas[number % 5].ledger, make_search(f"s{number}"), found, WIDE)
 
     admissions = await asyncio.gather(*map(charge, range(50)))
     sent = {chunk_id for admission in admissions for chunk_id in admission.chunk_ids}
@@ -331,7 +357,7 @@ async def test_chunks_are_counted_exactly_under_50_parallel_calls(replicas: list
 
 async def test_of_many_outcomes_of_a_search_one_is_written(replicas: list[Restricted]) -> None:
     search = make_search("s1")
-    await replicas[0].ledger.charge(search, [], LIMITS)
+    await charged(replicas[0].ledger, search, [], LIMITS)
 
     async def settle(number: int) -> bool:
         record = make_record(f"a{number}", search, AnswerReason.RISK)
@@ -342,9 +368,11 @@ async def test_of_many_outcomes_of_a_search_one_is_written(replicas: list[Restri
 
 
 async def test_equal_searches_that_are_settled_at_once_all_keep_their_records(replicas: list[Restricted]) -> None:
-    searches = [make_search(f"s{number}", "kb_a", "kb_b", cache_key="key") for number in range(12)]
+    searches = [
+        make_search(f"s{number}", "kb_a", "kb_b", cache_key="key", turn_id=f"resp_{number}") for number in range(12)
+    ]
     for search in searches:
-        await replicas[0].ledger.charge(search, [], WIDE)
+        await charged(replicas[0].ledger, search, [], WIDE)
 
     async def release(number: int) -> None:
         search = searches[number]

@@ -13,7 +13,6 @@ from backend.restricted.domain.restricted import (
     RefusalHistory,
     Ruling,
     SealedSearch,
-    SearchAdmission,
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
@@ -56,14 +55,18 @@ class FakeRestrictedLedger:
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
-    ) -> SearchAdmission:
+    ) -> ChargedSearch:
         self._require_writing()
         usages = [self._usage(search, base_id) for base_id in sorted(search.base_ids)]
+        for kept in self._searches.values():
+            if kept.ruling is None and _identity(kept.search) == _identity(search):
+                return kept
         admission = admit(usages, candidates, limits, search.searched_at)
+        charged = ChargedSearch(search=search, admission=admission, ruling=None)
         if admission.refusal is None:
-            self._searches[search.id] = ChargedSearch(search=search, admission=admission, ruling=None)
+            self._searches[search.id] = charged
             self._served[search.id] = [one for one in candidates if one.chunk_id in admission.chunk_ids]
-        return admission
+        return charged
 
     async def find_search(self, search_id: str) -> ChargedSearch | None:
         return self._searches.get(search_id)
@@ -157,6 +160,10 @@ class FakeRestrictedLedger:
     def _require_writing(self) -> None:
         if self.is_away:
             raise Unavailable("The database is not available.")
+
+
+def _identity(search: SealedSearch) -> tuple[str, str]:
+    return search.turn_id, search.cache_key
 
 
 def _is_wanted(record: AuditRecord, query: AuditQuery, user_hash: str | None) -> bool:

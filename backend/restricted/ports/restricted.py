@@ -12,7 +12,6 @@ from backend.restricted.domain.restricted import (
     ChargedSearch,
     Ruling,
     SealedSearch,
-    SearchAdmission,
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -35,10 +34,12 @@ class RestrictedLedger(AnswerCuts, Protocol):
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
-    ) -> SearchAdmission:
+    ) -> ChargedSearch:
         """Charge a search to each of its bases and store it, or refuse it whole and store nothing.
 
-        Budgets are exact under concurrent calls. The candidates that are admitted count as sent.
+        Budgets are exact under concurrent calls. The candidates that are admitted count as sent. Where an equal search
+        of the same turn is charged and has no ruling, that one is returned and nothing is charged: the process that ran
+        the turn died between the charge and the outcome, and another one runs the turn again.
 
         Raises:
             PermissionDenied: a base was deleted meanwhile.

@@ -96,13 +96,14 @@ class SealedSearches:
 
     async def _charged(self, search: SealedSearch, request: SearchRequest) -> SealedAnswer:
         hits, whole = await self._retrieve(search.base_ids, request)
-        admission = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
+        charged = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
+        since = search.searched_at - CANARY_WINDOW
+        search, admission = charged.search, charged.admission
         refusal = admission.refusal or (None if hits else Failure.INSUFFICIENT_EVIDENCE)
         if refusal is not None:
             return await self._refused(search, refusal, admission)
         admitted = frozenset(admission.chunk_ids)
         chunks = tuple(self._sealed(hit) for hit in hits if hit.chunk.id in admitted)
-        since = search.searched_at - CANARY_WINDOW
         canary_replies = await self._use.ledger.count_canary_replies(search.versions.model, since)
         is_whole = whole and len(chunks) == len(hits)
         siblings = () if is_whole else await self._siblings(chunks)

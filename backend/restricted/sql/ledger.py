@@ -40,6 +40,13 @@ _FIND_UNREPORTED = Statement(
     .order_by(_search.c.searched_at)
     .limit(bindparam("most", type_=Integer))
 )
+_FIND_EQUAL = Statement(
+    select(_search).where(
+        tables.IS_UNREPORTED,
+        _search.c.turn_id == bindparam("where_turn_id"),
+        _search.c.cache_key == bindparam("where_cache_key"),
+    )
+)
 _HOLD_SEARCH = Statement(select(_search).where(_IS_SEARCH).with_for_update())
 _SET_RULING = Statement(update(_search).where(_IS_SEARCH))
 _FIND_RELEASED = Statement(
@@ -63,16 +70,22 @@ class SqlRestrictedLedger:
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
-    ) -> SearchAdmission:
-        """Charge a search to each of its bases and store it, or refuse it whole and store nothing."""
+    ) -> ChargedSearch:
+        """Charge a search to each of its bases and store it once for its turn, or refuse it whole and store nothing."""
 
-        def work(connection: Connection) -> SearchAdmission:
+        def work(connection: Connection) -> ChargedSearch:
             # Every transaction locks bases in the order of their ids, so that none deadlock.
             usages = [hold_usage(connection, search, base_id) for base_id in sorted(search.base_ids)]
+            # Equal searches have the same bases, so the locks keep two of them from missing each other here.
+            equal = _FIND_EQUAL.first(
+                connection, {"where_turn_id": search.turn_id, "where_cache_key": search.cache_key}
+            )
+            if equal is not None:
+                return rows.to_search(equal)
             admission = admit(usages, candidates, limits, search.searched_at)
             if admission.refusal is None:
                 _write_charge(connection, search, candidates, admission)
-            return admission
+            return ChargedSearch(search=search, admission=admission, ruling=None)
 
         return await self._database.write(work)
 

@@ -28,6 +28,11 @@ class AdmittedCall:
     refusal: str
 
     @property
+    def identity(self) -> tuple[str, str]:
+        """What equal reads of knowledge have in common, and no two other calls."""
+        return self.call.name, self.call.arguments if self.reads_knowledge else self.call.call_id
+
+    @property
     def reads_knowledge(self) -> bool:
         """Whether this is a call of a knowledge tool that runs."""
         return self.tool is not None and self.call.name in KNOWLEDGE_TOOLS
@@ -79,10 +84,16 @@ class Toolbox:
         return tuple(admitted), allowance
 
     async def run(self, calls: Sequence[AdmittedCall], context: ToolContext) -> tuple[ToolAnswer, ...]:
-        """Run the calls side by side; answers stand in call order. Nothing but cancellation gets out."""
+        """Run the calls side by side; answers stand in call order. Nothing but cancellation gets out.
+
+        Equal reads of knowledge run once and have one answer: a restricted search is charged once for all of them.
+        """
+        tasks: dict[tuple[str, str], asyncio.Task[ToolAnswer]] = {}
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._answer_and_tell(call, context)) for call in calls]
-        return tuple(task.result() for task in tasks)
+            for call in calls:
+                if call.identity not in tasks:
+                    tasks[call.identity] = group.create_task(self._answer_and_tell(call, context))
+        return tuple(tasks[call.identity].result() for call in calls)
 
     def _usable(self, request: ExecutionRequest) -> Mapping[str, Tool]:
         full = request.knowledge.access_mode is AccessMode.FULL

@@ -110,11 +110,22 @@ async def test_a_larger_base_brings_its_best_chunks_and_never_more_than_24(membe
 async def test_other_chunks_of_the_found_documents_come_for_the_gate(members: Members) -> None:
     await members.put("a.md", MANUAL)
     await members.put("b.md", "# Trains\n\nTrains are late.")
+    assert (await sealed_part(members))["siblings"] == []
     found = await sealed_part(members, limit=1)
     (chunk,), (sibling,) = found["chunks"], found["siblings"]
     assert (sibling["document"], sibling["canary"]) == (chunk["document"], chunk["canary"]) == ("a.md", chunk["canary"])
     assert sibling["chunk_id"] != chunk["chunk_id"]
-    assert (await sealed_part(members))["siblings"] == []
+
+
+async def test_a_turn_that_runs_again_finds_the_search_that_it_was_charged_for(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    found = await sealed_part(members)
+    assert await sealed_part(members) == found
+    told = await report(members, **outcome(members, found["search_id"]))
+    assert told.json()["release"]
+    (record,) = members.house.ledger.records
+    assert record.budget_after is not None
+    assert record.budget_after[0].day == 19
 
 
 @pytest.mark.parametrize("query", ["zebra", "", "完全无关", "zebra crossing lion tiger bear hotels"])

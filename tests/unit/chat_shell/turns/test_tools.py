@@ -73,6 +73,18 @@ async def test_calls_run_side_by_side_and_results_stand_in_call_order():
     assert [(one["document"], one["file_id"]) for one in rendered] == [(1, "doc_0"), (2, "doc_1"), (3, "doc_2")]
 
 
+async def test_equal_searches_of_one_answer_run_once():
+    script = calls(
+        *(call("clock", "{}", f"t{n}") for n in range(2)), *(call(*search("leave", f"c{n}")) for n in range(2))
+    )
+    clock = FunctionTool("clock")
+    stage = Stage(ScriptedModel(script, says("Done")), shelf(), [clock])
+    await stage.run(execution_request(knowledge=knowledge("kb_a")))
+    assert len(stage.shelf.searches) == 1
+    assert len(clock.calls) == 2
+    assert all("Thirty days." in text for text in results(stage.model.calls[1])[2:])
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
