@@ -41,7 +41,8 @@ _WHOLE_NUMBER = re.compile(rb"-?[0-9]+")
 class JsonBounds:
     """What a JSON text may hold at most.
 
-    `values` bounds arrays, objects and the commas between their elements, together. The length of a string is that of
+    `values` bounds arrays, objects and the commas between their elements, together, `outside_bytes` what stands outside
+    of strings: a parser reads that in one go, and copies it into its complaint. The length of a string is that of
     its text between the quotes; a string that begins with `data:` has no bound but that of the body.
     """
 
@@ -50,6 +51,7 @@ class JsonBounds:
     key_bytes: int = 1024
     string_bytes: int = 10_485_760
     number_bytes: int = 8192
+    outside_bytes: int = 4_194_304
 
 
 class Span(NamedTuple):
@@ -79,6 +81,7 @@ class JsonScanner:
         self._may_be_key = False
         self._kept = b""
         self._position = 0
+        self._outside_bytes = 0
         self._string_start = 0
         self._string_head = b""
 
@@ -165,6 +168,9 @@ class JsonScanner:
         self._may_be_key = not following
 
     def _count(self, outside: bytes) -> None:
+        self._outside_bytes += len(outside)
+        if self._outside_bytes > self._bounds.outside_bytes:
+            raise InvalidRequest(f"The body holds more than {self._bounds.outside_bytes} bytes outside of its strings.")
         self.values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         if self.values > self._bounds.values:
             raise self._too_many()

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.conversation_log import Entry, history, pending_calls
 from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import input_bodies
 from backend.conversations.domain.responses import Conversation, Item, conversation_cache_key
@@ -14,6 +16,7 @@ from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -27,6 +30,26 @@ class ItemQuery:
     limit: int
     descending: bool
     after: str | None
+
+
+class Seed(NamedTuple):
+    """Items that a caller gives to a conversation, whose log ends with the calls `waiting`."""
+
+    conversation: Conversation
+    given: Sequence[InputItem]
+    waiting: Sequence[str]
+    next_sequence: int
+    now: datetime
+
+    def rows(self) -> tuple[tuple[Entry, ...], tuple[Item, ...]]:
+        """Return the entries and the items to store.
+
+        Raises:
+            InvalidRequest: an item is not allowed at its position; `param` names it.
+        """
+        messages = read_given_history(self.given, self.waiting).history
+        entries = seeded_entries(self.conversation, messages, self.now)
+        return entries, numbered_items(input_bodies(self.given, new_id), self.next_sequence, None)
 
 
 @dataclass(frozen=True)
@@ -59,10 +82,9 @@ class CallerConversations:
         """
         conversation = self._empty_conversation(caller, metadata)
         check_no_instructions(given)
-        messages = read_given_history(given, ()).history
-        entries = seeded_entries(conversation, messages, self._clock.now())
+        seed = Seed(conversation, given, (), 0, self._clock.now())
+        entries, items = await beside_others(len(given), seed.rows)
         begun = conversation.model_copy(update={"log_length": len(entries)})
-        items = numbered_items(input_bodies(given, new_id), 0, None)
         await self._store.create(begun, entries, items, claim.of(begun.id) if claim is not None else None)
         return begun
 
@@ -111,11 +133,10 @@ class CallerConversations:
         found = await self.find(caller, conversation_id)
         check_no_instructions(given)
         waiting = pending_calls(history(await self._store.log(conversation_id, found.log_length)))
-        messages = read_given_history(given, waiting).history
         newest = await self._store.items(conversation_id, after=None, limit=1, descending=True)
         next_sequence = newest[0].sequence + 1 if newest else 0
-        items = numbered_items(input_bodies(given, new_id), next_sequence, None)
-        entries = seeded_entries(found, messages, self._clock.now())
+        seed = Seed(found, given, waiting, next_sequence, self._clock.now())
+        entries, items = await beside_others(len(given), seed.rows)
         claimed = claim.of(f"{items[0].id} {len(items)}") if claim is not None else None
         await self._store.append(conversation_id, found.log_length, entries, items, claimed)
         return items

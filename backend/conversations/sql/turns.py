@@ -1,6 +1,7 @@
 """The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar, get_args
 
 from sqlalchemy import ColumnElement, Connection, Integer, Text, bindparam, case, delete, insert, not_, select, update
@@ -28,7 +29,12 @@ from backend.conversations.sql.shared_statements import (
     new_rows,
     positions_are_free,
 )
-from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, Database
+from backend.foundation.sql.database import (
+    DEFAULT_TIMEOUT_SECONDS,
+    FIND_TIMEOUT_SECONDS,
+    Database,
+    compute_off_event_loop,
+)
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Change, Statement, change_together
@@ -82,6 +88,9 @@ _DELETE = Statement(delete(_response).where(_IS_RESPONSE))
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
 
 _CHECKPOINT_TIMEOUT_SECONDS = 10.0
+
+_SHORT_CHARACTERS = 100_000
+"""Input that is decoded within a millisecond; that of images may be hundreds of times as long."""
 
 
 class SqlTurnStore:
@@ -175,8 +184,14 @@ class SqlTurnStore:
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it was deleted."""
-        row = await self._database.find(_FIND, {"where_response_id": response_id})
-        return to_response(row) if row is not None else None
+
+        def work(connection: Connection) -> StoredResponse | None:
+            row = _FIND.first(connection, {"where_response_id": response_id})
+            if row is None or len(row["input_items"]) <= _SHORT_CHARACTERS:
+                return to_response(row) if row is not None else None
+            return compute_off_event_loop(connection, partial(to_response, row))
+
+        return await self._database.read(work, timeout_seconds=FIND_TIMEOUT_SECONDS)
 
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
         """Return the stored model calls of a turn, in order."""

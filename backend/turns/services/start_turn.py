@@ -1,13 +1,15 @@
 """Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
-from backend.conversations.domain.turn_input import read_items, read_string
+from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.shares import MOST, Holder
+from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
@@ -75,7 +77,8 @@ class StartTurn:
     async def _begun(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
-        turn, new_turn = assembled(await self._drafted(caller, request, request_id, self._clock.now()))
+        draft = await self._drafted(caller, request, request_id, self._clock.now())
+        turn, new_turn = await beside_others(_length(request) + len(draft.origin.log), lambda: assembled(draft))
         with self._registry.owning(turn.response.id):
             if request.is_stored:
                 claimed = claim.of(turn.response.id) if claim is not None else None
@@ -85,11 +88,7 @@ class StartTurn:
     async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
         origin = await self._origins.find(caller, request)
         waiting = pending_calls(history(origin.log))
-        read = (
-            read_string(request.input, waiting)
-            if isinstance(request.input, str)
-            else read_items(request.input, waiting)
-        )
+        read = await beside_others(_length(request), lambda: _read(request, waiting))
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
         card = await self._models.find(settings.model)
@@ -132,6 +131,16 @@ class StartTurn:
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name
+
+
+def _length(request: TurnRequest) -> int:
+    return 1 if isinstance(request.input, str) else len(request.input)
+
+
+def _read(request: TurnRequest, waiting: Sequence[str]) -> ParsedInput:
+    if isinstance(request.input, str):
+        return read_string(request.input, waiting)
+    return read_items(request.input, waiting)
 
 
 def _holders(caller: Caller) -> tuple[Holder, ...]:

@@ -7,7 +7,7 @@ from shared.models.json_bounds import JsonBounds, JsonScanner
 from shared.models.json_text import decode_json
 from shared.models.values import JsonObject
 
-BOUNDS = JsonBounds(values=1_000_000, string_bytes=67_108_864)
+BOUNDS = JsonBounds(values=1_000_000, string_bytes=67_108_864, outside_bytes=67_108_864)
 """Far more than a conversation of any length has: this door is for the backend, which bounds what callers send."""
 
 
