@@ -33,8 +33,9 @@ class Admission:
         return self._event_store is None or not self._event_store.is_away
 
     def close(self) -> None:
-        """Refuse new turns from now on; running ones go on."""
+        """Refuse new turns from now on, and those that wait for a place; running ones go on."""
         self._accepting = False
+        self._places.stop_waiting(_draining())
 
     def check(self) -> None:
         """Check that a new turn may begin.
@@ -58,6 +59,20 @@ class Admission:
         place.grow(1)
         return place
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a turn waits for a place."""
+        return self._places.is_waited_for
+
+    async def wait_for_place(self, *holders: Holder) -> Lease:
+        """Take the place of a turn that may not be refused, as soon as one is free.
+
+        Raises:
+            Draining: this process is shutting down.
+        """
+        self.check_open()
+        return await self._places.wait_for(1, *holders)
+
     def check_open(self) -> None:
         """Return where nothing but what it depends on may keep this process from taking turns.
 
@@ -65,4 +80,8 @@ class Admission:
             Draining: this process is shutting down.
         """
         if not self._accepting:
-            raise Draining("The server is shutting down.", retry_after_seconds=RETRY_AFTER_SECONDS)
+            raise _draining()
+
+
+def _draining() -> Draining:
+    return Draining("The server is shutting down.", retry_after_seconds=RETRY_AFTER_SECONDS)

@@ -1,6 +1,7 @@
 """Amounts that callers share, such as places for turns and bytes of bodies: nobody can take all of them."""
 
-from collections import Counter
+import asyncio
+from collections import Counter, deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -68,6 +69,7 @@ class Lease:
         """Give all of it back; calling this again changes nothing."""
         self._budget.give_back(self._amount, self._holders)
         self._amount = 0
+        self._budget.serve()
 
     def __enter__(self) -> Self:
         """Begin the block that holds it."""
@@ -90,6 +92,7 @@ class SharedBudget:
         self._least = least
         self._taken = 0
         self._held: Counter[str] = Counter()
+        self._waiting: deque[tuple[asyncio.Future[None], Lease, int]] = deque()
 
     @property
     def taken(self) -> int:
@@ -99,6 +102,42 @@ class SharedBudget:
     def lease(self, *holders: Holder) -> Lease:
         """Return a lease of nothing yet, which is to grow."""
         return Lease(self, holders)
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody waits for a part of it."""
+        return bool(self._waiting)
+
+    async def wait_for(self, amount: int, *holders: Holder) -> Lease:
+        """Take an amount once there is room: in the order of asking, and before those who do not wait."""
+        lease, served = self.lease(*holders), asyncio.get_running_loop().create_future()
+        self._waiting.append((served, lease, amount))
+        self.serve()
+        try:
+            await served
+        except BaseException:
+            lease.release()
+            raise
+        return lease
+
+    def serve(self) -> None:
+        """Give to those who wait, as far as there is room; whoever gives up is forgotten."""
+        while self._waiting:
+            served, lease, amount = self._waiting[0]
+            if not served.done():
+                try:
+                    lease.grow(amount)
+                except BallastError:
+                    return
+                served.set_result(None)
+            self._waiting.popleft()
+
+    def stop_waiting(self, refusal: BallastError) -> None:
+        """Refuse all who wait."""
+        while self._waiting:
+            served, _, _ = self._waiting.popleft()
+            if not served.done():
+                served.set_exception(refusal)
 
     def take(self, amount: int, holders: tuple[Holder, ...]) -> None:
         """Take an amount for holders; see `Lease.grow`."""

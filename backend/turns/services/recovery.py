@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from backend.conversations.domain.leases import TakenTurn
 from backend.foundation.services.admission import Admission
+from backend.foundation.services.shares import Holder
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
-from shared.errors import TurnTaken, Unavailable
+from shared.errors import Draining, TurnTaken, Unavailable
 
 ONLY_REPLICA_SECONDS = 2.0
 """Pause between looks of an only replica, which has no lease to renew."""
@@ -18,6 +20,9 @@ TAKEN_AT_ONCE = 32
 """Turns taken over in one look."""
 
 RETRY_SECONDS = 1.0
+
+TAKEN_OVER = Holder("turns that were taken over")
+"""Holds half of the places for turns at most, so that callers get the others."""
 
 
 class Recovery:
@@ -75,7 +80,8 @@ class Recovery:
             await lease.renewed()
         if not self._admission.accepting:
             return
-        if lease.terms is not None:
+        # What waits here for a place may find one in another replica at once.
+        if lease.terms is not None and not self._admission.is_waited_for:
             self._spawn_all(await self._ports.turns.take_abandoned(lease.replica, lease.terms, TAKEN_AT_ONCE))
         await self._take_orphans()
 
@@ -117,8 +123,20 @@ class Recovery:
                 break
             await asyncio.sleep(RETRY_SECONDS)
         if isinstance(outcome, Turn):
-            self._registry.start(outcome)
-        elif isinstance(outcome, BaseException) and not isinstance(outcome, TurnTaken):
+            self._registry.spawn(self._run_when_free(outcome))
+            return
+        if isinstance(outcome, BaseException) and not isinstance(outcome, TurnTaken):
             self._ports.observer.turn_broke(taken.response.id, outcome)
             return
         self._registry.disown(taken.response.id)
+
+    async def _run_when_free(self, turn: Turn) -> None:
+        """Run an owned turn once it has a place; where this process shuts down before, any other may take it."""
+        try:
+            place = await self._admission.wait_for_place(TAKEN_OVER)
+            self._registry.start(turn).at_end(place.release)
+        except Draining:
+            self._ports.events.leave(turn.response.id)
+            await self._ports.background.attempt("release_turn", partial(self._ports.turns.release, turn.response.hold))
+        finally:
+            self._registry.disown(turn.response.id)
