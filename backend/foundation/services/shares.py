@@ -113,11 +113,9 @@ class SharedBudget:
         lease, served = self.lease(*holders), asyncio.get_running_loop().create_future()
         self._waiting.append((served, lease, amount))
         self.serve()
-        try:
+        with lease:
             await served
-        except BaseException:
-            lease.release()
-            raise
+            lease.keep()
         return lease
 
     def serve(self) -> None:

@@ -125,6 +125,8 @@ def test_text_that_is_no_json_is_scanned_without_any_other_error(text: bytes, cu
         (b'{"' + b"k" * 1025 + b'" :1}', "key"),
         (b'["' + b"x" * 10_485_761 + b'"]', "string"),
         (b"[" + b"1" * 8193 + b"]", "8192 characters"),
+        (b" " * 4_194_305, "4194304 bytes outside"),
+        (b"\\" * 4_194_305, "4194304 bytes outside"),
     ],
 )
 def test_a_refusal_names_its_bound(text: bytes, named: str) -> None:

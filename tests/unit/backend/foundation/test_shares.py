@@ -1,12 +1,14 @@
 """What callers share: all of it, a part for each, and nothing lost."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.shares import MOST, Holder, SharedBudget
-from shared.errors import TooManyRequests, Unavailable
+from shared.errors import Draining, TooManyRequests, Unavailable
 
 ANN, BOB, CIA = Holder("ann"), Holder("bob"), Holder("cia")
 
@@ -87,3 +89,39 @@ def test_the_sum_is_never_exceeded_and_all_of_it_comes_back(steps: list[tuple[Ho
     for lease in leases:
         lease.release()
     assert budget.taken == 0
+
+
+async def test_who_waits_gets_the_next_place_before_callers_and_leaves_them_half() -> None:
+    admission = Admission(max_turns=4)
+    places = [admission.place(holder) for holder in (ANN, ANN, BOB, BOB)]
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        waiting = [group.create_task(admission.wait_for_place(CIA)) for _ in range(3)]
+        left = group.create_task(admission.wait_for_place(CIA))
+        await asyncio.sleep(0)
+        assert admission.is_waited_for
+        waiting[0].cancel()
+        places[0].release()
+        with pytest.raises(Unavailable):
+            admission.place(ANN)
+        first = await waiting[1]
+        places[1].release()
+        second = await waiting[2]
+        places[2].release()
+        admission.place(ANN)
+        assert not left.done()
+        first.release()
+        await left
+        second.release()
+    assert not admission.is_waited_for
+
+
+async def test_nobody_waits_for_a_place_of_a_process_that_shuts_down() -> None:
+    admission = Admission(max_turns=1)
+    admission.place(ANN)
+    waiting = asyncio.ensure_future(admission.wait_for_place(BOB))
+    await asyncio.sleep(0)
+    admission.close()
+    with pytest.raises(Draining):
+        await waiting
+    with pytest.raises(Draining):
+        await admission.wait_for_place(BOB)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from backend.conversations.domain.conversation_log import Entry, EntryKind, hist
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
 from backend.conversations.domain.responses import Conversation, NewTurn, OpenedConversation, StoredResponse
 from backend.conversations.ports.conversations import ConversationStore
+from backend.foundation.services.admission import Admission
+from backend.foundation.services.shares import Holder
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import MAX_TAKEOVERS, TakeOver
@@ -433,6 +436,39 @@ async def test_a_takeover_waits_for_the_database() -> None:
     async with asyncio.timeout(60), house.registry:
         await recovery.at_start()
     assert replicas.state.responses[lost.id].status == "completed"
+
+
+def status_of(replicas: Replicas, response: StoredResponse) -> str:
+    return replicas.state.responses[response.id].status
+
+
+async def test_turns_that_were_taken_over_run_as_places_become_free() -> None:
+    replicas = Replicas()
+    lost = [await replicas.killed([]) for _ in range(3)]
+    gate = asyncio.Event()
+    house = replicas.make(*[[gate, *answer("So.")]] * 3, admission=Admission(max_turns=2))
+    async with asyncio.timeout(60), house.registry:
+        await house.recovery.at_start()
+        await eventually(lambda: house.admission.is_waited_for and len(house.sent) == 1, bool)
+        house.admission.place(Holder("ann"))
+        gate.set()
+        for each in lost:
+            await eventually(partial(status_of, replicas, each), lambda it: it == "completed")
+        assert len(house.sent) == len(lost)
+
+
+async def test_a_turn_that_still_waits_for_a_place_is_given_up_at_a_shutdown() -> None:
+    replicas = Replicas()
+    lost = await replicas.killed([])
+    house = replicas.make(answer("Never."), admission=Admission(max_turns=1))
+    house.admission.place(Holder("ann"))
+    async with asyncio.timeout(60), house.registry:
+        await house.recovery.at_start()
+        await eventually(lambda: house.admission.is_waited_for, bool)
+        house.admission.close()
+    assert (replicas.state.responses[lost.id].status, house.sent) == ("in_progress", [])
+    assert not house.registry.owns(lost.id)
+    assert (await replicas.continued(lost, answer("Here."))).status == "completed"
 
 
 async def test_a_defect_of_one_takeover_leaves_the_others_alone() -> None:
