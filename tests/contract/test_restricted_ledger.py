@@ -97,8 +97,11 @@ async def test_an_equal_search_of_a_turn_that_runs_again_is_charged_once(stores:
     found = await stores.ledger.charge(again, candidates("doc_kb_b_a", [0, 1, 2], "kb_b"), LIMITS)
     assert (found.search, found.admission, found.ruling) == (first, admission, None)
     assert await stores.ledger.find_search("s2") is None
-    for number, other in enumerate(({"cache_key": "other"}, {"turn_id": "resp_b"})):
-        search = make_search(f"t{number}", "kb_b", **{"cache_key": "key", **other})
+    others = (
+        make_search("t0", "kb_b", cache_key="other"),
+        make_search("t1", "kb_b", cache_key="key", turn_id="resp_b"),
+    )
+    for search in others:
         assert (await stores.ledger.charge(search, [], LIMITS)).search == search
     await stores.ledger.settle(settlement(make_record("a1", first, GateBlock.OVERLAP), first))
     ruled = await stores.ledger.charge(again, [], LIMITS)
