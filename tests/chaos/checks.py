@@ -51,7 +51,7 @@ def _is_summary(events: Sequence[SeenEvent]) -> bool:
 
 
 def what_was_seen_is_stored(evidence: Evidence) -> Iterator[Violation]:
-    """Each client saw a prefix of what is stored, and an end that is the stored one."""
+    """Each client saw a prefix of what is stored, and the stored end or the error of a broken stream."""
     for turn in evidence.turns:
         stored = evidence.stored.get(turn.response_id)
         if not turn.response_id:
@@ -66,7 +66,7 @@ def _unlike_stored(turn: Turn, stored: Stored) -> Iterator[Violation]:
     seen = _text_from_the_start(turn)
     if not stored.text.startswith(seen):
         yield _of("stored", turn, f"saw {_end(seen)!r}, stored is {stored.status} {_end(stored.text)!r}")
-    ends = {event.status for reading in turn.readings if (event := reading.last_event)}
+    ends = {event.status for reading in turn.readings if (event := reading.last_event) and not reading.is_broken_off}
     if turn.plain is not None:
         status, text = turn.plain
         ends.add(status)
@@ -90,11 +90,12 @@ def _text_from_the_start(turn: Turn) -> str:
 def events_stay_the_same(evidence: Evidence) -> Iterator[Violation]:
     """One number is one event, whoever reads it and when.
 
-    The first and the last event hold the whole response, of which a replay shows a later state.
+    The first and the last event hold the whole response, of which a replay shows a later state; errors may be those of
+    one connection.
     """
     for turn in evidence.turns:
         stored = evidence.stored.get(turn.response_id)
-        replayed = {event.number: event for event in stored.replay} if stored else {}
+        replayed = {event.number: event for event in stored.replay if event.type not in ENDINGS} if stored else {}
         known = dict(replayed)
         for event in (event for reading in turn.readings for event in reading.events):
             if event.type in ENDINGS or event.type == "response.created":

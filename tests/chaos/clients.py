@@ -160,6 +160,6 @@ def seen_event(line: str, body: Body) -> SeenEvent | None:
     number, kind = body.get("sequence_number"), body["type"]
     if number is None:
         return None
-    text = body["delta"] if kind == DELTA else ""
+    text = body["delta"] if kind == DELTA else body["error"]["type"] if kind == "error" else ""
     status = body["response"]["status"] if kind in LAST_EVENTS else ""
     return SeenEvent(number, kind, zlib.crc32(line.encode()), text, status)

@@ -6,12 +6,16 @@ from typing import NamedTuple
 TERMINAL = frozenset({"completed", "failed", "incomplete", "cancelled"})
 LAST_EVENTS = frozenset({"response.completed", "response.failed", "response.incomplete"})
 DELTA = "response.output_text.delta"
+STORE_ERRORS = frozenset({"Unavailable", "EventsLost"})
 ABSENT = ""
 """What stands at an address that answers 404."""
 
 
 class SeenEvent(NamedTuple):
-    """An event of a stream; `digest` is of all its bytes, `text` what a delta adds, `status` what a last event says."""
+    """An event of a stream.
+
+    `digest` is of all its bytes, `text` what a delta adds or the type of an error, `status` what a last event says.
+    """
 
     number: int
     type: str
@@ -32,6 +36,11 @@ class Reading:
     def last_event(self) -> SeenEvent | None:
         """The event that ended the turn, if it was seen."""
         return self.events[-1] if self.events and self.events[-1].type in LAST_EVENTS else None
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether an outage of the store of events ended the connection, and not the turn."""
+        return len(self.events) > 1 and self.events[-2].type == "error" and self.events[-2].text in STORE_ERRORS
 
 
 @dataclass

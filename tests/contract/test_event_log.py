@@ -3,14 +3,14 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.turns.domain.response_events import LoggedEvent
-from shared.errors import InternalError
+from shared.errors import Conflict, InternalError
 from tests.contract.event_cases import KINDS, Replicas, make_events, open_replicas, read_all, read_some, reading
 
 _fresh = itertools.count()
@@ -78,6 +78,19 @@ async def test_a_reader_that_leaves_disturbs_nobody(replicas: Replicas) -> None:
     assert await staying == list(make_events(0, 2))
     await asyncio.wait([leaving])
     assert leaving.cancelled()
+
+
+async def test_behind_a_cut_nothing_is_appended_and_all_readers_end_at_the_same_event(replicas: Replicas) -> None:
+    await replicas.here.append("resp_a", make_events(0, 2))
+    await replicas.there.cut_off("resp_a")
+    with suppress(Conflict):  # the writer learns of it at once, or when it writes
+        await replicas.here.append("resp_a", make_events(2, 2))
+        await replicas.here.close("resp_a")
+    for log in (replicas.here, replicas.there):
+        assert await read_all(log, "resp_a") == list(make_events(0, 2))
+    await replicas.there.cut_off("resp_a")
+    await replicas.there.cut_off("resp_unknown")
+    assert not await replicas.here.exists("resp_unknown")
 
 
 async def test_logs_do_not_mix(replicas: Replicas) -> None:

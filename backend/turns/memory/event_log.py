@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from backend.foundation.services.supervision import is_set_within
 from backend.turns.domain.response_events import LoggedEvent
-from shared.errors import InternalError
+from shared.errors import Conflict, InternalError
 
 SILENCE_SECONDS = 2.0
 """A reader is told after so long that nothing came."""
@@ -54,7 +54,7 @@ class MemoryEventLog:
         log = self._open.get(response_id)
         if log is None:
             if self._find_ended(response_id) is not None:
-                raise InternalError("Events were appended behind the last one.")
+                raise Conflict("The events of this response have ended.")
             if events[0].sequence_number != 0:
                 return
             log = self._open[response_id] = _OpenLog()
@@ -62,12 +62,11 @@ class MemoryEventLog:
 
     async def close(self, response_id: str) -> None:
         """Mark the log as complete; a repeated call has no effect."""
-        log = self._open.pop(response_id, None)
-        if log is None:
-            return
-        self._to_ended()[response_id] = pack_events(log.events)
-        self._still_read[response_id] = log
-        log.end()
+        self._end(response_id)
+
+    async def cut_off(self, response_id: str) -> None:
+        """End the log."""
+        self._end(response_id)
 
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield the events above `after` that are kept, then those that are appended."""
@@ -111,6 +110,14 @@ class MemoryEventLog:
             if log is not None:
                 log.events.clear()
                 log.end()
+
+    def _end(self, response_id: str) -> None:
+        log = self._open.pop(response_id, None)
+        if log is None:
+            return
+        self._to_ended()[response_id] = pack_events(log.events)
+        self._still_read[response_id] = log
+        log.end()
 
     def _find_ended(self, response_id: str) -> bytes | None:
         for part in self._ended:

@@ -18,6 +18,16 @@ class EventLog(Protocol):
         """Mark the log as complete: readers end after the last event, and its retention begins."""
         ...
 
+    async def cut_off(self, response_id: str) -> None:
+        """Let nothing more be appended, whoever writes, so that all readers find the same last event and then the end.
+
+        For a log whose writer has given up, or is late after the end of its turn was stored; no effect on a closed one.
+
+        Raises:
+            Unavailable: the log cannot be reached.
+        """
+        ...
+
     def read(self, response_id: str, after: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
         """Yield events with a number above `after` (-1: from the start), several at once when ready.
 

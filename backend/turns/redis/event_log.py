@@ -95,6 +95,21 @@ class RedisEventLog:
         finally:
             self._outbox.forget(response_id)
 
+    async def cut_off(self, response_id: str) -> None:
+        """Write the end marker beside the writer, whose commands may still be on their way: Redis then refuses them.
+
+        Raises:
+            Unavailable: Redis is away.
+        """
+        key = stream_key(response_id)
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
+        pipeline.pexpire(key, self._outbox.retention_milliseconds)
+        marked, _ = await answered(pipeline.execute(raise_on_error=False))
+        if isinstance(marked, Exception) and REPEATED not in str(marked):
+            raise away() from marked
+        self.leave(response_id)
+
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield the stored events with a number above `after`, then new ones as they come; see `StreamReader`.
 

@@ -53,6 +53,11 @@ class Outbox:
         return self._writers.get(response_id)
 
     @property
+    def retention_milliseconds(self) -> int:
+        """How long a stream is kept after its end."""
+        return _milliseconds(self._lifetimes.retention_seconds)
+
+    @property
     def writer_count(self) -> int:
         """How many streams this process writes."""
         return len(self._writers)
@@ -168,7 +173,7 @@ class Outbox:
             pipeline.xadd(key, encode_fields(flush.events), id=name, nomkstream=not is_new)
         if flush.ends:
             pipeline.xadd(key, END_FIELDS, id=END_ID, nomkstream=True)
-            pipeline.pexpire(key, _milliseconds(self._lifetimes.retention_seconds))
+            pipeline.pexpire(key, self.retention_milliseconds)
         elif self._must_renew(flush.writer):
             pipeline.pexpire(key, _milliseconds(self._lifetimes.open_seconds))
         return len(pipeline) - before

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import cast
 
 from backend.conversations.domain.responses import StoredResponse
@@ -86,10 +86,12 @@ class FollowEvents:
             stored = await self._turns.find(response.id) or response
         except Unavailable as error:
             stored, lost = response, lost or error
-        rebuilt = _rebuilt_events(stored, with_results=with_results)
-        rest = tuple(event for event in rebuilt if event.sequence_number > newest)
+        first_and_last = _rebuilt_events(stored, with_results=with_results)
+        rest = tuple(event for event in first_and_last if event.sequence_number > newest)
         if stored.status.is_terminal:
-            between = await self._rebuilt_between(stored, newest)
+            between = await self._rest_of_log(stored, newest)
+            if between and between[-1].type in LAST_EVENT_TYPES:
+                return between
             # Who has got nothing here, and cannot be shown all, is shown the end.
             if between is not None or newest == after:
                 return (between or ()) + rest
@@ -97,25 +99,32 @@ class FollowEvents:
         report = report_of(lost) if lost is not None else EVENTS_AWAY
         return rest + broken_off_events(stored.body, report, max(newest, 0))
 
-    async def _rebuilt_between(self, stored: StoredResponse, newest: int) -> EventBatch | None:
-        """Rebuild the events between the newest that was shown and the terminal one; None where it cannot be done."""
+    async def _rest_of_log(self, stored: StoredResponse, newest: int) -> EventBatch | None:
+        """Return the events between the newest that was shown and the terminal one; None where it cannot be done.
+
+        The log is cut off first, because commands of a writer that has given up may still arrive. What the log has
+        then is the same for every reader, and so is what is rebuilt behind it.
+        """
+        if newest < 0:
+            return None
         if newest + 1 >= stored.last_event:
             return ()
         shown = ShownOutput()
-        with suppress(Unavailable, TimeoutError):
+        kept: list[LoggedEvent] = []
+        try:
             async with asyncio.timeout(READ_AGAIN_SECONDS):
-                await self._feed_until(newest, stored.id, shown)
-        if newest < 0 or shown.next_number != newest + 1:
+                await self._events.cut_off(stored.id)
+                stream = cast(AsyncGenerator[EventBatch, None], self._events.read(stored.id, -1))
+                async with aclosing(stream) as batches:
+                    async for batch in batches:
+                        shown.feed(batch)
+                        kept += [event for event in batch if event.sequence_number > newest]
+        except (Unavailable, TimeoutError):
             return None
-        return shown.rest_until(stored.last_event, stored.body)
-
-    async def _feed_until(self, newest: int, response_id: str, shown: ShownOutput) -> None:
-        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response_id, -1))
-        async with aclosing(stream) as batches:
-            async for batch in batches:
-                shown.feed(event for event in batch if event.sequence_number <= newest)
-                if shown.next_number > newest:
-                    return
+        if kept and kept[-1].type in LAST_EVENT_TYPES:
+            return tuple(kept)
+        rebuilt = shown.rest_until(stored.last_event, stored.body) if shown.next_number > newest else None
+        return None if rebuilt is None else (*kept, *rebuilt)
 
     async def first_and_last(
         self, response: StoredResponse, after: int, shown: Callable[[StoredResponse], Awaitable[StoredResponse]]

@@ -1,7 +1,7 @@
 """Following a turn that is stored and whose events are not there yet."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import httpx2
 
@@ -105,3 +105,46 @@ async def test_many_streams_at_once_under_one_key_are_one_turn_and_each_is_whole
         texts = set(await streams)
     assert len(texts) == 1
     assert events_of(texts.pop())[-1]["type"] == "response.completed"
+
+
+class LateCommands(MemoryEventLog):
+    """Refuses the first piece of an answer to its writer, and has it all the same by the time the log is cut off."""
+
+    def __init__(self) -> None:
+        super().__init__(600)
+        self.late: Sequence[LoggedEvent] = ()
+        self.is_cut = False
+
+    async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+        if any(event.type.endswith(".delta") for event in events):
+            self.late = events
+            raise Unavailable("The event store is not available.")
+        await super().append(response_id, events)
+
+    async def close(self, response_id: str) -> None:
+        if self.is_cut:
+            await super().close(response_id)
+
+    async def cut_off(self, response_id: str) -> None:
+        if not self.is_cut:
+            self.is_cut = True
+            await super().append(response_id, self.late)
+        await super().cut_off(response_id)
+
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        async for batch in super().read(response_id, after):
+            yield batch
+            if not self.is_cut:
+                raise Unavailable("The event store is not available.")
+
+
+async def test_readers_of_a_lost_tail_get_the_same_events_though_some_arrive_late() -> None:
+    events = LateCommands()
+    async with open_house(answer("One, ", "two, ", "three"), events=events) as house:
+        ended = await (await house.start()).ended()
+        first, second = await house.all_events(ended), await house.all_events(ended)
+    assert events.late
+    assert first == second
+    assert [event["sequence_number"] for event in first] == list(range(ended.last_event + 1))
+    assert "".join(event["delta"] for event in first if event["type"].endswith("text.delta")) == "One, two, three"
+    assert first[-1]["response"] == ended.body

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.turns.domain.response_events import LoggedEvent, encode_event
 from backend.turns.memory.event_log import MemoryEventLog, pack_events, unpack_events
-from shared.errors import InternalError
+from shared.errors import Conflict
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
 
 
@@ -68,7 +68,7 @@ async def test_a_dropped_log_takes_no_successor_with_it() -> None:
 async def test_nothing_comes_behind_the_last_event() -> None:
     log = MemoryEventLog(600.0, ManualTimer())
     await ended(log, "resp_a")
-    with pytest.raises(InternalError):
+    with pytest.raises(Conflict):
         await log.append("resp_a", make_events(2, 1))
     assert await read_all(log, "resp_a") == list(make_events(0, 2))
 
