@@ -72,7 +72,7 @@ async def grpc_write(port: int) -> None:
         await paced(lambda: context.write(MESSAGE))
         ended.release()
 
-    handler = grpc.unary_stream_rpc_method_handler(cast(Any, stream))
+    handler: Any = cast(Any, grpc).unary_stream_rpc_method_handler(stream)
     server = grpc.aio.server()
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
     server.add_insecure_port(f"127.0.0.1:{port}")
@@ -149,11 +149,11 @@ def microseconds_a_delta(parts: Sequence[str], *, with_model: bool = False) -> l
     try:
         command = [sys.executable, "-m", "tests.bench.floor", str(port)]
         running = [subprocess.Popen([*command, part], stdout=subprocess.PIPE, text=True) for part in parts]
-        used = [json.loads(process.communicate()[0]) for process in running]
+        used = [json.loads(each.communicate()[0]) for each in running]
     finally:
-        for process in beside:
-            process.kill()
-            process.wait()
+        for each in beside:
+            each.kill()
+            each.wait()
     return [(part, *times) for part, times in zip(parts, used, strict=True)]
 
 
