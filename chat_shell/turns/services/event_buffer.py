@@ -5,7 +5,15 @@ from collections.abc import Iterable
 from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError
 from shared.models.coalescing import coalesced
-from shared.models.events import ExecutionEvent, TurnFailed, TurnFinished
+from shared.models.events import (
+    ExecutionEvent,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+)
+from shared.rounds import Rounds
 
 MAX_EVENTS = 64
 """When so many events wait, the turn waits for the writer. Written together they cost about as much as one."""
@@ -14,9 +22,14 @@ MAX_JOINED_CHARACTERS = 65_536
 
 
 class EventBuffer:
-    """A bounded buffer for one writer and one reader, which takes all waiting events at once."""
+    """A bounded buffer for one writer and one reader, which takes all waiting events at once.
 
-    def __init__(self, max_events: int = MAX_EVENTS) -> None:
+    A delta behind one of its own kind waits for the next of the `rounds`, or for any other event of the turn. All else
+    goes at once, and so does the first delta of an answer.
+    """
+
+    def __init__(self, rounds: Rounds, max_events: int = MAX_EVENTS) -> None:
+        self._rounds = rounds
         self._events = BatchBuffer[ExecutionEvent](max_events)
         self._last: ExecutionEvent | None = None
         self._refusal: BallastError | None = None
@@ -33,8 +46,11 @@ class EventBuffer:
 
     async def put(self, event: ExecutionEvent) -> None:
         """Add an event; wait while the buffer is full."""
+        may_wait = isinstance(event, TextDelta | ReasoningDelta | RefusalDelta) and type(event) is type(self._last)
         self._last = event
-        await self._events.put((event,))
+        await self._events.put((event,), wakes=not may_wait)
+        if may_wait:
+            self._rounds.join(self._events.wake)
 
     def end(self, final_events: Iterable[ExecutionEvent] = (), refusal: BallastError | None = None) -> None:
         """End the turn with `final_events`, which are added even to a full buffer, or with an error for the reader."""

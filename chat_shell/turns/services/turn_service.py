@@ -15,6 +15,7 @@ from shared.errors import BallastError, DeadlineExceeded, InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.rounds import Rounds
 
 log = structlog.get_logger("chat_shell.turns")
 
@@ -42,6 +43,7 @@ class TurnService:
         self._clock = clock
         self._admission = admission
         self._deadline_grace_seconds = deadline_grace_seconds
+        self._rounds = Rounds()
 
     @property
     def accepting(self) -> bool:
@@ -72,7 +74,7 @@ class TurnService:
             left_seconds = remaining_seconds(request.deadline, self._clock.now())
             if not left_seconds:
                 raise DeadlineExceeded("The turn's deadline has passed.")
-            buffer = EventBuffer()
+            buffer = EventBuffer(self._rounds)
             try:
                 async with asyncio.TaskGroup() as group:
                     running = group.create_task(self._run_into(buffer, request, left_seconds))

@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -13,6 +14,7 @@ from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import Draining, UnknownModel
 from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
+from shared.rounds import Rounds
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, saying, waiting_after
@@ -43,7 +45,7 @@ def test_what_is_joined_has_a_size():
 
 
 async def test_a_full_buffer_makes_the_writer_wait():
-    buffer = EventBuffer(max_events=2)
+    buffer = EventBuffer(Rounds(), max_events=2)
     await buffer.put(ModelCallStarted(call=1))
     await buffer.put(ModelCallStarted(call=2))
     async with asyncio.TaskGroup() as group:
@@ -56,7 +58,7 @@ async def test_a_full_buffer_makes_the_writer_wait():
 
 
 async def test_final_events_find_room_in_a_full_buffer():
-    buffer = EventBuffer(max_events=1)
+    buffer = EventBuffer(Rounds(), max_events=1)
     await buffer.put(ModelCallStarted(call=1))
     buffer.end(final_events=(FINISHED,))
     assert await buffer.take() == (ModelCallStarted(call=1), FINISHED)
@@ -65,14 +67,14 @@ async def test_final_events_find_room_in_a_full_buffer():
 
 
 async def test_a_refusal_is_raised_to_the_reader():
-    buffer = EventBuffer()
+    buffer = EventBuffer(Rounds())
     buffer.end(refusal=UnknownModel("No model of that name."))
     with pytest.raises(UnknownModel):
         await buffer.take()
 
 
 async def test_a_taker_that_was_cancelled_loses_nothing():
-    buffer = EventBuffer()
+    buffer = EventBuffer(Rounds())
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await buffer.take()
@@ -146,3 +148,56 @@ def test_an_address_that_is_none_is_refused(url: str):
 def test_a_token_that_no_header_can_carry_is_refused(token: str):
     with pytest.raises(ValueError, match="token"):
         connect_chat_shell("grpc://host:1", token, clock=FakeClock(), max_message_bytes=1)
+
+
+class StoppedTimer:
+    """Never calls, so that only what does not wait for a round arrives."""
+
+    def time(self) -> float:
+        return 0.0
+
+    def call_at(self, when: float, callback: Callable[[], None], /) -> object:
+        return None
+
+
+@pytest.mark.parametrize(
+    "before",
+    [(), (ModelCallStarted(call=1),), (ReasoningDelta(text="r"),)],
+    ids=["first of all", "first of a call", "first of the answer"],
+)
+async def test_the_first_delta_waits_for_no_round(before: tuple[ExecutionEvent, ...]):
+    rounds = Rounds(timer=StoppedTimer())
+    rounds.join(lambda: None)
+    buffer = EventBuffer(rounds)
+    for event in (*before, TEXT):
+        await buffer.put(event)
+        async with asyncio.timeout(1):
+            assert await buffer.take() == (event,)
+
+
+async def test_a_later_delta_waits_for_the_round_and_any_other_event_takes_it_along():
+    rounds = Rounds(timer=StoppedTimer())
+    rounds.join(lambda: None)
+    buffer = EventBuffer(rounds)
+    await buffer.put(TEXT)
+    assert await buffer.take() == (TEXT,)
+    await buffer.put(TEXT)
+    async with asyncio.TaskGroup() as group:
+        taking = group.create_task(buffer.take())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not taking.done()
+        await buffer.put(FINISHED)
+    assert taking.result() == (TEXT, FINISHED)
+
+
+async def test_a_full_buffer_waits_for_no_round():
+    rounds = Rounds(timer=StoppedTimer())
+    rounds.join(lambda: None)
+    buffer = EventBuffer(rounds, max_events=1)
+    await buffer.put(TEXT)
+    assert await buffer.take() == (TEXT,)
+    await buffer.put(TEXT)
+    async with asyncio.timeout(1), asyncio.TaskGroup() as group:
+        group.create_task(buffer.put(TEXT))
+        assert await buffer.take() == (TEXT,)
