@@ -1,6 +1,8 @@
-"""Retention in the memory event log, and how little an ended log takes."""
+"""Retention in the memory event log, and how little ended logs take."""
 
 import asyncio
+import random
+import tracemalloc
 from contextlib import aclosing
 
 import pytest
@@ -8,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.turns.domain.response_events import LoggedEvent, encode_event
-from backend.turns.memory.event_log import MemoryEventLog, pack_events, unpack_events
+from backend.turns.domain.response_object import finished
+from backend.turns.memory.ended_events import BYTES_BESIDE, pack_events, unpack_events
+from backend.turns.memory.event_log import MemoryEventLog
 from shared.errors import Conflict
+from shared.models.events import FinishReason, TextDelta
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
+from tests.unit.backend.turns.samples import USAGE, projection
 
 
 async def ended(log: MemoryEventLog, response_id: str, count: int = 2) -> None:
@@ -23,6 +29,79 @@ def test_an_ended_answer_takes_a_small_part_of_its_events() -> None:
     drafts = [{"type": "response.output_text.delta", **place, "delta": f"word {number} "} for number in range(50)]
     events = [encode_event({**draft, "sequence_number": number}) for number, draft in enumerate(drafts)]
     assert len(pack_events(events)) < sum(len(event.body) for event in events) / 8
+
+
+def test_an_answer_of_one_word_takes_a_small_part_of_its_events() -> None:
+    made = projection()
+    events = [*made.start(), *made.feed(TextDelta(text=" ballast"))]
+    events += made.finish(finished(FinishReason.STOP, USAGE), 1_700_000_001)[1]
+    assert len(pack_events(events)) < sum(len(event.body) for event in events) / 12
+
+
+async def test_ended_logs_together_take_no_more_than_their_bound() -> None:
+    bound = 1 << 20
+    log = MemoryEventLog(600.0, ManualTimer(), most_bytes=bound)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(6_000):
+            await ended(log, f"resp_{number:032}")
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    kept = [number for number in range(6_000) if await log.exists(f"resp_{number:032}")]
+    assert kept == list(range(6_000 - len(kept), 6_000))
+    assert bound * 0.8 < len(kept) * (BYTES_BESIDE + len(pack_events(make_events(0, 2)))) <= bound
+    assert taken <= bound
+
+
+@pytest.mark.parametrize("ending", ["drop", "retention"])
+async def test_what_goes_leaves_its_room_to_others(ending: str) -> None:
+    timer = ManualTimer()
+    log = MemoryEventLog(600.0, timer, most_bytes=40 * (BYTES_BESIDE + len(pack_events(make_events(0, 2)))))
+    for round_number in range(3):
+        ids = [f"resp_{round_number}_{number}" for number in range(40)]
+        for response_id in ids:
+            await ended(log, response_id)
+        assert all([await log.exists(response_id) for response_id in ids])
+        if ending == "retention":
+            timer.fire()
+            timer.fire()
+        else:
+            for response_id in ids:
+                await log.drop(response_id)
+                await log.drop(response_id)
+        assert not any([await log.exists(response_id) for response_id in ids])
+
+
+async def test_the_oldest_go_first_though_they_ended_in_another_part_of_the_retention() -> None:
+    timer = ManualTimer()
+    log = MemoryEventLog(600.0, timer, most_bytes=10 * (BYTES_BESIDE + len(pack_events(make_events(0, 2)))))
+    await ended(log, "resp_old")
+    timer.fire()
+    for number in range(10):
+        await ended(log, f"resp_{number}")
+    assert not await log.exists("resp_old")
+    assert await log.exists("resp_0")
+    timer.fire()
+    assert await log.exists("resp_0")
+
+
+async def test_an_answer_too_large_to_keep_pushes_out_no_other_and_is_read_to_its_end() -> None:
+    log = MemoryEventLog(600.0, ManualTimer(), most_bytes=8_192)
+    await ended(log, "resp_small")
+    large = LoggedEvent(
+        sequence_number=0, type="response.created", body=random.Random(1).randbytes(4_096).hex().encode()
+    )
+    await log.append("resp_large", (large,))
+    async with aclosing(reading(log, "resp_large")) as batches:
+        assert await anext(batches) == (large,)
+        await log.append("resp_large", make_events(1, 2))
+        await log.close("resp_large")
+        assert await anext(batches) == make_events(1, 2)
+        assert [batch async for batch in batches] == []
+    assert not await log.exists("resp_large")
+    assert await log.exists("resp_small")
 
 
 async def test_events_go_when_their_retention_ends() -> None:
