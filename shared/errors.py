@@ -172,9 +172,10 @@ class InternalError(BallastError):
 
 
 class ModelError(BallastError):
-    """The provider of the model failed; `status` is the HTTP status that it gave, where it gave one."""
+    """The provider of the model failed; `status` is the HTTP status and `request_id` the id that it gave, if any."""
 
     status: int | None = None
+    request_id: str | None = None
 
 
 class ModelUnavailable(ModelError):

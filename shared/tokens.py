@@ -25,7 +25,8 @@ def message_tokens(message: Message) -> int:
     """Estimate the number of tokens of one message."""
     if message.role == "assistant":
         calls = sum([estimate_tokens(call.name) + estimate_tokens(call.arguments) for call in message.tool_calls])
-        return estimate_tokens(message.text) + calls
+        kept = message.reasoning.items if message.reasoning is not None else ()
+        return estimate_tokens(message.text) + calls + sum([estimate_tokens(item.content) for item in kept])
     if isinstance(message.content, str):
         return estimate_tokens(message.content)
     return sum(IMAGE_TOKENS if isinstance(part, ImagePart) else estimate_tokens(part.text) for part in message.content)

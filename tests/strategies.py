@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from shared.models.events import (
     CitationAdded,
+    Cost,
     ErrorReport,
     ExecutionEvent,
     FinishReason,
@@ -47,7 +48,9 @@ from shared.models.messages import (
     HistoryMessage,
     ImageDetail,
     ImagePart,
+    OpaqueItem,
     Part,
+    ProviderReasoning,
     TextPart,
     ToolCall,
     ToolMessage,
@@ -100,7 +103,18 @@ def tool_calls() -> st.SearchStrategy[ToolCall]:
 
 def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
     """An assistant message with or without text and calls."""
-    return st.builds(AssistantMessage, text=texts, tool_calls=st.lists(tool_calls(), max_size=2).map(tuple))
+    return st.builds(
+        AssistantMessage,
+        text=texts,
+        tool_calls=st.lists(tool_calls(), max_size=2).map(tuple),
+        reasoning=st.none() | provider_reasoning(),
+    )
+
+
+def provider_reasoning() -> st.SearchStrategy[ProviderReasoning]:
+    """What a provider wants back, at places that need not exist in the message."""
+    items = st.builds(OpaqueItem, content=texts, after_characters=counts, after_calls=counts)
+    return st.builds(ProviderReasoning, api=texts, items=st.lists(items, max_size=2).map(tuple))
 
 
 def tool_messages() -> st.SearchStrategy[ToolMessage]:
@@ -206,6 +220,11 @@ def usages() -> st.SearchStrategy[Usage]:
     )
 
 
+def costs() -> st.SearchStrategy[Cost]:
+    """What a call may have cost."""
+    return st.builds(Cost, currency=texts, amount=floats, saved=floats)
+
+
 def error_reports() -> st.SearchStrategy[ErrorReport]:
     """A failure as it is shown."""
     return st.builds(
@@ -229,7 +248,7 @@ def execution_events() -> st.SearchStrategy[ExecutionEvent]:
         st.builds(ReasoningDelta, text=texts),
         st.builds(RefusalDelta, text=texts),
         st.builds(CitationAdded, number=counts, file_id=texts, filename=texts, index=counts),
-        st.builds(ModelCallFinished, call=counts, finish_reason=reasons, usage=usages()),
+        st.builds(ModelCallFinished, call=counts, finish_reason=reasons, usage=usages(), cost=st.none() | costs()),
         st.builds(SearchStarted, call_id=texts, queries=st.lists(texts, max_size=2).map(tuple)),
         st.builds(SearchFinished, call_id=texts, failed=st.booleans(), results=results),
         st.builds(FunctionCallRequested, call_id=texts, name=texts, arguments=texts),

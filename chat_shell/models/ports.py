@@ -4,20 +4,24 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Protocol
 
-from shared.models.events import FinishReason, ModelCard, Usage
+from shared.models.events import Cost, FinishReason, ModelCard, Usage
 from shared.models.execution import ModelParameters, ToolDefinition
-from shared.models.messages import Message, ToolCall
+from shared.models.messages import Message, ProviderReasoning, ToolCall
 from shared.models.values import Value
 
 
 class ModelCall(Value):
-    """A complete request to a model; equal values are encoded as equal bytes."""
+    """A complete request to a model; equal values are encoded as equal bytes.
+
+    The first `stored` messages are the system message and the history, which later turns send again.
+    """
 
     model: str
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...]
     parameters: ModelParameters
     cache_key: str
+    stored: int = 0
 
 
 class TextFragment(Value):
@@ -39,11 +43,16 @@ class RefusalFragment(Value):
 
 
 class ModelAnswerEnd(Value):
-    """The last item of every stream that did not fail: complete tool calls, reason and usage."""
+    """The last item of every stream that did not fail: complete tool calls, reason and usage.
+
+    `reasoning` goes into the log with the answer, of which it tells its places; `cost` is None without prices.
+    """
 
     tool_calls: tuple[ToolCall, ...]
     finish_reason: FinishReason
     usage: Usage
+    reasoning: ProviderReasoning | None = None
+    cost: Cost | None = None
 
 
 ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | ModelAnswerEnd

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.models.messages import AddedMessage
+from shared.models.messages import AddedMessage, is_none
 from shared.models.values import Value
 
 
@@ -47,6 +47,17 @@ def _sum(total: int | None, more: int | None) -> int | None:
     if total is None or more is None:
         return more if total is None else total
     return total + more
+
+
+class Cost(Value):
+    """What a model call cost at the operator's prices, and what it would have cost more without the provider's cache.
+
+    Both are in units of `currency`, such as USD.
+    """
+
+    currency: str
+    amount: float
+    saved: float
 
 
 class ErrorReport(Value):
@@ -111,12 +122,16 @@ class CitationAdded(Value):
 
 
 class ModelCallFinished(Value):
-    """Model call `call` has ended; `usage` is that of this call alone."""
+    """Model call `call` has ended; `usage` and `cost` are those of this call alone.
+
+    `cost` is None where the operator has given no prices, or the provider no numbers of tokens.
+    """
 
     type: Literal["model_call_finished"] = "model_call_finished"
     call: int
     finish_reason: FinishReason
     usage: Usage
+    cost: Cost | None = Field(default=None, exclude_if=is_none)
 
 
 class SearchStarted(Value):

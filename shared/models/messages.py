@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.models.values import Value
+from shared.models.values import Count, Value
 
 
 class ImageDetail(StrEnum):
@@ -65,12 +65,42 @@ class UserMessage(Value):
     content: Content
 
 
+class OpaqueItem(Value):
+    """A piece of an answer that only its provider reads, as JSON text, and where among the words and calls it stood.
+
+    It followed the first `after_characters` characters of the message's text and its first `after_calls` tool calls.
+    """
+
+    content: str
+    after_characters: Count = 0
+    after_calls: Count = 0
+
+
+class ProviderReasoning(Value):
+    """What a provider wants to be sent again, byte for byte, with the answer that it gave.
+
+    `api` names the provider API; the adapters of all others ignore it. No client and no log line is shown any of it.
+    """
+
+    api: str
+    items: tuple[OpaqueItem, ...]
+
+
+def is_none(value: object) -> bool:
+    """Whether a field that is left out of JSON where it is None may be left out."""
+    return value is None
+
+
 class AssistantMessage(Value):
-    """The answer of one model call: its text, unchanged, and its tool calls in order."""
+    """The answer of one model call: its text, unchanged, its tool calls in order, and what goes back with them.
+
+    `reasoning` belongs to exactly this text and these calls: whoever changes one of them leaves it out.
+    """
 
     role: Literal["assistant"] = "assistant"
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: ProviderReasoning | None = Field(default=None, exclude_if=is_none)
 
 
 class ToolMessage(Value):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, Json
 
 from shared.models.execution import AccessMode, DynamicBlock, ReasoningEffort, TurnLimits, User, Verbosity
-from shared.models.messages import AddedMessage, ImageDetail
+from shared.models.messages import AddedMessage, ImageDetail, ProviderReasoning
 from shared.models.values import Count, Instant, Int64, JsonObject, JsonValue, Value
 
 
@@ -169,6 +169,14 @@ class AssistantItem(Item):
     type: Literal["message"] = "message"
     role: Literal["assistant"]
     content: str | list[JsonValue]
+
+
+class ReasoningItem(Item):
+    """What a provider wants to be sent again with the answer that follows: `ProviderReasoning` in JSON."""
+
+    type: Literal["reasoning"]
+    summary: list[JsonValue] = Field(default=[], max_length=0)
+    encrypted_content: Json[ProviderReasoning]
 
 
 class FunctionCallItem(Item):

@@ -2,19 +2,22 @@
 
 An assistant message becomes a message item and one function_call item for each call. The message item is left out
 where the text is empty, there are calls, and the message before is not an assistant message: then the calls alone
-determine the message.
+determine the message. What its provider wants back stands before the message item, as a reasoning item whose encrypted
+content is that value in JSON.
 """
 
 from collections.abc import Mapping, Sequence
 
 from shared.errors import InvalidRequest
 from shared.models.invalid_fields import read
+from shared.models.json_text import encode_json
 from shared.models.messages import (
     AssistantMessage,
     Content,
     HistoryMessage,
     ImagePart,
     Part,
+    ProviderReasoning,
     TextPart,
     ToolCall,
     ToolMessage,
@@ -27,9 +30,12 @@ from shared.models.openai_body import (
     InputImage,
     InputText,
     OutputText,
+    ReasoningItem,
     UserItem,
 )
 from shared.models.values import JsonObject, JsonValue
+
+MessageItem = UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem
 
 
 def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> list[JsonObject]:
@@ -50,6 +56,8 @@ def _encode_message(message: HistoryMessage, previous: HistoryMessage | None) ->
             return [_encode_user(message.content)]
         case AssistantMessage():
             calls = [_encode_call(call) for call in message.tool_calls]
+            if message.reasoning is not None:
+                return [_encode_reasoning(message.reasoning), _encode_answer(message.text), *calls]
             silent = not message.text and calls and not isinstance(previous, AssistantMessage)
             return calls if silent else [_encode_answer(message.text), *calls]
         case ToolMessage():
@@ -63,6 +71,11 @@ def _encode_user(content: Content) -> JsonObject:
 
 def _encode_answer(text: str) -> JsonObject:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def _encode_reasoning(reasoning: ProviderReasoning) -> JsonObject:
+    written = encode_json(reasoning.model_dump(mode="json")).decode()
+    return {"type": "reasoning", "id": "rs_ballast", "summary": [], "encrypted_content": written}
 
 
 def _encode_call(call: ToolCall) -> JsonObject:
@@ -90,9 +103,18 @@ def decode_input(raw: JsonValue) -> tuple[tuple[HistoryMessage, ...], Content | 
     if not isinstance(raw, list | tuple) or not raw:
         raise InvalidRequest("input: must be a string or a list that is not empty", param="input")
     messages: list[HistoryMessage] = []
-    for index, item in enumerate(raw):
-        _append_item(messages, item, f"input[{index}]")
-    last = messages[-1]
+    reasoning: ProviderReasoning | None = None
+    for index, given in enumerate(raw):
+        item = _read_item(given, f"input[{index}]")
+        if reasoning is not None and not isinstance(item, AssistantItem):
+            problem = "must be a message of the assistant, because a reasoning item stands before it"
+            raise InvalidRequest(f"input[{index}]: {problem}", param=f"input[{index}]")
+        if isinstance(item, ReasoningItem):
+            reasoning = item.encrypted_content
+        else:
+            _append_item(messages, item, f"input[{index}]", reasoning)
+            reasoning = None
+    last = messages[-1] if messages and reasoning is None else None
     if isinstance(last, UserMessage):
         return tuple(messages[:-1]), last.content
     if isinstance(last, ToolMessage):
@@ -100,13 +122,15 @@ def decode_input(raw: JsonValue) -> tuple[tuple[HistoryMessage, ...], Content | 
     raise InvalidRequest("input: must end with a user's message or a tool's result", param="input")
 
 
-def _append_item(messages: list[HistoryMessage], raw: JsonValue, place: str) -> None:
-    item = _read_item(raw, place)
+def _append_item(
+    messages: list[HistoryMessage], item: MessageItem, place: str, reasoning: ProviderReasoning | None
+) -> None:
     match item:
         case UserItem():
             messages.append(UserMessage(content=_decode_content(item.content, f"{place}.content")))
         case AssistantItem():
-            messages.append(AssistantMessage(text=_decode_answer(item.content, f"{place}.content")))
+            text = _decode_answer(item.content, f"{place}.content")
+            messages.append(AssistantMessage(text=text, reasoning=reasoning))
         case FunctionCallItem():
             call = ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments)
             said = messages.pop() if messages and isinstance(messages[-1], AssistantMessage) else None
@@ -118,7 +142,7 @@ def _append_item(messages: list[HistoryMessage], raw: JsonValue, place: str) -> 
             messages.append(ToolMessage(call_id=item.call_id, content=content))
 
 
-def _read_item(raw: JsonValue, place: str) -> UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem:
+def _read_item(raw: JsonValue, place: str) -> MessageItem | ReasoningItem:
     match _string_field(raw, "type", place, "message"), _string_field(raw, "role", place, ""):
         case "message", "user":
             return read(UserItem, raw, place)
@@ -126,6 +150,8 @@ def _read_item(raw: JsonValue, place: str) -> UserItem | AssistantItem | Functio
             return read(AssistantItem, raw, place)
         case "message", _:
             raise InvalidRequest(f"{place}.role: must be user or assistant", param=f"{place}.role")
+        case "reasoning", _:
+            return read(ReasoningItem, raw, place)
         case "function_call", _:
             return read(FunctionCallItem, raw, place)
         case "function_call_output", _:

@@ -12,6 +12,7 @@ from protos.execution.v1 import events_pb2 as pb
 from shared.errors import InvalidRequest
 from shared.models.events import (
     CitationAdded,
+    Cost,
     ErrorReport,
     ExecutionEvent,
     FinishReason,
@@ -120,7 +121,8 @@ def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
             return pb.ExecutionEvent(model_call_started=pb.ModelCallStarted(call=event.call))
         case ModelCallFinished():
             reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
-            finished = pb.ModelCallFinished(call=event.call, finish_reason=reason, usage=usage)
+            cost = None if event.cost is None else pb.Cost(**dict(event.cost))
+            finished = pb.ModelCallFinished(call=event.call, finish_reason=reason, usage=usage, cost=cost)
             return pb.ExecutionEvent(model_call_finished=finished)
         case MessagesAdded():
             added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
@@ -162,6 +164,7 @@ def _read_call_finished(event: pb.ExecutionEvent) -> ModelCallFinished:
         call=finished.call,
         finish_reason=known(REASON_FROM_PROTO, finished.finish_reason, "model_call_finished.finish_reason"),
         usage=_usage_from_proto(finished.usage),
+        cost=Cost.model_validate(scalar_fields(finished.cost)) if finished.HasField("cost") else None,
     )
 
 

@@ -15,7 +15,7 @@ from shared.models.messages import (
     TextPart,
     UserMessage,
 )
-from shared.wire.values import known, refusal, require
+from shared.wire.values import known, refusal, require, scalar_fields
 
 DETAIL_TO_PROTO = {detail: pb.ImageDetail.Value(f"IMAGE_DETAIL_{detail.name}") for detail in ImageDetail}
 DETAIL_FROM_PROTO = {number: detail for detail, number in DETAIL_TO_PROTO.items()}
@@ -87,6 +87,10 @@ def _write_message(message: HistoryMessage, target: pb.Message) -> None:
         target.assistant.text = message.text
         for call in message.tool_calls:
             target.assistant.tool_calls.add(call_id=call.call_id, name=call.name, arguments=call.arguments)
+        if message.reasoning is not None:
+            target.assistant.reasoning.api = message.reasoning.api
+            for item in message.reasoning.items:
+                target.assistant.reasoning.items.add(**dict(item))
 
 
 def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[HistoryMessage, ...]:
@@ -116,14 +120,21 @@ def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, object]
         case "user":
             return {"role": "user", "content": _content_of(message.user, place, index)}
         case "assistant":
-            said = message.assistant
-            calls = [{"call_id": one.call_id, "name": one.name, "arguments": one.arguments} for one in said.tool_calls]
-            return {"role": "assistant", "text": said.text, "tool_calls": calls}
+            return _answer_of(message.assistant)
         case "tool":
             answer = message.tool
             return {"role": "tool", "call_id": answer.call_id, "content": _content_of(answer, place, index)}
         case _:
             raise refusal(f"{place}[{index}]", "is no message that is known here")
+
+
+def _answer_of(said: pb.AssistantMessage) -> dict[str, object]:
+    calls = [{"call_id": one.call_id, "name": one.name, "arguments": one.arguments} for one in said.tool_calls]
+    fields: dict[str, object] = {"role": "assistant", "text": said.text, "tool_calls": calls}
+    if said.HasField("reasoning"):
+        items = [scalar_fields(item) for item in said.reasoning.items]
+        fields["reasoning"] = {"api": said.reasoning.api, "items": items}
+    return fields
 
 
 def _content_of(message: pb.UserMessage | pb.ToolMessage, place: str, index: int) -> Content:

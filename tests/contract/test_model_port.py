@@ -6,10 +6,11 @@ from typing import cast
 
 import pytest
 
-from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
+from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.transport.session import open_session
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.errors import BallastError, ModelError, ModelUnavailable
 from shared.models.events import FinishReason
 from shared.models.messages import ToolCall
@@ -61,7 +62,9 @@ async def provider(request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
     async with FakeModelServer() as server:
         session = open_session()
         hook = log_request if request.param == "logged" else None
-        model = ChatCompletionsModel(Endpoint(server.base_url), session, StandingClock(), on_request=hook)
+        model = StreamedModel(
+            Endpoint(server.base_url), ChatCompletionsApi(), session, StandingClock(), on_request=hook
+        )
         yield Provider(LoggedModel(model, StandingClock()) if hook else model, server)
         await session.close()
 

@@ -14,11 +14,12 @@ import structlog
 from structlog.testing import capture_logs
 
 from chat_shell.models.chat_completions.encoder import encode_call
-from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
+from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
 from chat_shell.models.transport.session import open_session
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.errors import (
     DeadlineExceeded,
     ModelAuthenticationFailed,
@@ -38,7 +39,7 @@ from tests.fakes.model_calls import FAR, StandingClock, asked, model_call, tool
 from tests.fakes.model_server import FakeModelServer, Fault, Reply
 
 KEY = "sk-very-secret"
-MakeModel = Callable[..., ChatCompletionsModel]
+MakeModel = Callable[..., StreamedModel]
 
 PATIENCES = (0.1, 1.0, 10.0)
 """Seconds; the first is enough unless the machine is too busy to get as far as the test needs."""
@@ -57,19 +58,19 @@ async def server() -> AsyncIterator[FakeModelServer]:
 async def make_model(server: FakeModelServer) -> AsyncIterator[MakeModel]:
     session = open_session()
 
-    def make(base_url: str = server.base_url, **more: object) -> ChatCompletionsModel:
+    def make(base_url: str = server.base_url, **more: object) -> StreamedModel:
         endpoint = Endpoint(base_url, api_key=KEY, **more)  # type: ignore[arg-type]
-        return ChatCompletionsModel(endpoint, session, StandingClock())
+        return StreamedModel(endpoint, ChatCompletionsApi(), session, StandingClock())
 
     yield make
     await session.close()
 
 
-async def streamed(model: ChatCompletionsModel, call: ModelCall | None = None) -> list[ModelFragment]:
+async def streamed(model: StreamedModel, call: ModelCall | None = None) -> list[ModelFragment]:
     return [fragment async for fragment in model.stream(call or model_call(), FAR)]
 
 
-async def failure(model: ChatCompletionsModel) -> ModelError:
+async def failure(model: StreamedModel) -> ModelError:
     with pytest.raises(ModelError) as caught:
         await streamed(model)
     return caught.value

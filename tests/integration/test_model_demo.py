@@ -6,9 +6,10 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
-from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
+from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, TextFragment
 from chat_shell.models.transport.session import open_session
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from deploy.demo.model import MODEL_NAME, application
 from shared.errors import ModelUnknownToProvider
 from shared.models.events import FinishReason
@@ -23,20 +24,20 @@ async def base_url() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def model(base_url: str) -> AsyncIterator[ChatCompletionsModel]:
+async def model(base_url: str) -> AsyncIterator[StreamedModel]:
     session = open_session()
-    yield ChatCompletionsModel(Endpoint(base_url), session, StandingClock())
+    yield StreamedModel(Endpoint(base_url), ChatCompletionsApi(), session, StandingClock())
     await session.close()
 
 
-async def answer(model: ChatCompletionsModel, call: ModelCall) -> tuple[str, ModelAnswerEnd]:
+async def answer(model: StreamedModel, call: ModelCall) -> tuple[str, ModelAnswerEnd]:
     fragments = [fragment async for fragment in model.stream(call, FAR)]
     end = fragments[-1]
     assert isinstance(end, ModelAnswerEnd)
     return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextFragment)), end
 
 
-async def test_words_and_usage(model: ChatCompletionsModel):
+async def test_words_and_usage(model: StreamedModel):
     text, end = await answer(model, model_call(model=MODEL_NAME))
 
     assert text.startswith("Hello! I am demo-model")
@@ -45,7 +46,7 @@ async def test_words_and_usage(model: ChatCompletionsModel):
     assert end.usage.output_tokens
 
 
-async def test_a_search(model: ChatCompletionsModel):
+async def test_a_search(model: StreamedModel):
     scope = UserMessage(content="Knowledge bases in scope are now:\n\n- Handbook (id: kb_1)")
     question = UserMessage(content="备份保留多久？")
     call = model_call(model=MODEL_NAME, messages=(scope, question), tools=(tool("knowledge_base_search"),))
@@ -59,13 +60,13 @@ async def test_a_search(model: ChatCompletionsModel):
     ]
 
 
-async def test_a_limit_on_the_output(model: ChatCompletionsModel):
+async def test_a_limit_on_the_output(model: StreamedModel):
     text, end = await answer(model, model_call(model=MODEL_NAME, parameters=asked(max_output_tokens=3)))
 
     assert (text, end.finish_reason) == ("Hello! I am ", FinishReason.LENGTH)
 
 
-async def test_another_model_is_not_served(model: ChatCompletionsModel):
+async def test_another_model_is_not_served(model: StreamedModel):
     with pytest.raises(ModelUnknownToProvider):
         await answer(model, model_call(model="gpt-5"))
 

@@ -15,7 +15,7 @@ from backend.conversations.domain.conversation_log import (
 )
 from backend.conversations.domain.prompt_record import NO_REUSE, Reuse, SentPrompt, Shortfall, inherited
 from shared.models.canonical import message_json
-from shared.models.events import Usage
+from shared.models.events import Cost, Usage
 from shared.models.messages import Message, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import JsonObject, Value
 from shared.prompts.message_order import system_messages
@@ -42,7 +42,8 @@ class ModelCall(Value):
     """One model call of a turn.
 
     Its prompt was the header, then the log below position `log_end`, with the messages of `tail` at their indexes.
-    `epoch_reason` is set on the first call of an epoch, `usage` once the call has ended.
+    `epoch_reason` is set on the first call of an epoch, `usage` once the call has ended, and `cost` where the operator
+    has given prices.
     """
 
     call: int
@@ -54,6 +55,7 @@ class ModelCall(Value):
     reuse: Reuse = NO_REUSE
     shortfall: Shortfall | None = None
     usage: Usage | None = None
+    cost: Cost | None = None
 
 
 class CallsMade(Value):
@@ -120,6 +122,7 @@ def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, wit
         "reused_bytes": call.reuse.size_bytes,
         "reused_tokens": call.reuse.tokens,
         "cached_tokens": call.usage.cached_tokens if call.usage is not None else None,
+        "cost": call.cost.model_dump() if call.cost is not None else None,
         "first_difference": call.reuse.first_difference,
         "shortfall": call.shortfall,
     }

@@ -80,6 +80,10 @@ def measured(message: Message) -> Measure:
     form = message_json(message)
     whole = orjson.dumps(form)
     content = form["content"]
+    if message.role == "assistant" and message.reasoning is not None:
+        whole += (
+            message.reasoning.model_dump_json().encode()
+        )  # only the provider reads it, and clients are not shown it
     checksum = crc32(content.encode() if isinstance(content, str) else orjson.dumps(content))
     return Measure(f"{message.role[0]}{_digest(whole)}{checksum:08x}", len(whole), message_tokens(message))
 

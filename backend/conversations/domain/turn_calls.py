@@ -134,7 +134,8 @@ class CallRecorder:
             shortfall = shortfall_of(begun.reuse, self._prompt_tokens[event.call], event.usage)
             if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
                 shortfall = None  # each model has its own cache
-            self._calls[event.call] = begun.model_copy(update={"usage": event.usage, "shortfall": shortfall})
+            ended = {"usage": event.usage, "cost": event.cost, "shortfall": shortfall}
+            self._calls[event.call] = begun.model_copy(update=ended)
 
     def _sent(self, tools: Measure) -> SentPrompt:
         messages = tuple(part.digest for part in self._messages)

@@ -100,7 +100,8 @@ def _answered(messages: Sequence[AddedMessage]) -> list[AddedMessage]:
     for message in messages:
         if isinstance(message, AssistantMessage):
             calls = tuple(call for call in message.tool_calls if call.call_id not in waiting)
-            message = message.model_copy(update={"tool_calls": calls})
+            if calls != message.tool_calls:
+                message = AssistantMessage(text=message.text, tool_calls=calls)
             if not message.text and not calls:
                 continue
         kept.append(message)

@@ -32,6 +32,14 @@ class PromptMessage(BaseModel):
     reused: bool = Field(description="Whether the model call before had sent it at this place already.")
 
 
+class PromptCost(BaseModel):
+    """What a model call cost at the operator's prices."""
+
+    currency: str
+    amount: float
+    saved: float = Field(description="What the provider's cache took off it.")
+
+
 class Prompt(BaseModel):
     """What one model call sent, and what of it the call before had sent already."""
 
@@ -43,6 +51,7 @@ class Prompt(BaseModel):
     reused_bytes: int
     reused_tokens: int = Field(description="Estimated.")
     cached_tokens: int | None = Field(description="What the provider read from its cache; null where it did not say.")
+    cost: PromptCost | None = Field(description="Null where the operator has given no prices.")
     first_difference: str | None = Field(
         description="The path of the first part that the call before had otherwise, such as `messages[3].content`."
     )

@@ -12,7 +12,7 @@ from backend.conversations.sql import tables
 from backend.conversations.sql.codec import Parameters
 from backend.foundation.sql.statements import Change, Row, Statement, change_together
 from shared.errors import CorruptRecord
-from shared.models.events import Usage
+from shared.models.events import Cost, Usage
 
 _call = tables.model_call
 _header = tables.prompt_header
@@ -22,14 +22,19 @@ _IS_RESPONSE = _call.c.response_id == bindparam("where_response_id")
 # Plain SQL works with both databases; SQLAlchemy has a different construct for each of them.
 _INSERT_CALL = """
     INSERT INTO model_call (
-        response_id, call, conversation_id, epoch, epoch_reason, log_end, header, tail, reuse, shortfall, usage
+        response_id, call, conversation_id, epoch, epoch_reason, log_end, header, tail, reuse, shortfall, usage, cost
     ) VALUES (
         :response_id, :call, :conversation_id, :epoch, :epoch_reason, :log_end,
-        :header, :tail, :reuse, :shortfall, :usage
+        :header, :tail, :reuse, :shortfall, :usage, :cost
     ) ON CONFLICT (response_id, call)
 """
 _ADD_CALL = Statement(text(f"{_INSERT_CALL} DO NOTHING"))
-_SET_CALL = Statement(text(f"{_INSERT_CALL} DO UPDATE SET shortfall = excluded.shortfall, usage = excluded.usage"))
+_SET_CALL = Statement(
+    text(f"""
+        {_INSERT_CALL} DO UPDATE SET
+            shortfall = excluded.shortfall, usage = excluded.usage, cost = excluded.cost
+    """)
+)
 _ADD_HEADER = Statement(
     text("""
         INSERT INTO prompt_header (conversation_id, digest, tools, system_prompt)
@@ -90,6 +95,7 @@ def _parameters(made: CallsMade) -> Sequence[Parameters]:
             "reuse": call.reuse.model_dump_json(),
             "shortfall": call.shortfall.value if call.shortfall is not None else None,
             "usage": call.usage.model_dump_json() if call.usage is not None else None,
+            "cost": call.cost.model_dump_json() if call.cost is not None else None,
         }
         for call in made.calls
     ]
@@ -107,6 +113,7 @@ def _to_call(row: Row) -> ModelCall:
             reuse=Reuse.model_validate_json(row["reuse"]),
             shortfall=Shortfall(row["shortfall"]) if row["shortfall"] else None,
             usage=Usage.model_validate_json(row["usage"]) if row["usage"] else None,
+            cost=Cost.model_validate_json(row["cost"]) if row["cost"] else None,
         )
     except ValueError as error:
         raise CorruptRecord(f"Model call {row['call']} of response {row['response_id']} cannot be read.") from error

@@ -115,6 +115,7 @@ model_call = Table(
     required("reuse", Text),
     Column("shortfall", Text),
     Column("usage", Text),
+    Column("cost", Text),
 )
 
 # The lease of a process on its turns ends at `expires_at`; from `trusted_from` on it may judge others. Both are times

@@ -102,6 +102,7 @@ def _message_with(message: AddedMessage, replaced: Callable[[str], str]) -> Adde
     calls = tuple(
         call.model_copy(update={"arguments": _with_strings(call.arguments, replaced)}) for call in message.tool_calls
     )
+    # What only the provider reads cannot be scanned, so nothing of it is kept of a restricted turn.
     return AssistantMessage(text=replaced(message.text), tool_calls=calls)
 
 

@@ -1,19 +1,16 @@
 """Assemble the frames of a chat completion into the fragments of the port."""
 
-from collections.abc import Iterator
-
 from chat_shell.models.chat_completions.tool_calls import ToolCallAssembler
-from chat_shell.models.chat_completions.usage import read_usage
-from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
-from chat_shell.models.transport.frames import expect_array, expect_object, parse_frame
+from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.transport.assembling import FrameAssembler, TextKind
+from chat_shell.models.transport.frames import expect_array, expect_object
 from chat_shell.models.transport.provider_errors import error_of_frame
-from shared.errors import ModelError, ModelProtocolViolated, ModelStreamCut, ModelUnavailable
+from chat_shell.models.transport.usage import read_usage
+from shared.errors import ModelProtocolViolated, ModelStreamCut, ModelUnavailable
 from shared.models.events import FinishReason
 from shared.models.values import JsonObject, JsonValue
 
-_TextKind = type[TextFragment] | type[ReasoningFragment] | type[RefusalFragment]
-
-_TEXT_FIELDS: dict[str, _TextKind] = {
+_TEXT_FIELDS: dict[str, TextKind] = {
     "content": TextFragment,
     "reasoning_content": ReasoningFragment,
     "reasoning": ReasoningFragment,
@@ -34,42 +31,14 @@ FINISH_REASONS = {
 """The finish reasons of OpenAI and of servers with its protocol; any other reason counts as `stop`."""
 
 
-class AnswerAssembler:
-    """Converts frames to fragments: text at once, and tool calls, finish reason and usage at the end.
-
-    `ended` is true once the finish reason has arrived, `done` once the end mark of the stream has. `frame_count` is
-    the number of frames, by which a caller can distinguish a frame from a comment.
-    """
+class AnswerAssembler(FrameAssembler):
+    """Reads one chat completion; a whole answer is a frame with `message` in place of `delta`."""
 
     def __init__(self) -> None:
-        self.done = False
-        self.ended = False
-        self.frame_count = 0
+        super().__init__()
         self._calls = ToolCallAssembler()
         self._reason = ""
         self._usage: JsonObject = {}
-        self._has_text = False
-        self._kind: _TextKind = TextFragment
-        self._pieces: list[str] = []
-        self._fragments: list[ModelFragment] = []
-
-    def feed(self, payloads: list[bytes]) -> Iterator[ModelFragment]:
-        """Take the payloads of one read; yield one fragment for each sequence of text of one kind.
-
-        Raises:
-            ModelError: a frame is malformed, or reports a failure; the fragments before it have been yielded.
-        """
-        try:
-            self._feed_payloads(payloads)
-        except ModelError:
-            yield from self._take_fragments()
-            raise
-        yield from self._take_fragments()
-
-    def feed_frame(self, frame: JsonObject) -> list[ModelFragment]:
-        """Take one parsed frame, or a whole answer, which is a frame with `message` in place of `delta`."""
-        self._feed_frame(frame)
-        return self._take_fragments()
 
     def finish(self) -> ModelAnswerEnd:
         """Return the end of the answer.
@@ -90,17 +59,12 @@ class AnswerAssembler:
             raise ModelProtocolViolated("the model's provider sent an empty answer")
         return ModelAnswerEnd(tool_calls=self._calls.calls(), finish_reason=reason, usage=read_usage(self._usage))
 
-    def _feed_payloads(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            if self.done:
-                break
-            if payload.startswith(b"[DONE]"):
-                self.done = True
-            elif payload:
-                self._feed_frame(parse_frame(payload))
+    def _feed_answer(self, answer: JsonObject) -> None:
+        if not (answer.get("choices") or answer.get("error")):
+            raise ModelProtocolViolated("the model's provider sent an answer of an unknown shape")
+        self._feed_frame(answer)
 
     def _feed_frame(self, frame: JsonObject) -> None:
-        self.frame_count += 1
         choices = frame.get("choices")
         if frame.get("error") or (not choices and frame.get("object") == "error"):
             raise error_of_frame(frame)
@@ -129,21 +93,18 @@ class AnswerAssembler:
         if kind is not None:
             # Some servers send the same reasoning in both fields.
             if name != "reasoning" or not delta.get("reasoning_content"):
-                self._add_text(kind, value)
+                self._add_content(kind, value)
         elif name == "tool_calls":
             for call in expect_array(value):
                 self._calls.feed(expect_object(call))
         elif name == "function_call":
             self._calls.feed_function(expect_object(value), index=-1)
 
-    def _add_text(self, kind: _TextKind, text: JsonValue) -> None:
-        if not isinstance(text, str):
-            self._add_parts(text)
-            return
-        if kind is not self._kind:
-            self._end_fragment()
-            self._kind = kind
-        self._pieces.append(text)
+    def _add_content(self, kind: TextKind, content: JsonValue) -> None:
+        if isinstance(content, str):
+            self._add_text(kind, content)
+        else:
+            self._add_parts(content)
 
     def _add_parts(self, parts: JsonValue) -> None:
         """Add content that is a list of parts, as Mistral's reasoning models send it."""
@@ -155,19 +116,6 @@ class AnswerAssembler:
                 self._add_text(ReasoningFragment, "".join(text for text in texts if isinstance(text, str)))
             elif isinstance(part.get("text"), str):
                 self._add_text(TextFragment, part["text"])
-
-    def _end_fragment(self) -> None:
-        text = "".join(self._pieces)
-        self._pieces.clear()
-        if text:
-            self._has_text = True
-            self._fragments.append(self._kind(text=text))
-
-    def _take_fragments(self) -> list[ModelFragment]:
-        if self._pieces:
-            self._end_fragment()
-        fragments, self._fragments = self._fragments, []
-        return fragments
 
     def _finish_reason(self) -> FinishReason:
         reason = FINISH_REASONS.get(self._reason, FinishReason.STOP)

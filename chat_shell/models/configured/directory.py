@@ -1,16 +1,17 @@
 """The models that the operator configured, as the port `ModelDirectory`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
 
-from chat_shell.models.chat_completions.encoder import Dialect
-from chat_shell.models.chat_completions.model import ChatCompletionsModel, Endpoint
-from chat_shell.models.configured.entries import ModelApi, ModelConfigurationError, ModelEntry
+from chat_shell.models.configured.adapters import api_of
+from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry
 from chat_shell.models.configured.failure_log import ReportedModel
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
+from chat_shell.models.configured.prices import PricedModel
 from chat_shell.models.ports import Model
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel
 from shared.models.events import ModelCard
@@ -70,7 +71,7 @@ def configured_models(
     models: dict[str, tuple[ModelCard, Model]] = {}
     for entry in entries:
         if entry.name not in models:
-            models[entry.name] = (_card(entry), _ADAPTER_OF_API[entry.api](entry, options, session, clock))
+            models[entry.name] = (_card(entry), _model(entry, options, session, clock))
     return ConfiguredModels(models)
 
 
@@ -82,20 +83,16 @@ def _card(entry: ModelEntry) -> ModelCard:
     )
 
 
-def _chat_completions(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSession, clock: Clock) -> Model:
+def _model(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSession, clock: Clock) -> Model:
     endpoint = Endpoint(
         base_url=entry.base_url,
         api_key=entry.api_key.get_secret_value() if entry.api_key else None,
         model=entry.model,
         idle_timeout_seconds=options.idle_timeout_seconds,
-        dialect=Dialect(token_limit=entry.max_tokens_field),
     )
-    if not options.log_requests:
-        return ReportedModel(ChatCompletionsModel(endpoint, session, clock), entry.base_url)
-    model = ChatCompletionsModel(endpoint, session, clock, on_request=log_request)
-    return LoggedModel(ReportedModel(model, entry.base_url), clock)
-
-
-_ADAPTER_OF_API: dict[str, Callable[[ModelEntry, ModelOptions, aiohttp.ClientSession, Clock], Model]] = {
-    ModelApi.CHAT_COMPLETIONS: _chat_completions,
-}
+    on_request = log_request if options.log_requests else None
+    model: Model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
+    if entry.prices is not None:
+        model = PricedModel(model, entry.name, entry.prices)
+    model = ReportedModel(model, entry.base_url)
+    return LoggedModel(model, clock) if options.log_requests else model

@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
 
+from chat_shell.models.anthropic_messages.thinking import ThinkingMode
 from chat_shell.models.chat_completions.encoder import TokenLimitName
+from chat_shell.models.configured.prices import Prices
 from shared.environment import HeaderSecret, WebAddress
 from shared.models.invalid_fields import place_of
 from shared.models.values import JsonValue
@@ -22,6 +24,8 @@ class ModelApi(StrEnum):
     """The provider APIs that an adapter exists for."""
 
     CHAT_COMPLETIONS = "chat_completions"
+    RESPONSES = "responses"
+    ANTHROPIC_MESSAGES = "anthropic_messages"
 
 
 class ModelConfigurationError(ValueError):
@@ -40,7 +44,8 @@ class _Fields(BaseModel):
     context_window_tokens: int = Field(default=DEFAULT_CONTEXT_WINDOW_TOKENS, gt=0)
     max_output_tokens: int = Field(default=DEFAULT_MAX_OUTPUT_TOKENS, gt=0)
     max_tokens_field: TokenLimitName = "max_tokens"
-    prices: dict[str, float] | None = None
+    thinking: ThinkingMode = ThinkingMode.ADAPTIVE
+    prices: Prices | None = None
 
     @field_validator("api")
     @classmethod
@@ -51,10 +56,7 @@ class _Fields(BaseModel):
 
 
 class ModelEntry(_Fields):
-    """A model that is offered as `name` and called `model` at its provider (None: the same).
-
-    Prices are in the operator's currency for a million tokens, by kind (`input`, `cached_input`, `output`).
-    """
+    """A model that is offered as `name` and called `model` at its provider (None: the same)."""
 
     api_key: HeaderSecret | None = None
 
@@ -70,12 +72,16 @@ def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelE
     """Read a YAML list of models, bare or under the key `models`; API keys are taken from `environment`.
 
     Raises:
-        ModelConfigurationError: the file is unreadable or empty, a name repeats, a field is wrong, or a key is not set.
+        ModelConfigurationError: the file is unreadable or empty, a name repeats, a field is wrong, prices are in
+            two currencies, or a key is not set.
     """
     entries = _validated(path, _parsed(path))
     doubled = sorted({entry.name for entry in entries if [other.name for other in entries].count(entry.name) > 1})
     if doubled:
         raise ModelConfigurationError(f"{path}: name: {doubled[0]!r} stands twice")
+    currencies = sorted({entry.prices.currency for entry in entries if entry.prices is not None})
+    if len(currencies) > 1:
+        raise ModelConfigurationError(f"{path}: prices.currency: must be one for all, not {' and '.join(currencies)}")
     if not entries:
         raise ModelConfigurationError(f"{path}: models: the list is empty")
     return tuple(_with_key(path, index, entry, environment) for index, entry in enumerate(entries))
@@ -110,7 +116,7 @@ def _validated(path: Path, parsed: JsonValue) -> list[_FileEntry]:
 
 
 def _with_key(path: Path, index: int, entry: _FileEntry, environment: Mapping[str, str]) -> ModelEntry:
-    fields = entry.model_dump(exclude={"api_key_env"})
+    fields = {name: value for name, value in entry if name != "api_key_env"}
     if entry.api_key_env is None:
         return ModelEntry(**fields)
     key = environment.get(entry.api_key_env, "").strip()

@@ -17,7 +17,7 @@ _log = structlog.get_logger("chat_shell.models")
 
 
 class ReportedModel:
-    """Logs `Model failed` with the model, its host and the provider's status; never with text of the provider."""
+    """Logs `Model failed` with model, host, and the provider's status and request id; never with the provider's text."""
 
     def __init__(self, model: Model, base_url: str) -> None:
         self._model = model
@@ -35,6 +35,7 @@ class ReportedModel:
                 model=call.model,
                 host=self._host,
                 status=error.status,
+                provider_request_id=error.request_id,
                 error_type=type(error).__name__,
                 cause=cause_of(error),
                 retryable=error.retryable,

@@ -31,24 +31,50 @@ _OVERFLOW_WORDS = re.compile(
     r"|exceed[^.]{0,60}context[ _-](?:length|size|window)"  # llama.cpp
     r"|(?:longer|greater|larger) than the (?:model'?s? )?(?:maximum )?(?:model|context)[ _-]length"  # SGLang, LM Studio
     r"|longer than the maximum model length"  # vLLM
+    r"|exceeds? (?:the )?context limit"  # Anthropic, of prompt and max_tokens together
     r"|prompt is too long|input is too long|maximum prompt length"  # Anthropic, Bedrock, xAI
     r"|input token count[^.]{0,80}exceeds the maximum"  # Gemini
     r"|`?inputs`? (?:tokens \+ `?max_new_tokens`? )?must (?:be <=|have less than)"  # TGI, Together
     r"|reduce the length of the (?:messages|prompt|input)",  # Groq, OpenAI
     re.IGNORECASE,
 )
-_QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
+_QUOTA_CODES = {
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "insufficient_balance",
+    "billing_error",
+}
 _QUOTA_WORDS = re.compile(
     r"exceeded your current quota|insufficient (?:account )?(?:balance|quota|credits?)"
     r"|credit balance is too low|billing",
     re.IGNORECASE,
 )
+_SPENT = re.compile(r"credit balance is too low", re.IGNORECASE)
+"""Anthropic says this with status 400."""
 _UNKNOWN_MODEL_CODES = {"model_not_found", "model_not_available", "deploymentnotfound"}  # OpenAI, Together, Azure
 _UNKNOWN_MODEL_WORDS = re.compile(
     r"\bmodel:? ?['\"`]?[\w./:@-]*['\"`]? ?(?:(?:does )?not exist|(?:is )?not found)"  # vLLM, Ollama, DeepSeek
     r"|not a valid model|invalid model|unknown model",  # OpenRouter, Mistral
     re.IGNORECASE,
 )
+_IMAGE_CODES = (
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_base64_image",
+    "invalid_image_url",
+    "image_too_large",
+    "image_too_small",
+    "image_parse_error",
+    "image_content_policy_violation",
+    "invalid_image_mode",
+    "image_file_too_large",
+    "unsupported_image_media_type",
+    "empty_image_file",
+    "failed_to_download_image",
+    "image_file_not_found",
+)
+"""What a failed response of OpenAI's Responses API says of images."""
 _STATUS_OF_TYPE = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -60,6 +86,18 @@ _STATUS_OF_TYPE = {
     "badrequesterror": 400,
     "not_found_error": 404,
     "context_length_exceeded": 400,
+    "overloaded_error": 529,
+    "api_error": 500,
+    "timeout_error": 504,
+    "billing_error": 402,
+    "request_too_large": 413,
+    "server_error": 500,
+    "vector_store_timeout": 504,
+    "invalid_prompt": 400,
+    "bio_policy": 400,
+    "misalignment_policy_violation": 400,
+    "data_residency_mismatch": 400,
+    **dict.fromkeys(_IMAGE_CODES, 400),
 }
 _REFUSED_FIELD = re.compile(
     r"unsupported|not supported|unrecognized|unknown|unexpected|extra_forbidden|not (?:permitted|allowed|available)",
@@ -126,7 +164,7 @@ def _classify(status: int, codes: set[str], message: str, wait: float | None) ->
         return ModelUnknownToProvider(f"the model's provider does not know the configured model (status {status})")
     if status in (401, 403):
         return ModelAuthenticationFailed(f"the model's provider refuses the configured credential (status {status})")
-    if codes & _QUOTA_CODES or status == 402:
+    if codes & _QUOTA_CODES or status == 402 or _SPENT.search(message):
         return ModelQuotaExhausted(f"the quota at the model's provider is used up (status {status})")
     if status == 429:
         return _too_many_requests(message, wait)

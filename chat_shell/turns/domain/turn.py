@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from chat_shell.tools.domain.tool_calls import call_ids, with_distinct_ids
 from shared.errors import BallastError, ModelProtocolViolated
-from shared.models.events import FinishReason, Usage, add_usage
+from shared.models.events import Cost, FinishReason, Usage, add_usage
 from shared.models.execution import ToolChoice
-from shared.models.messages import AddedMessage, AssistantMessage, Message, ToolCall, ToolMessage
+from shared.models.messages import AddedMessage, AssistantMessage, Message, ProviderReasoning, ToolCall, ToolMessage
 
 NOTHING_REPORTED = Usage()
 
@@ -81,6 +81,8 @@ class ModelAnswered:
     tool_calls: tuple[ToolCall, ...]
     finish_reason: FinishReason
     usage: Usage
+    reasoning: ProviderReasoning | None = None
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ def _record_answer(state: TurnState, answer: ModelAnswered) -> TurnState:
     state = replace(state, model_calls=number, usage=add_usage(state.usage, answer.usage), last_usage=answer.usage)
     if answer.tool_calls and _tool_choice(state, number) != "none" and answer.finish_reason not in _ENDED_EARLY:
         calls = with_distinct_ids(answer.tool_calls, number, call_ids(state.added))
-        return replace(state, answer=AssistantMessage(text=answer.text, tool_calls=calls))
+        said = AssistantMessage(text=answer.text, tool_calls=calls, reasoning=answer.reasoning)
+        return replace(state, answer=said)
     return _record_end(state, answer)
 
 
@@ -138,7 +141,9 @@ def _record_end(state: TurnState, answer: ModelAnswered) -> TurnState:
     """End the turn; tool calls that were cut off or not allowed are dropped, because they will get no result."""
     reason = FinishReason.STOP if answer.finish_reason is FinishReason.TOOL_CALLS else answer.finish_reason
     if answer.text:
-        return replace(state, added=(*state.added, AssistantMessage(text=answer.text)), outcome=reason)
+        reasoning = None if answer.tool_calls else answer.reasoning  # it tells its places among the calls, too
+        said = AssistantMessage(text=answer.text, reasoning=reasoning)
+        return replace(state, added=(*state.added, said), outcome=reason)
     if reason in _ENDED_EARLY:
         return replace(state, outcome=reason)
     return replace(state, outcome=ModelProtocolViolated("the model gave an empty answer"))

@@ -111,7 +111,8 @@ class PartialAnswer:
             return ModelAnswered(self.text, (), FinishReason.LENGTH, NOTHING_REPORTED)
         if self._end is None:
             raise ModelStreamCut("the model's answer broke off")
-        return ModelAnswered(self.text, self._end.tool_calls, self._end.finish_reason, self._end.usage)
+        end = self._end
+        return ModelAnswered(self.text, end.tool_calls, end.finish_reason, end.usage, end.reasoning, end.cost)
 
     def _fitting(self, text: str) -> str:
         if len(text) > self._characters_left:

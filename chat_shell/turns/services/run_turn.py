@@ -37,7 +37,7 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
 from shared.models.messages import AssistantMessage
-from shared.prompts.message_order import messages_of_request
+from shared.prompts.message_order import context_index, messages_of_request
 
 CANCELLED = "cancelled"
 
@@ -173,7 +173,12 @@ class RunTurn:
             yield event
         turn.partial_answer = None
         turn.state = record(turn.state, observation)
-        yield ModelCallFinished(call=step.number, finish_reason=observation.finish_reason, usage=observation.usage)
+        yield ModelCallFinished(
+            call=step.number,
+            finish_reason=observation.finish_reason,
+            usage=observation.usage,
+            cost=observation.cost,
+        )
 
     async def _run_tools(self, turn: _Turn, step: RunTools) -> AsyncGenerator[ExecutionEvent]:
         allowance = _allowance(turn)
@@ -233,6 +238,7 @@ def _model_call(turn: _Turn, step: CallModel) -> ModelCall:
         tools=turn.tools,
         parameters=parameters.model_copy(update={"tool_choice": step.tool_choice}),
         cache_key=turn.request.cache_key,
+        stored=context_index(turn.request),
     )
 
 

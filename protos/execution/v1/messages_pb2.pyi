@@ -191,6 +191,58 @@ class UserMessage(_message.Message):
 Global___UserMessage: _TypeAlias = UserMessage  # noqa: Y015
 
 @_typing.final
+class OpaqueItem(_message.Message):
+    """A piece of an answer that only its provider reads, as JSON text; it stood behind so many characters and calls."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTENT_FIELD_NUMBER: _builtins.int
+    AFTER_CHARACTERS_FIELD_NUMBER: _builtins.int
+    AFTER_CALLS_FIELD_NUMBER: _builtins.int
+    content: _builtins.str
+    after_characters: _builtins.int
+    after_calls: _builtins.int
+    def __init__(
+        self,
+        *,
+        content: _builtins.str = ...,
+        after_characters: _builtins.int = ...,
+        after_calls: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_calls", b"after_calls", "after_characters", b"after_characters", "content", b"content"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpaqueItem: _TypeAlias = OpaqueItem  # noqa: Y015
+
+@_typing.final
+class ProviderReasoning(_message.Message):
+    """What a provider wants to be sent again with its answer; only the adapter of the API of this name reads it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    api: _builtins.str
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___OpaqueItem]: ...
+    def __init__(
+        self,
+        *,
+        api: _builtins.str = ...,
+        items: _abc.Iterable[Global___OpaqueItem] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api", b"api", "items", b"items"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProviderReasoning: _TypeAlias = ProviderReasoning  # noqa: Y015
+
+@_typing.final
 class AssistantMessage(_message.Message):
     """What a model said in one model call."""
 
@@ -198,18 +250,22 @@ class AssistantMessage(_message.Message):
 
     TEXT_FIELD_NUMBER: _builtins.int
     TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    REASONING_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     @_builtins.property
     def tool_calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolCall]: ...
+    @_builtins.property
+    def reasoning(self) -> Global___ProviderReasoning: ...
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
         tool_calls: _abc.Iterable[Global___ToolCall] | None = ...,
+        reasoning: Global___ProviderReasoning | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reasoning", b"reasoning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["text", b"text", "tool_calls", b"tool_calls"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reasoning", b"reasoning", "text", b"text", "tool_calls", b"tool_calls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,12 +25,12 @@ from backend.turns.domain.requested_settings import turn_settings
 from backend.turns.domain.turn_origin import Origin, blank_origin
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
+from chat_shell.models.anthropic_messages.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
 from shared.models.messages import AddedMessage, Message, SystemMessage
 from shared.prompts.knowledge_tools import offered_tools
-from tests.bench.cache.cache_marks import block_count, cache_marks
 from tests.bench.cache.conversations import Conversation, Ending, Turn
 from tests.bench.cache.layouts import Layout
 from tests.bench.cache.simulators import Sent

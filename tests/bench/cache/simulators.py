@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tests.bench.cache.cache_marks import LOOKBACK_BLOCKS
+from chat_shell.models.anthropic_messages.cache_marks import LOOKBACK_BLOCKS
 
 BYTES_A_TOKEN = 4
 

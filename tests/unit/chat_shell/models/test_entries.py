@@ -14,6 +14,7 @@ from chat_shell.models.configured.entries import (
     ModelEntry,
     read_models_file,
 )
+from chat_shell.models.configured.prices import Prices
 from chat_shell.models.transport.session import open_session
 from shared.errors import UnknownModel
 from tests.fakes.model_calls import StandingClock
@@ -51,7 +52,7 @@ def test_a_file(tmp_path: Path):
     assert big.api_key is not None
     assert big.api_key.get_secret_value() == "sk-1"
     assert (big.model, big.context_window_tokens, big.max_output_tokens) == ("vendor/big-2", 200_000, 32_000)
-    assert big.prices == {"input": 1.25, "cached_input": 0.125, "output": 10}
+    assert big.prices == Prices(input=1.25, cached_input=0.125, output=10)
     assert small.api_key is None
     assert small.context_window_tokens == DEFAULT_CONTEXT_WINDOW_TOKENS
     assert small.max_output_tokens == DEFAULT_MAX_OUTPUT_TOKENS

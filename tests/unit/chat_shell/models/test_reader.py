@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.models.chat_completions.reader import AnswerReader
+from chat_shell.models.chat_completions.assembler import AnswerAssembler
 from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.transport.reader import AnswerReader
 from shared.errors import (
     ModelContextOverflow,
     ModelError,
@@ -35,7 +36,7 @@ def text(said: str) -> bytes:
 
 
 def read(*reads: bytes) -> list[ModelFragment]:
-    reader = AnswerReader()
+    reader = AnswerReader(AnswerAssembler())
     return [fragment for received in reads for fragment in reader.feed(received)] + reader.end()
 
 
@@ -223,6 +224,6 @@ def test_any_split_says_the_same(cuts: list[int]):
 def test_what_came_before_a_broken_frame_of_the_same_read_is_kept(broken: bytes):
     said: list[ModelFragment] = []
     with pytest.raises(ModelError):
-        for fragment in AnswerReader().feed(text("a") + text("b") + broken + text("c")):
+        for fragment in AnswerReader(AnswerAssembler()).feed(text("a") + text("b") + broken + text("c")):
             said.append(fragment)  # noqa: PERF402 -- what came before the error must be there
     assert said == [TextFragment(text="ab")]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_shell.models.chat_completions.usage import read_usage
+from chat_shell.models.transport.usage import read_usage
 from shared.models.events import Usage
 
 

@@ -1,10 +1,12 @@
 """Choose the positions of a prompt's cache marks, for providers that cache only up to marks that the caller sets.
 
-No adapter uses this yet: those that will speak such a provider's API add marks and never text.
+An adapter adds marks and never text.
 """
 
 from collections.abc import Iterator, Sequence
 
+from chat_shell.models.anthropic_messages.thinking import API
+from chat_shell.models.transport.kept_items import pieces_of
 from shared.models.messages import AssistantMessage, Message, SystemMessage
 from shared.models.values import Value
 
@@ -41,7 +43,7 @@ def cache_marks(messages: Sequence[Message], stored: int, *, has_tools: bool) ->
 def block_count(message: Message) -> int:
     """Count the blocks that a provider sees in a message: parts, and each tool call by itself."""
     if isinstance(message, AssistantMessage):
-        return max(1, bool(message.text) + len(message.tool_calls))
+        return max(1, sum(1 for _ in pieces_of(message, API)))
     return 1 if isinstance(message.content, str) else max(1, len(message.content))
 
 

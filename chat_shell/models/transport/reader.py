@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import orjson
 
-from chat_shell.models.chat_completions.assembler import AnswerAssembler
 from chat_shell.models.ports import ModelFragment
+from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.sse import MAX_EVENT_BYTES, EventDecoder
 from shared.errors import ModelProtocolViolated, ModelStreamCut
 from shared.models.values import JsonValue
@@ -17,8 +17,8 @@ class AnswerReader:
     The content type is not used: servers that ignore `stream` answer with JSON, and proxies mislabel both.
     """
 
-    def __init__(self) -> None:
-        self._assembler = AnswerAssembler()
+    def __init__(self, assembler: FrameAssembler) -> None:
+        self._assembler = assembler
         self._events = EventDecoder()
         self._whole: bytearray | None = None
         self._started = False
@@ -86,8 +86,6 @@ class AnswerReader:
             answer: JsonValue = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise ModelProtocolViolated("the model's provider sent an answer that is not JSON") from error
-        if not isinstance(answer, dict) or not (answer.get("choices") or answer.get("error")):
+        if not isinstance(answer, dict):
             raise ModelProtocolViolated("the model's provider sent an answer of an unknown shape")
-        fragments = self._assembler.feed_frame(answer)
-        self._assembler.done = True
-        return fragments
+        return self._assembler.feed_whole(answer)

@@ -6,6 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chat_shell.models.anthropic_messages.cache_marks import (
+    LOOKBACK_BLOCKS,
+    MAX_MARKS,
+    STRIDE_BLOCKS,
+    CacheMarks,
+    block_count,
+    cache_marks,
+)
 from shared.models.messages import (
     AssistantMessage,
     Message,
@@ -14,14 +22,6 @@ from shared.models.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
-)
-from tests.bench.cache.cache_marks import (
-    LOOKBACK_BLOCKS,
-    MAX_MARKS,
-    STRIDE_BLOCKS,
-    CacheMarks,
-    block_count,
-    cache_marks,
 )
 
 SYSTEM = SystemMessage(content="S")

@@ -37,10 +37,11 @@ def read_usage(reported: JsonObject) -> Usage:
 
 
 def _first(reported: JsonObject, paths: tuple[tuple[str, ...], ...]) -> int | None:
-    return next((count for path in paths if (count := _count(reported, path)) is not None), None)
+    return next((count for path in paths if (count := read_count(reported, path)) is not None), None)
 
 
-def _count(reported: JsonObject, path: tuple[str, ...]) -> int | None:
+def read_count(reported: JsonObject, path: tuple[str, ...]) -> int | None:
+    """Return the count at a path; None where there is none."""
     value: JsonValue = reported
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

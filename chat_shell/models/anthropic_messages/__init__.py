@@ -1,0 +1,1 @@
+"""The adapter for Anthropic's Messages API, with cache marks and thinking blocks."""

@@ -1,0 +1,141 @@
+"""The messages of a conversation as the Messages API wants them: alternating, in blocks, with cache marks."""
+
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+import orjson
+
+from chat_shell.models.anthropic_messages.thinking import API
+from chat_shell.models.transport.kept_items import pieces_of
+from shared.errors import InvalidRequest
+from shared.models.messages import (
+    AssistantMessage,
+    Content,
+    ImagePart,
+    Message,
+    OpaqueItem,
+    Part,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
+from shared.models.values import JsonObject, JsonValue, objects_in
+
+CACHE_CONTROL: JsonObject = {"type": "ephemeral"}
+
+_THINKING = ("thinking", "redacted_thinking")
+_DATA_URL = re.compile(r"data:(image/(?:jpeg|png|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def conversation(messages: Sequence[Message], marks: frozenset[int], *, sends_thinking: bool) -> list[JsonObject]:
+    """Return the field `messages`; `marks` are the indexes of messages behind which the cache is written.
+
+    Neighbours of one role become one message, in which results of tools come first. Blank texts are left out, because
+    the API refuses them.
+
+    Raises:
+        InvalidRequest: an image is neither at an address nor one of the API's kinds in base64.
+    """
+    turns: list[tuple[str, list[JsonObject]]] = []
+    for index, message in enumerate(messages):
+        if isinstance(message, SystemMessage):
+            continue
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        blocks = list(_blocks(message, sends_thinking))
+        if blocks and turns and turns[-1][0] == role:
+            turns[-1][1].extend(blocks)
+        elif blocks:
+            turns.append((role, blocks))
+        if index in marks and turns:
+            _mark(turns[-1][1])
+    return [{"role": role, "content": _results_first(blocks)} for role, blocks in turns]
+
+
+def _mark(blocks: list[JsonObject]) -> None:
+    """Mark the last block that may carry a mark; thinking may not."""
+    place = next((place for place in reversed(range(len(blocks))) if blocks[place]["type"] not in _THINKING), None)
+    if place is not None:
+        blocks[place] = blocks[place] | {"cache_control": CACHE_CONTROL}
+
+
+def _results_first(blocks: list[JsonObject]) -> list[JsonObject]:
+    return sorted(blocks, key=lambda block: block["type"] != "tool_result") if len(blocks) > 1 else blocks
+
+
+def _blocks(message: Message, sends_thinking: bool) -> Iterator[JsonObject]:
+    match message:
+        case AssistantMessage():
+            yield from _said(message, sends_thinking)
+        case ToolMessage():
+            content = message.content if isinstance(message.content, str) else list(_parts(message.content))
+            yield {"type": "tool_result", "tool_use_id": call_id(message.call_id), "content": content}
+        case _:
+            yield from _parts(message.content)
+
+
+def _said(message: AssistantMessage, sends_thinking: bool) -> Iterator[JsonObject]:
+    for piece in pieces_of(message, API):
+        match piece:
+            case OpaqueItem():
+                if sends_thinking:
+                    yield orjson.loads(piece.content)
+            case ToolCall():
+                arguments = _input(piece.arguments)
+                yield {"type": "tool_use", "id": call_id(piece.call_id), "name": piece.name, "input": arguments}
+            case str():
+                yield from _text(piece)
+
+
+def _parts(content: Content) -> Iterator[JsonObject]:
+    for part in (content,) if isinstance(content, str) else content:
+        yield from _part(part)
+
+
+def _part(part: str | Part) -> Iterator[JsonObject]:
+    if isinstance(part, ImagePart):
+        yield {"type": "image", "source": _source(part.url)}
+    else:
+        yield from _text(part if isinstance(part, str) else part.text)
+
+
+def _text(text: str) -> Iterator[JsonObject]:
+    if text and not text.isspace():
+        yield {"type": "text", "text": text}
+
+
+def _source(url: str) -> JsonObject:
+    if url.startswith(("https://", "http://")):
+        return {"type": "url", "url": url}
+    inline = _DATA_URL.fullmatch(url)
+    if inline is None:
+        kinds = "must be an http(s) address, or a JPEG, PNG, GIF or WebP image as a data URL in base64"
+        raise InvalidRequest(f"image_url: {kinds}", param="input")
+    return {"type": "base64", "media_type": inline[1], "data": inline[2]}
+
+
+def call_id(given: str) -> str:
+    """Return the id of a tool call in the characters that the API takes; other ids are hashed, each in one way."""
+    return given if _CALL_ID.fullmatch(given) else f"call_{blake2b(given.encode(), digest_size=12).hexdigest()}"
+
+
+def _input(arguments: str) -> JsonValue:
+    """Return arguments as the object that the API wants, byte for byte as the model wrote them.
+
+    What is no object is wrapped as the API's guide to streamed tool input says.
+    """
+    try:
+        is_object = isinstance(orjson.loads(arguments), dict)
+    except orjson.JSONDecodeError:
+        is_object = False
+    return orjson.Fragment(arguments) if is_object else {"INVALID_JSON": arguments}  # pyright: ignore[reportReturnType]
+
+
+def unmarked(messages: Sequence[JsonObject]) -> list[tuple[JsonValue, JsonObject]]:
+    """Return the role and each block of messages without their cache marks, as the provider's cache compares them."""
+    return [
+        (message["role"], {name: block[name] for name in block if name != "cache_control"})
+        for message in messages
+        for block in objects_in(message["content"])
+    ]

@@ -1,0 +1,152 @@
+"""Assemble the events of a Responses stream into the fragments of the port."""
+
+from collections.abc import Callable, Mapping
+
+from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.responses.encoder import API
+from chat_shell.models.transport.assembling import FrameAssembler, TextKind
+from chat_shell.models.transport.frames import expect_array, expect_object
+from chat_shell.models.transport.kept_items import KeptItems
+from chat_shell.models.transport.provider_errors import error_of_frame
+from chat_shell.models.transport.usage import read_usage
+from shared.errors import ModelProtocolViolated, ModelStreamCut
+from shared.models.events import FinishReason
+from shared.models.messages import ToolCall
+from shared.models.values import JsonObject, JsonValue, objects_in
+
+_DELTAS: Mapping[str, TextKind] = {
+    "response.output_text.delta": TextFragment,
+    "response.refusal.delta": RefusalFragment,
+    "response.reasoning_summary_text.delta": ReasoningFragment,
+    "response.reasoning_text.delta": ReasoningFragment,
+}
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_TEXT_OF_PART: Mapping[str, tuple[str, TextKind]] = {
+    "output_text": ("text", TextFragment),
+    "refusal": ("refusal", RefusalFragment),
+}
+_REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
+"""The fields of a reasoning item that the API takes back; it refuses a `status` of null, which it has sent itself."""
+
+_REASONS = {"content_filter": FinishReason.CONTENT_FILTER}
+"""Any other reason of an incomplete answer, `max_output_tokens` among them, is a limit."""
+
+
+class ResponseAssembler(FrameAssembler):
+    """Reads one answer; kinds of events that it does not know are passed over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: list[ToolCall] = []
+        self._kept = KeptItems(API)
+        self._streamed: set[JsonValue] = set()
+        self._reason: FinishReason | None = None
+        self._usage: JsonObject = {}
+        self._events: Mapping[str, Callable[[JsonObject], None]] = {
+            "response.reasoning_summary_part.added": self._begin_part,
+            "response.output_item.added": self._begin_item,
+            "response.output_item.done": lambda event: self._end_item(
+                _object(event, "item"), event.get("output_index")
+            ),
+        }
+
+    def finish(self) -> ModelAnswerEnd:
+        """Return the end of the answer; see the base class."""
+        reason = self._reason
+        if reason is None:
+            raise ModelStreamCut("the model's provider broke off before the end of the answer")
+        if reason is FinishReason.STOP and self._calls:
+            reason = FinishReason.TOOL_CALLS
+        if reason is FinishReason.STOP and not self._has_text:
+            raise ModelProtocolViolated("the model's provider sent an empty answer")
+        return ModelAnswerEnd(
+            tool_calls=tuple(self._calls),
+            finish_reason=reason,
+            usage=read_usage(self._usage),
+            reasoning=self._kept.reasoning(),
+        )
+
+    def _feed_frame(self, frame: JsonObject) -> None:
+        kind = frame.get("type")
+        text_kind = _DELTAS.get(kind) if isinstance(kind, str) else None
+        if text_kind is not None:
+            delta = frame.get("delta")
+            if not isinstance(delta, str):
+                raise ModelProtocolViolated("the model's provider sent a frame of an unknown shape")
+            self._streamed.add(frame.get("output_index") if text_kind is not ReasoningFragment else None)
+            self._add_text(text_kind, delta)
+        elif kind == "error" or frame.get("error"):
+            raise error_of_frame(frame)
+        elif kind in _ENDS:
+            self._end(_object(frame, "response"))
+        elif isinstance(kind, str) and kind in self._events:
+            self._events[kind](frame)
+
+    def _feed_answer(self, answer: JsonObject) -> None:
+        if answer.get("error") and answer.get("object") != "response":
+            raise error_of_frame(answer)
+        if answer.get("object") != "response":
+            raise ModelProtocolViolated("the model's provider sent an answer of an unknown shape")
+        self._end(answer)
+
+    def _begin_part(self, event: JsonObject) -> None:
+        if event.get("summary_index"):
+            self._add_text(ReasoningFragment, "\n\n")
+
+    def _begin_item(self, event: JsonObject) -> None:
+        self._keep_phase(_object(event, "item"))
+
+    def _end_item(self, item: JsonObject, index: JsonValue) -> None:
+        kind = item.get("type")
+        if kind == "message" and index not in self._streamed:
+            self._keep_phase(item)
+            for part in objects_in(item.get("content")):
+                self._add_whole_part(part)
+        elif kind == "function_call":
+            self._calls.append(_call(item))
+        elif kind == "reasoning":
+            self._keep({name: item[name] for name in _REASONING_FIELDS if item.get(name) is not None})
+
+    def _add_whole_part(self, part: JsonObject) -> None:
+        name, kind = _TEXT_OF_PART.get(str(part.get("type")), ("", TextFragment))
+        text = part.get(name)
+        if isinstance(text, str):
+            self._add_text(kind, text)
+
+    def _keep_phase(self, item: JsonObject) -> None:
+        """Keep how a message is labelled: a model that gets its labels back does better (`phase` in the API)."""
+        phase = item.get("phase")
+        if item.get("type") == "message" and isinstance(phase, str):
+            self._keep({"phase": phase})
+
+    def _keep(self, item: JsonObject) -> None:
+        self._end_fragment()
+        self._kept.add(item, self._said_characters, len(self._calls))
+
+    def _end(self, response: JsonObject) -> None:
+        status = response.get("status")
+        if status == "failed":
+            raise error_of_frame({"error": response.get("error") or {"code": "server_error"}})
+        if status == "cancelled":
+            raise ModelStreamCut("the model's provider cancelled the answer")
+        if not self._streamed and not self._calls:
+            for index, item in enumerate(expect_array(response.get("output") or [])):
+                self._end_item(expect_object(item), index)
+        details = response.get("incomplete_details")
+        named = str(details.get("reason")) if isinstance(details, dict) else ""
+        is_whole = status == "completed"
+        self._reason = FinishReason.STOP if is_whole else _REASONS.get(named, FinishReason.LENGTH)
+        self._usage = expect_object(response.get("usage") or {})
+        self.ended = self.done = True
+
+
+def _object(frame: JsonObject, name: str) -> JsonObject:
+    return expect_object(frame.get(name))
+
+
+def _call(item: JsonObject) -> ToolCall:
+    call_id, name, arguments = (item.get(field) for field in ("call_id", "name", "arguments"))
+    if not isinstance(name, str) or not name:
+        raise ModelProtocolViolated("the model's provider sent a tool call without a name")
+    given = arguments if isinstance(arguments, str) else ""
+    return ToolCall(call_id=call_id if isinstance(call_id, str) else "", name=name, arguments=given or "{}")

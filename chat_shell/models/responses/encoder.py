@@ -1,0 +1,135 @@
+"""Encode a model call as the bytes of a Responses request; equal calls give equal bytes.
+
+Nothing is stored at the provider, so each request carries the whole conversation, with the encrypted reasoning of
+earlier answers at its old places. Fields that are constant in a conversation come first, and fields that may change
+from call to call come after the input.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from chat_shell.models.ports import ModelCall
+from chat_shell.models.transport.kept_items import pieces_of
+from shared.errors import InvalidRequest
+from shared.models.canonical import sorted_keys
+from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice, ToolDefinition
+from shared.models.messages import AssistantMessage, Message, OpaqueItem, ToolCall
+from shared.models.openai_items import encode_items
+from shared.models.values import JsonObject, JsonValue
+
+API = "responses"
+OPTIONAL_FIELDS = ("prompt_cache_key", "include", "parallel_tool_calls")
+"""Fields that a server may refuse although the call is right."""
+
+NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+
+
+def encode_response_request(
+    call: ModelCall, *, left_out: frozenset[str] = frozenset(), sends_reasoning: bool = True
+) -> bytes:
+    """Encode a streamed request.
+
+    Raises:
+        InvalidRequest: a parameter does not exist in this API, or a schema cannot be written as JSON.
+    """
+    body = {**_constant_fields(call), "input": _input(call, sends_reasoning), **_changing_fields(call)}
+    try:
+        return orjson.dumps({name: body[name] for name in body if name not in left_out and body[name] is not None})
+    except orjson.JSONEncodeError as error:
+        raise InvalidRequest("a tool's schema or the text format cannot be sent as JSON", param="tools") from error
+
+
+def _constant_fields(call: ModelCall) -> JsonObject:
+    system = "".join(message.content for message in call.messages if message.role == "system")
+    return {
+        "model": call.model,
+        "prompt_cache_key": call.cache_key or None,
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "instructions": system or None,
+        "tools": [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)] or None,
+        "parallel_tool_calls": call.parameters.parallel_tool_calls if call.tools else None,
+    }
+
+
+def _tool(tool: ToolDefinition) -> JsonObject:
+    """Return a function; `strict` always stands there, because the API's own default rewrites schemas."""
+    return {
+        "type": "function",
+        "name": tool.name,
+        **({"description": tool.description} if tool.description is not None else {}),
+        "parameters": NO_PARAMETERS if tool.parameters is None else sorted_keys(tool.parameters),
+        "strict": bool(tool.strict),
+    }
+
+
+def _input(call: ModelCall, sends_reasoning: bool) -> list[JsonObject]:
+    items: list[JsonObject] = []
+    for message in call.messages:
+        items += _items(message, sends_reasoning)
+    return items
+
+
+def _items(message: Message, sends_reasoning: bool) -> list[JsonObject]:
+    if message.role == "assistant":
+        return list(_answer(message, sends_reasoning))
+    return [] if message.role == "system" else encode_items((message,), None)
+
+
+def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonObject]:
+    phase: JsonObject = {}
+    for piece in pieces_of(message, API):
+        match piece:
+            case str():
+                yield {"type": "message", "role": "assistant", "content": piece, **phase}
+            case ToolCall():
+                called = {"call_id": piece.call_id, "name": piece.name, "arguments": piece.arguments}
+                yield {"type": "function_call", **called}
+            case OpaqueItem():
+                kept: JsonObject = orjson.loads(piece.content)
+                if "phase" in kept:
+                    phase = kept
+                elif sends_reasoning:
+                    yield kept
+
+
+def _changing_fields(call: ModelCall) -> JsonObject:
+    asked = call.parameters
+    refuse_penalties(asked)
+    effort = asked.reasoning_effort
+    return {
+        "tool_choice": _tool_choice(asked.tool_choice) if call.tools else None,
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
+        "max_output_tokens": asked.max_output_tokens,
+        "reasoning": None if effort is None else {"effort": effort},
+        "text": _text(asked),
+    }
+
+
+def refuse_penalties(asked: ModelParameters) -> None:
+    """Refuse the penalties, which only chat completions have; 0 asks for nothing.
+
+    Raises:
+        InvalidRequest: `param` names the penalty.
+    """
+    for name in ("presence_penalty", "frequency_penalty"):
+        if getattr(asked, name):
+            raise InvalidRequest(f"{name}: this model's API does not have it; leave it out", param=name)
+
+
+def _tool_choice(choice: ToolChoice) -> str | JsonObject:
+    return {"type": "function", "name": choice.name} if isinstance(choice, NamedToolChoice) else choice
+
+
+def _text(asked: ModelParameters) -> JsonObject | None:
+    text: dict[str, JsonValue] = {}
+    given = asked.text_format
+    if given is not None and given.get("type") != "text":
+        # The keys of the schema keep their order, because models write the properties of an answer in this order.
+        text["format"] = {name: given[name] for name in sorted(given) if given[name] is not None}
+    if asked.verbosity is not None:
+        text["verbosity"] = asked.verbosity
+    return text or None

@@ -1,0 +1,99 @@
+"""Collect the frames of an answer as fragments, whatever the provider's API."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.transport.frames import parse_frame
+from shared.errors import ModelError
+from shared.models.values import JsonObject
+
+TextKind = type[TextFragment] | type[ReasoningFragment] | type[RefusalFragment]
+
+
+class FrameAssembler(ABC):
+    """Converts frames to fragments: text at once, and tool calls, finish reason and usage at the end.
+
+    `ended` is true once the reason of the end has arrived, `done` once nothing can follow. `frame_count` is the number
+    of frames, by which a caller can distinguish a frame from a comment.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self.ended = False
+        self.frame_count = 0
+        self._said_characters = 0
+        self._has_text = False
+        self._kind: TextKind = TextFragment
+        self._pieces: list[str] = []
+        self._fragments: list[ModelFragment] = []
+
+    def feed(self, payloads: list[bytes]) -> Iterator[ModelFragment]:
+        """Take the payloads of one read; yield one fragment for each sequence of text of one kind.
+
+        Raises:
+            ModelError: a frame is malformed, or reports a failure; the fragments before it have been yielded.
+        """
+        try:
+            self._feed_payloads(payloads)
+        except ModelError:
+            yield from self._take_fragments()
+            raise
+        yield from self._take_fragments()
+
+    def feed_whole(self, answer: JsonObject) -> list[ModelFragment]:
+        """Take an answer that was not streamed.
+
+        Raises:
+            ModelError: it has another shape, or reports a failure.
+        """
+        self._feed_answer(answer)
+        self.done = True
+        return self._take_fragments()
+
+    @abstractmethod
+    def finish(self) -> ModelAnswerEnd:
+        """Return the end of the answer.
+
+        Raises:
+            ModelError: the answer is incomplete, empty or failed.
+        """
+
+    @abstractmethod
+    def _feed_frame(self, frame: JsonObject) -> None:
+        """Take one frame of a stream."""
+
+    @abstractmethod
+    def _feed_answer(self, answer: JsonObject) -> None:
+        """Take an answer that was not streamed."""
+
+    def _feed_payloads(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            if self.done:
+                break
+            if payload.startswith(b"[DONE]"):
+                self.done = True
+            elif payload:
+                self.frame_count += 1
+                self._feed_frame(parse_frame(payload))
+
+    def _add_text(self, kind: TextKind, text: str) -> None:
+        if kind is not self._kind:
+            self._end_fragment()
+            self._kind = kind
+        self._pieces.append(text)
+
+    def _end_fragment(self) -> None:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if text:
+            self._has_text = True
+            self._fragments.append(self._kind(text=text))
+            if self._kind is not ReasoningFragment:
+                self._said_characters += len(text)
+
+    def _take_fragments(self) -> list[ModelFragment]:
+        if self._pieces:
+            self._end_fragment()
+        fragments, self._fragments = self._fragments, []
+        return fragments
