@@ -6,12 +6,23 @@ from typing import cast
 
 import pytest
 
+from chat_shell.models.anthropic_messages.encoder import MessagesForm
+from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
 from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
+from chat_shell.models.responses.model import ResponsesApi
 from chat_shell.models.transport.session import open_session
-from chat_shell.models.transport.streaming import Endpoint, StreamedModel
-from shared.errors import BallastError, ModelError, ModelUnavailable
+from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel
+from shared.errors import (
+    BallastError,
+    ModelError,
+    ModelProtocolViolated,
+    ModelRateLimited,
+    ModelStalled,
+    ModelStreamCut,
+    ModelUnavailable,
+)
 from shared.models.events import FinishReason
 from shared.models.messages import ToolCall
 from tests.fakes.model_calls import FAR, StandingClock, model_call
@@ -54,19 +65,23 @@ class Provider:
         return self._model
 
 
-@pytest.fixture(params=["scripted", "chat_completions", "logged"])
+APIS: dict[str, ProviderApi] = {
+    "chat_completions": ChatCompletionsApi(),
+    "responses": ResponsesApi(),
+    "anthropic_messages": AnthropicMessagesApi(MessagesForm(max_output_tokens=1000)),
+}
+
+
+@pytest.fixture(params=["scripted", *APIS, "logged"])
 async def provider(request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
     if request.param == "scripted":
         yield Provider(ScriptedModel(says("unused")), None)
         return
-    async with FakeModelServer() as server:
-        session = open_session()
-        hook = log_request if request.param == "logged" else None
-        model = StreamedModel(
-            Endpoint(server.base_url), ChatCompletionsApi(), session, StandingClock(), on_request=hook
-        )
+    hook = log_request if request.param == "logged" else None
+    api = APIS["chat_completions" if hook else request.param]
+    async with FakeModelServer() as server, open_session() as session:
+        model = StreamedModel(Endpoint(server.base_url), api, session, StandingClock(), on_request=hook)
         yield Provider(LoggedModel(model, StandingClock()) if hook else model, server)
-        await session.close()
 
 
 def opened(model: Model) -> AsyncGenerator[ModelFragment]:
@@ -115,3 +130,89 @@ async def test_each_stream_is_a_call_of_its_own(provider: Provider):
     ends = [(await streamed(provider.says("one")))[-1] for _ in range(2)]
 
     assert [type(end) for end in ends] == [ModelAnswerEnd] * 2
+
+
+@pytest.fixture(params=APIS)
+async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[StreamedModel, FakeModelServer]]:
+    """An adapter with a short idle timeout, and the server behind it."""
+    async with FakeModelServer() as server, open_session() as session:
+        endpoint = Endpoint(server.base_url, idle_timeout_seconds=0.2)
+        yield StreamedModel(endpoint, APIS[request.param], session, StandingClock()), server
+
+
+async def said_until(model: Model, kind: type[ModelError]) -> tuple[str, ModelError]:
+    said: list[str] = []
+    with pytest.raises(kind) as caught:
+        async for fragment in model.stream(model_call(), FAR):
+            assert isinstance(fragment, TextFragment)
+            said.append(fragment.text)
+    return "".join(said), caught.value
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault.CUT, ModelStreamCut),
+        (Fault.END, ModelStreamCut),
+        (Fault.GARBAGE, ModelProtocolViolated),
+        (Fault.STALL, ModelStalled),
+        (Fault.STALL_WITH_COMMENTS, ModelStalled),
+    ],
+)
+async def test_what_was_said_comes_before_the_fault(
+    served: tuple[StreamedModel, FakeModelServer], fault: Fault, kind: type[ModelError]
+):
+    model, server = served
+    server.script(Reply(text=("Half ", "an ", "answer"), fault=fault, fault_after=2, headers={"request-id": "req-7"}))
+
+    said, error = await said_until(model, kind)
+
+    assert said == "Half an "
+    assert error.request_id == "req-7"
+
+
+async def test_leaving_an_endless_answer_closes_the_connection(served: tuple[StreamedModel, FakeModelServer]):
+    model, server = served
+    server.script(Reply(text=("x",), fault=Fault.ENDLESS))
+
+    async with aclosing(opened(model)) as fragments:
+        await anext(fragments)
+
+    await server.wait_closed()
+
+
+async def test_a_provider_that_asks_to_wait_says_how_long(served: tuple[StreamedModel, FakeModelServer]):
+    model, server = served
+    server.script(Reply(status=429, headers={"retry-after": "7", "x-request-id": "an id with\tblanks"}))
+
+    _, error = await said_until(model, ModelRateLimited)
+
+    assert isinstance(error, ModelRateLimited)
+    assert (error.status, error.retry_after_seconds, error.request_id) == (429, 7.0, None)
+
+
+async def test_an_answer_that_is_not_streamed(served: tuple[StreamedModel, FakeModelServer]):
+    model, server = served
+    scripted = ScriptedCall(name="look", arguments='{"x": 1}', call_id="a")
+    server.script(Reply(text=("Well.",), tool_calls=(scripted,), ignore_stream=True))
+
+    said, end = await streamed(model)
+
+    assert said == TextFragment(text="Well.")
+    assert isinstance(end, ModelAnswerEnd)
+    assert [call.name for call in end.tool_calls] == ["look"]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [("length", FinishReason.LENGTH), ("content_filter", FinishReason.CONTENT_FILTER)]
+)
+async def test_an_answer_that_ends_early(
+    served: tuple[StreamedModel, FakeModelServer], given: str, reason: FinishReason
+):
+    model, server = served
+    server.script(Reply(text=("Well",), finish_reason=given))
+
+    *_, end = await streamed(model)
+
+    assert isinstance(end, ModelAnswerEnd)
+    assert end.finish_reason is reason

@@ -129,7 +129,7 @@ def _input(arguments: str) -> JsonValue:
         is_object = isinstance(orjson.loads(arguments), dict)
     except orjson.JSONDecodeError:
         is_object = False
-    return orjson.Fragment(arguments) if is_object else {"INVALID_JSON": arguments}  # pyright: ignore[reportReturnType]
+    return orjson.Fragment(arguments) if is_object else {"INVALID_JSON": arguments}
 
 
 def unmarked(messages: Sequence[JsonObject]) -> list[tuple[JsonValue, JsonObject]]:

@@ -62,7 +62,9 @@ def _header(call: ModelCall, marks: CacheMarks) -> JsonObject:
 
 
 def _tool(tool: ToolDefinition) -> JsonObject:
-    schema = {"type": "object", "properties": {}} if tool.parameters is None else sorted_keys(tool.parameters)
+    schema: JsonObject = (
+        {"type": "object", "properties": {}} if tool.parameters is None else sorted_keys(tool.parameters)
+    )
     return {
         "name": tool.name,
         **({"description": tool.description} if tool.description is not None else {}),

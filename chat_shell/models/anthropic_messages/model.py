@@ -47,4 +47,4 @@ class AnthropicMessagesApi:
         return Avoidance(self._with(thinking=other))
 
     def _with(self, **changes: object) -> "AnthropicMessagesApi":
-        return replace(self, form=replace(self.form, **changes))  # pyright: ignore[reportArgumentType]
+        return replace(self, form=replace(self.form, **changes))

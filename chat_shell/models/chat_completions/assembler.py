@@ -114,8 +114,9 @@ class AnswerAssembler(FrameAssembler):
                 pieces = [{"text": inner}] if isinstance(inner, str) else map(expect_object, expect_array(inner))
                 texts = [piece.get("text") for piece in pieces]
                 self._add_text(ReasoningFragment, "".join(text for text in texts if isinstance(text, str)))
-            elif isinstance(part.get("text"), str):
-                self._add_text(TextFragment, part["text"])
+            else:
+                text = part.get("text")
+                self._add_text(TextFragment, text if isinstance(text, str) else "")
 
     def _finish_reason(self) -> FinishReason:
         reason = FINISH_REASONS.get(self._reason, FinishReason.STOP)

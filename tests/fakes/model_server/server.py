@@ -9,12 +9,17 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 from pydantic import TypeAdapter
 
-from tests.fakes.model_server import frames
+from tests.fakes.model_server import frames, messages_frames, responses_frames
 from tests.fakes.model_server.connection import Connection
 from tests.fakes.model_server.script import ConnectionRecord, Fault, RecordedRequest, Reply, Script
 
 COMMENT_INTERVAL_SECONDS = 0.02
 STREAM_HEADERS = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
+FORMS = {
+    "/v1/chat/completions": frames,
+    "/v1/responses": responses_frames,
+    "/v1/messages": messages_frames,
+}
 _REQUESTS = TypeAdapter(list[RecordedRequest])
 _REPLIES = TypeAdapter(tuple[Reply, ...])
 
@@ -125,7 +130,7 @@ class FakeModelServer:
         elif (request.method, target.path) == ("GET", "/v1/models"):
             models = [{"id": name, "object": "model", "created": 0, "owned_by": "fake"} for name in self._models]
             await connection.send_whole(200, orjson.dumps({"object": "list", "data": models}))
-        elif (request.method, target.path) == ("POST", "/v1/chat/completions"):
+        elif request.method == "POST" and target.path in FORMS:
             self._remember(request)
             await self._reply(self._script.next(request) or self._answer(request), request, connection)
         else:
@@ -164,15 +169,16 @@ class FakeModelServer:
         return b"{}"
 
     async def _reply(self, reply: Reply, request: RecordedRequest, connection: Connection) -> None:
+        form = FORMS[urlsplit(request.path).path]
         if reply.first_pause_seconds:
             await asyncio.sleep(reply.first_pause_seconds)
         if reply.raw is not None:
             await self._send_raw(reply, reply.raw, connection)
         elif reply.body is not None or reply.status != 200:
-            body = frames.error_body(reply.status) if reply.body is None else reply.body.encode()
+            body = form.error_body(reply.status) if reply.body is None else reply.body.encode()
             await connection.send_whole(reply.status, body, reply.headers)
         elif reply.ignore_stream or not request.json_body.get("stream"):
-            await connection.send_whole(200, frames.whole_answer(reply, request), reply.headers)
+            await connection.send_whole(200, form.whole_answer(reply, request), reply.headers)
         else:
             await self._stream(reply, request, connection)
 
@@ -184,15 +190,16 @@ class FakeModelServer:
         await self._finish(reply, b"", connection)
 
     async def _stream(self, reply: Reply, request: RecordedRequest, connection: Connection) -> None:
+        form = FORMS[urlsplit(request.path).path]
         model = str(request.json_body.get("model", ""))
-        deltas = frames.delta_frames(reply, model)
+        deltas = form.delta_frames(reply, model)
         await connection.start(200, STREAM_HEADERS | reply.headers)
-        await connection.send_chunk(frames.role_frame(model))
+        await connection.send_chunk(form.role_frame(model))
         sent = deltas if reply.fault is Fault.NONE else deltas[: reply.fault_after]
         await self._send_deltas(sent, reply, connection)
         if reply.fault is Fault.NONE:
-            await connection.send_chunk(b"".join(frames.end_frames(reply, request)))
-        await self._finish(reply, deltas[-1] if deltas else frames.role_frame(model), connection)
+            await connection.send_chunk(b"".join(form.end_frames(reply, request)))
+        await self._finish(reply, deltas[-1] if deltas else form.role_frame(model), connection)
 
     async def _send_deltas(self, deltas: list[bytes], reply: Reply, connection: Connection) -> None:
         for start in range(0, len(deltas), reply.frames_per_write):

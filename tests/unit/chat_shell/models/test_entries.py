@@ -33,6 +33,11 @@ models:
     base_url: http://localhost:9/v1
 """
 
+TWO_CURRENCIES = """
+- {name: a, base_url: 'http://x', prices: {input: 1, output: 1}}
+- {name: b, base_url: 'http://x', prices: {input: 1, output: 1, currency: EUR}}
+"""
+
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
@@ -78,6 +83,8 @@ def test_a_bare_list(tmp_path: Path):
         ("- {name: a, base_url: 'http://x', api_key_env: ABSENT}", ["models[0].api_key_env", "ABSENT"]),
         ("- {name: a, base_url: 'http://x', api_key_env: BAD}", ["models[0].api_key_env", "BAD"]),
         ("- {name: a, base_url: 'http://x'}\n- {name: a, base_url: 'http://x'}", ["'a'", "twice"]),
+        ("- {name: a, base_url: 'http://x', prices: {input: 1}}", ["models[0].prices.output"]),
+        (TWO_CURRENCIES, ["prices.currency", "EUR", "USD"]),
         ("[]", ["empty"]),
         ("just words", ["models"]),
         ("a: [", ["line", "YAML"]),

@@ -1,0 +1,52 @@
+"""Each request begins with the one before it, for the cache of every provider."""
+
+from itertools import pairwise
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat_shell.models.anthropic_messages.encoder import encode_messages_request
+from chat_shell.models.ports import ModelCall
+from shared.models.messages import AssistantMessage
+from tests.examples import examples
+from tests.unit.chat_shell.models.conversations import COMPARED, FORM, conversations
+
+
+@pytest.mark.parametrize("api", COMPARED)
+@examples(500, few=40)
+@given(st.data())
+def test_a_request_begins_with_the_one_before(api: str, data: st.DataObject):
+    for before, after in pairwise(data.draw(conversations(api))):
+        earlier, later = COMPARED[api](before), COMPARED[api](after)
+        assert later[: len(earlier)] == earlier
+        assert len(later) > len(earlier)
+
+
+@pytest.mark.parametrize("api", ["responses", "anthropic_messages"])
+@examples(500, few=40)
+@given(st.data())
+def test_what_a_provider_wants_back_goes_back_to_it_and_to_nobody_else(api: str, data: st.DataObject):
+    last = data.draw(conversations(api))[-1]
+    said = [message for message in last.messages if isinstance(message, AssistantMessage)]
+    kept = [item.content for message in said if message.reasoning for item in message.reasoning.items]
+
+    for name, compared in COMPARED.items():
+        sent = [orjson.dumps(part[1] if isinstance(part, tuple) else part).decode() for part in compared(last)]
+        returned = [part for part in sent if part in kept]
+        assert returned == (kept if name == api else [])
+
+
+@examples(500, few=40)
+@given(conversations("anthropic_messages"))
+def test_marks_are_four_at_most_and_never_on_thinking(calls: list[ModelCall]):
+    for call in calls:
+        body = orjson.loads(encode_messages_request(call, FORM))
+        blocks = [block for message in body["messages"] for block in message["content"]]
+        marked = [block for block in [*body["tools"], *body["system"], *blocks] if "cache_control" in block]
+        assert 1 <= len(marked) <= 4
+        assert "thinking" not in {block.get("type") for block in marked}
+        roles = [message["role"] for message in body["messages"]]
+        assert all(one != other for one, other in pairwise(roles))
+        assert roles[0] == "user"
