@@ -9,7 +9,7 @@ import pytest
 from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
 from backend.conversations.domain.prompt_record import Reuse, SentPrompt, Shortfall
 from backend.conversations.domain.responses import Checkpoint
-from shared.models.events import Usage
+from shared.models.events import Cost, Usage
 from tests.contract.store_cases import (
     HOLD,
     KINDS,
@@ -47,6 +47,7 @@ FULL = make_call(
     reuse=Reuse(messages=2, size_bytes=300, tokens=70, first_difference="messages[2].content"),
     shortfall=Shortfall.OURS,
     usage=Usage(input_tokens=90, cached_tokens=0),
+    cost=Cost(currency="USD", amount=0.001, saved=0.0),
 )
 
 

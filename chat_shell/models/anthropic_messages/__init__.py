@@ -1,1 +1,1 @@
-"""The adapter for Anthropic's Messages API, with cache marks and thinking blocks."""
+"""The adapter for Anthropic's Messages ANTHROPIC_MESSAGES, with cache marks and thinking blocks."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from chat_shell.models.anthropic_messages.thinking import API
+from chat_shell.models.anthropic_messages.thinking import ANTHROPIC_MESSAGES
 from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, TextFragment
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.frames import expect_array, expect_object
@@ -44,7 +44,7 @@ class MessageAssembler(FrameAssembler):
         super().__init__()
         self._blocks: dict[JsonValue, _Block] = {}
         self._calls: list[ToolCall] = []
-        self._kept = KeptItems(API)
+        self._kept = KeptItems(ANTHROPIC_MESSAGES)
         self._characters = 0
         self._reason = ""
         self._usage: JsonObject = {}

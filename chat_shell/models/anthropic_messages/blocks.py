@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import orjson
 
-from chat_shell.models.anthropic_messages.thinking import API
+from chat_shell.models.anthropic_messages.thinking import ANTHROPIC_MESSAGES
 from chat_shell.models.transport.kept_items import pieces_of
 from shared.errors import InvalidRequest
 from shared.models.messages import (
@@ -25,11 +25,13 @@ from shared.models.values import JsonObject, JsonValue, objects_in
 CACHE_CONTROL: JsonObject = {"type": "ephemeral"}
 
 _THINKING = ("thinking", "redacted_thinking")
-_DATA_URL = re.compile(r"data:(image/(?:jpeg|png|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
+_INLINE_IMAGE = re.compile(r"data:(image/(?:jpeg|png|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def conversation(messages: Sequence[Message], marks: frozenset[int], *, sends_thinking: bool) -> list[JsonObject]:
+def alternating_messages(
+    messages: Sequence[Message], marks: frozenset[int], *, sends_thinking: bool
+) -> list[JsonObject]:
     """Return the field `messages`; `marks` are the indexes of messages behind which the cache is written.
 
     Neighbours of one role become one message, in which results of tools come first. Blank texts are left out, because
@@ -70,20 +72,25 @@ def _blocks(message: Message, sends_thinking: bool) -> Iterator[JsonObject]:
             yield from _said(message, sends_thinking)
         case ToolMessage():
             content = message.content if isinstance(message.content, str) else list(_parts(message.content))
-            yield {"type": "tool_result", "tool_use_id": call_id(message.call_id), "content": content}
+            yield {"type": "tool_result", "tool_use_id": accepted_call_id(message.call_id), "content": content}
         case _:
             yield from _parts(message.content)
 
 
 def _said(message: AssistantMessage, sends_thinking: bool) -> Iterator[JsonObject]:
-    for piece in pieces_of(message, API):
+    for piece in pieces_of(message, ANTHROPIC_MESSAGES):
         match piece:
             case OpaqueItem():
                 if sends_thinking:
                     yield orjson.loads(piece.content)
             case ToolCall():
                 arguments = _input(piece.arguments)
-                yield {"type": "tool_use", "id": call_id(piece.call_id), "name": piece.name, "input": arguments}
+                yield {
+                    "type": "tool_use",
+                    "id": accepted_call_id(piece.call_id),
+                    "name": piece.name,
+                    "input": arguments,
+                }
             case str():
                 yield from _text(piece)
 
@@ -108,14 +115,14 @@ def _text(text: str) -> Iterator[JsonObject]:
 def _source(url: str) -> JsonObject:
     if url.startswith(("https://", "http://")):
         return {"type": "url", "url": url}
-    inline = _DATA_URL.fullmatch(url)
+    inline = _INLINE_IMAGE.fullmatch(url)
     if inline is None:
         kinds = "must be an http(s) address, or a JPEG, PNG, GIF or WebP image as a data URL in base64"
         raise InvalidRequest(f"image_url: {kinds}", param="input")
     return {"type": "base64", "media_type": inline[1], "data": inline[2]}
 
 
-def call_id(given: str) -> str:
+def accepted_call_id(given: str) -> str:
     """Return the id of a tool call in the characters that the API takes; other ids are hashed, each in one way."""
     return given if _CALL_ID.fullmatch(given) else f"call_{blake2b(given.encode(), digest_size=12).hexdigest()}"
 

@@ -5,7 +5,7 @@ An adapter adds marks and never text.
 
 from collections.abc import Iterator, Sequence
 
-from chat_shell.models.anthropic_messages.thinking import API
+from chat_shell.models.anthropic_messages.thinking import ANTHROPIC_MESSAGES
 from chat_shell.models.transport.kept_items import pieces_of
 from shared.models.messages import AssistantMessage, Message, SystemMessage
 from shared.models.values import Value
@@ -43,7 +43,7 @@ def cache_marks(messages: Sequence[Message], stored: int, *, has_tools: bool) ->
 def block_count(message: Message) -> int:
     """Count the blocks that a provider sees in a message: parts, and each tool call by itself."""
     if isinstance(message, AssistantMessage):
-        return max(1, sum(1 for _ in pieces_of(message, API)))
+        return max(1, sum(1 for _ in pieces_of(message, ANTHROPIC_MESSAGES)))
     return 1 if isinstance(message.content, str) else max(1, len(message.content))
 
 

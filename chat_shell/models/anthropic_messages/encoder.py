@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from chat_shell.models.anthropic_messages.blocks import CACHE_CONTROL, conversation
+from chat_shell.models.anthropic_messages.blocks import CACHE_CONTROL, alternating_messages
 from chat_shell.models.anthropic_messages.cache_marks import CacheMarks, cache_marks
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode, thinking_fields
 from chat_shell.models.ports import ModelCall
@@ -16,6 +16,8 @@ from shared.errors import InvalidRequest
 from shared.models.canonical import sorted_keys
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolDefinition, Verbosity
 from shared.models.values import JsonObject
+
+_NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def encode_messages_request(call: ModelCall, form: MessagesForm) -> bytes:
         "model": call.model,
         "stream": True,
         **_header(call, marks),
-        "messages": conversation(call.messages, frozenset(marks.messages), sends_thinking=form.sends_thinking),
+        "messages": alternating_messages(call.messages, frozenset(marks.messages), sends_thinking=form.sends_thinking),
         **_changing_fields(call, form),
     }
     try:
@@ -62,9 +64,7 @@ def _header(call: ModelCall, marks: CacheMarks) -> JsonObject:
 
 
 def _tool(tool: ToolDefinition) -> JsonObject:
-    schema: JsonObject = (
-        {"type": "object", "properties": {}} if tool.parameters is None else sorted_keys(tool.parameters)
-    )
+    schema = _NO_PARAMETERS if tool.parameters is None else sorted_keys(tool.parameters)
     return {
         "name": tool.name,
         **({"description": tool.description} if tool.description is not None else {}),

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, streamed: `POST {base_url}/messages`."""
+"""Anthropic's Messages ANTHROPIC_MESSAGES, streamed: `POST {base_url}/messages`."""
 
 from dataclasses import dataclass, replace
 

@@ -9,7 +9,7 @@ from shared.models.execution import NamedToolChoice, ReasoningEffort
 from shared.models.messages import AssistantMessage, Message, OpaqueItem, UserMessage
 from shared.models.values import JsonObject
 
-API = "anthropic_messages"
+ANTHROPIC_MESSAGES = "anthropic_messages"
 MIN_BUDGET_TOKENS = 1_024
 """The API's smallest budget; a budget must also be below `max_tokens`."""
 
@@ -59,5 +59,5 @@ def _has_thought(messages: Sequence[Message]) -> bool:
         if isinstance(message, UserMessage):
             return True
         if isinstance(message, AssistantMessage):
-            return isinstance(next(pieces_of(message, API), None), OpaqueItem)
+            return isinstance(next(pieces_of(message, ANTHROPIC_MESSAGES), None), OpaqueItem)
     return True

@@ -9,8 +9,8 @@ from chat_shell.models.configured.adapters import api_of
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry
 from chat_shell.models.configured.failure_log import ReportedModel
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
-from chat_shell.models.configured.prices import PricedModel
 from chat_shell.models.ports import Model
+from chat_shell.models.telemetry.costs import PricedModel
 from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel

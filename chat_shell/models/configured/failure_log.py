@@ -17,7 +17,7 @@ _log = structlog.get_logger("chat_shell.models")
 
 
 class ReportedModel:
-    """Logs `Model failed` with model, host, and the provider's status and request id; never with the provider's text."""
+    """Logs `Model failed` with model, host, and the provider's status and request id; never with its text."""
 
     def __init__(self, model: Model, base_url: str) -> None:
         self._model = model

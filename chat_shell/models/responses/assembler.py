@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
-from chat_shell.models.responses.encoder import API
+from chat_shell.models.responses.encoder import RESPONSES
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
 from chat_shell.models.transport.frames import expect_array, expect_object
 from chat_shell.models.transport.kept_items import KeptItems
@@ -38,7 +38,7 @@ class ResponseAssembler(FrameAssembler):
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[ToolCall] = []
-        self._kept = KeptItems(API)
+        self._kept = KeptItems(RESPONSES)
         self._streamed: set[JsonValue] = set()
         self._reason: FinishReason | None = None
         self._usage: JsonObject = {}
@@ -114,7 +114,7 @@ class ResponseAssembler(FrameAssembler):
             self._add_text(kind, text)
 
     def _keep_phase(self, item: JsonObject) -> None:
-        """Keep how a message is labelled: a model that gets its labels back does better (`phase` in the API)."""
+        """Keep how a message is labelled: a model that gets its labels back does better (`phase` in the RESPONSES)."""
         phase = item.get("phase")
         if item.get("type") == "message" and isinstance(phase, str):
             self._keep({"phase": phase})

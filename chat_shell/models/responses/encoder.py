@@ -18,11 +18,11 @@ from shared.models.messages import AssistantMessage, Message, OpaqueItem, ToolCa
 from shared.models.openai_items import encode_items
 from shared.models.values import JsonObject, JsonValue
 
-API = "responses"
-OPTIONAL_FIELDS = ("prompt_cache_key", "include", "parallel_tool_calls")
+RESPONSES = "responses"
+REFUSABLE_FIELDS = ("prompt_cache_key", "include", "parallel_tool_calls")
 """Fields that a server may refuse although the call is right."""
 
-NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+_NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
 def encode_response_request(
@@ -60,7 +60,7 @@ def _tool(tool: ToolDefinition) -> JsonObject:
         "type": "function",
         "name": tool.name,
         **({"description": tool.description} if tool.description is not None else {}),
-        "parameters": NO_PARAMETERS if tool.parameters is None else sorted_keys(tool.parameters),
+        "parameters": _NO_PARAMETERS if tool.parameters is None else sorted_keys(tool.parameters),
         "strict": bool(tool.strict),
     }
 
@@ -80,7 +80,7 @@ def _items(message: Message, sends_reasoning: bool) -> list[JsonObject]:
 
 def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonObject]:
     phase: JsonObject = {}
-    for piece in pieces_of(message, API):
+    for piece in pieces_of(message, RESPONSES):
         match piece:
             case str():
                 yield {"type": "message", "role": "assistant", "content": piece, **phase}
@@ -97,7 +97,7 @@ def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonOb
 
 def _changing_fields(call: ModelCall) -> JsonObject:
     asked = call.parameters
-    refuse_penalties(asked)
+    _refuse_penalties(asked)
     effort = asked.reasoning_effort
     return {
         "tool_choice": _tool_choice(asked.tool_choice) if call.tools else None,
@@ -109,7 +109,7 @@ def _changing_fields(call: ModelCall) -> JsonObject:
     }
 
 
-def refuse_penalties(asked: ModelParameters) -> None:
+def _refuse_penalties(asked: ModelParameters) -> None:
     """Refuse the penalties, which only chat completions have; 0 asks for nothing.
 
     Raises:

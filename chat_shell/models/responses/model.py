@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from chat_shell.models.ports import ModelCall
 from chat_shell.models.responses.assembler import ResponseAssembler
-from chat_shell.models.responses.encoder import OPTIONAL_FIELDS, encode_response_request
+from chat_shell.models.responses.encoder import REFUSABLE_FIELDS, encode_response_request
 from chat_shell.models.transport.provider_errors import refused_field
 from chat_shell.models.transport.streaming import Avoidance
 
@@ -36,7 +36,7 @@ class ResponsesApi:
         """Return the API without a refused field, or, for this call alone, without reasoning that it cannot read."""
         if status == 400 and self.sends_reasoning and any(words in body for words in _REFUSED_REASONING):
             return Avoidance(replace(self, sends_reasoning=False), is_lasting=False)
-        refused = refused_field(status, body, OPTIONAL_FIELDS)
+        refused = refused_field(status, body, REFUSABLE_FIELDS)
         if refused is None or refused in self.left_out:
             return None
         return Avoidance(replace(self, left_out=self.left_out | {refused}))

@@ -12,7 +12,7 @@ from shared.errors import ModelProtocolViolated, ModelUnavailable
 ERROR_BODY_BYTES = 65_536
 ERROR_BODY_SECONDS = 5.0
 
-COMMON_HEADERS = {
+REQUEST_HEADERS = {
     "Accept": "text/event-stream, application/json",
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",

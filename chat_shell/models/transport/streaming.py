@@ -10,7 +10,7 @@ import aiohttp
 from chat_shell.models.ports import ModelCall, ModelFragment
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.connection import (
-    COMMON_HEADERS,
+    REQUEST_HEADERS,
     await_end_of_body,
     connection_errors,
     read_error_body,
@@ -101,7 +101,7 @@ class StreamedModel:
         self._clock = clock
         self._on_request = on_request
         self._url = endpoint.base_url.rstrip("/") + api.path
-        self._headers = COMMON_HEADERS | api.headers(endpoint.api_key)
+        self._headers = REQUEST_HEADERS | api.headers(endpoint.api_key)
 
     async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
         """Run one model call; see the port."""

@@ -9,10 +9,11 @@ In-process, on a free port of the loopback:
         assert server.requests[0].body == b"..."
 
 A `Reply` is what one POST /v1/chat/completions gets, or, in the words of these APIs, one POST /v1/responses or
-/v1/messages; there, reasoning comes with what the model wants back: `sealed(text)` and `signature(text)`. Scripted replies are used up in order; `script(..., when=b)`
-keeps them for requests whose raw body holds the text `b` (they come first). A reply with `repeat=True` is never used
-up. With nothing scripted, `answer` (a callable on the recorded request, given to the constructor) is asked, or else
-the text is `ok`. A request without `"stream": true` gets the same reply as one JSON body.
+/v1/messages; there, reasoning comes with what the model wants back (`sealed(text)`, `signature(text)`). Scripted
+replies are used up in order; `script(..., when=b)` keeps them for requests whose raw body holds the text `b` (they
+come first). A reply with `repeat=True` is never used up. With nothing scripted, `answer` (a callable on the recorded
+request, given to the constructor) is asked, or else the text is `ok`. A request without `"stream": true` gets the same
+reply as one JSON body.
 
 Faults are fields of `Reply`: `status` (with `body`, `headers`), `raw` (the exact bytes of the body), `fault` with
 `fault_after` (how many deltas go out before it): see `Fault`. `hold_after=n` waits after n deltas until `release()`;

@@ -108,7 +108,7 @@ def _call(index: int, call: ScriptedCall) -> Event:
 def _item_frames(index: int, item: Event, reply: Reply) -> list[bytes]:
     place = {"item_id": item["id"], "output_index": index, "sequence_number": 1}
     if item["type"] == "reasoning":
-        kind = {"type": "response.reasoning_summary_text.delta", "summary_index": 0}
+        kind: Event = {"type": "response.reasoning_summary_text.delta", "summary_index": 0}
         deltas: list[Event] = [{**kind, "delta": text} for text in reply.reasoning]
         opened: Event = item | {"summary": [], "encrypted_content": None}
     elif item["type"] == "message":

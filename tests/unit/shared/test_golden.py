@@ -6,8 +6,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from protos.execution.v1 import events_pb2, request_pb2
-from shared.models.events import ExecutionEvent
+from shared.models.events import Cost, ExecutionEvent, FinishReason, MessagesAdded, ModelCallFinished, Usage
 from shared.models.execution import ExecutionRequest
+from shared.models.messages import AssistantMessage, OpaqueItem, ProviderReasoning
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.wire import event_from_proto, event_to_proto, request_from_proto, request_to_proto
 from tests.fakes.chat_shell_events import EVERY_EVENT
@@ -36,6 +37,20 @@ REQUESTS = {
     "request_user_words": full_request(),
 }
 
+KEPT = ProviderReasoning(
+    api="responses", items=(OpaqueItem(content='{"type":"reasoning"}', after_characters=2, after_calls=1),)
+)
+LATER_EVENTS: dict[str, ExecutionEvent] = {
+    "event_reasoning": MessagesAdded(messages=(AssistantMessage(text="Well.", reasoning=KEPT),)),
+    "event_cost": ModelCallFinished(
+        call=1,
+        finish_reason=FinishReason.STOP,
+        usage=Usage(input_tokens=3),
+        cost=Cost(currency="EUR", amount=0.25, saved=0.5),
+    ),
+}
+ALL_EVENTS = dict(zip(EVENT_FILES, EVERY_EVENT, strict=True)) | LATER_EVENTS
+
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_yesterdays_request_is_still_read(name: str):
@@ -49,7 +64,7 @@ def test_yesterdays_body_is_still_read(name: str):
     assert OpenAIRequestConverter.to_execution_request(body) == REQUESTS[name]
 
 
-@pytest.mark.parametrize(("name", "event"), list(zip(EVENT_FILES, EVERY_EVENT, strict=True)))
+@pytest.mark.parametrize(("name", "event"), ALL_EVENTS.items())
 def test_yesterdays_events_are_still_read(name: str, event: ExecutionEvent):
     received = events_pb2.ExecutionEvent.FromString((GOLDEN / f"{name}.binpb").read_bytes())
     assert event_from_proto(received) == event
@@ -59,7 +74,8 @@ def test_yesterdays_events_are_still_read(name: str, event: ExecutionEvent):
 def test_today_the_same_bytes_are_written():
     for name, request in REQUESTS.items():
         assert request_to_proto(request).SerializeToString() == (GOLDEN / f"{name}.binpb").read_bytes()
-    for name, event in zip(EVENT_FILES, EVERY_EVENT, strict=True):
+    for name, event in ALL_EVENTS.items():
+        assert event.model_dump_json().encode() == (GOLDEN / f"{name}.json").read_bytes().strip()
         assert event_to_proto(event).SerializeToString() == (GOLDEN / f"{name}.binpb").read_bytes()
 
 

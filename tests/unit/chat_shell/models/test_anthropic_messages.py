@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from chat_shell.models.anthropic_messages.assembler import MessageAssembler
-from chat_shell.models.anthropic_messages.blocks import call_id
+from chat_shell.models.anthropic_messages.blocks import accepted_call_id
 from chat_shell.models.anthropic_messages.encoder import MessagesForm, encode_messages_request
 from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode
@@ -79,7 +79,17 @@ def test_a_whole_conversation_in_bytes():
     call = model_call(messages=TALK, stored=5, tools=(tool("look"),))
 
     assert encode_messages_request(call, FORM).decode() == snapshot(
-        '{"model":"fake-model","stream":true,"tools":[{"name":"look","description":"The tool look.","input_schema":{"type":"object","properties":{}}}],"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Knowledge bases in scope are now: none."},{"type":"text","text":"What is it?"},{"type":"image","source":{"type":"url","url":"https://x.example/a.png"}},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBO"}}]},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"EqQB"},{"type":"text","text":"Let me "},{"type":"redacted_thinking","data":"EmwK"},{"type":"text","text":"see."},{"type":"tool_use","id":"toolu_1","name":"look","input":{"b": 1.0,  "a": 2}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"seen","cache_control":{"type":"ephemeral"}},{"type":"text","text":"And?","cache_control":{"type":"ephemeral"}}]}],"tool_choice":{"type":"auto"},"max_tokens":10000}'
+        '{"model":"fake-model","stream":true,"tools":[{"name":"look","description":"The tool look.","input_sc'
+        'hema":{"type":"object","properties":{}}}],"system":[{"type":"text","text":"Be brief.","cache_control'
+        '":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Knowledge base'
+        's in scope are now: none."},{"type":"text","text":"What is it?"},{"type":"image","source":{"type":"u'
+        'rl","url":"https://x.example/a.png"}},{"type":"image","source":{"type":"base64","media_type":"image/'
+        'png","data":"iVBO"}}]},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature'
+        '":"EqQB"},{"type":"text","text":"Let me "},{"type":"redacted_thinking","data":"EmwK"},{"type":"text"'
+        ',"text":"see."},{"type":"tool_use","id":"toolu_1","name":"look","input":{"b": 1.0,  "a": 2}}]},{"rol'
+        'e":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"seen","cache_control":'
+        '{"type":"ephemeral"}},{"type":"text","text":"And?","cache_control":{"type":"ephemeral"}}]}],"tool_ch'
+        'oice":{"type":"auto"},"max_tokens":10000}'
     )
 
 
@@ -108,9 +118,9 @@ def test_results_of_tools_come_first_in_their_message():
 
 
 def test_an_id_of_another_provider_gets_one_that_is_taken_the_same_for_call_and_result():
-    assert call_id("toolu_1") == "toolu_1"
-    assert call_id("call:1") == call_id("call:1") != call_id("call/1")
-    assert call_id("").startswith("call_")
+    assert accepted_call_id("toolu_1") == "toolu_1"
+    assert accepted_call_id("call:1") == accepted_call_id("call:1") != accepted_call_id("call/1")
+    assert accepted_call_id("").startswith("call_")
 
 
 def test_an_empty_answer_leaves_no_message():
@@ -174,7 +184,7 @@ def test_tool_choices(choice: Any, parallel: bool, expected: dict[str, Any]):
 
 
 def test_a_schema_for_the_answer():
-    schema = {"type": "object", "properties": {"b": {}, "a": {}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"b": {}, "a": {}}}
     parameters = asked(text_format={"type": "json_schema", "name": "n", "schema": schema})
 
     assert body_of(model_call(parameters=parameters))["output_config"] == {
@@ -376,7 +386,7 @@ def test_a_block_without_an_end_is_bounded():
     [
         (529, "overloaded_error: Overloaded", ModelUnavailable),
         (500, "api_error: Internal", ModelUnavailable),
-        (429, "rate_limit_error: slow down", ModelRateLimited),
+        (429, "rate_limit_error: Number of requests", ModelRateLimited),
         (402, "billing_error: pay", ModelQuotaExhausted),
         (400, "invalid_request_error: Your credit balance is too low", ModelQuotaExhausted),
         (400, "invalid_request_error: prompt is too long: 9 tokens > 8 maximum", ModelContextOverflow),

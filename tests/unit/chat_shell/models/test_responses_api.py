@@ -65,7 +65,15 @@ def test_a_whole_conversation_in_bytes():
     call = model_call(messages=TALK, tools=(tool("look"),), parameters=asked(reasoning_effort=ReasoningEffort.LOW))
 
     assert encode_response_request(call).decode() == snapshot(
-        '{"model":"fake-model","prompt_cache_key":"key_1","stream":true,"store":false,"include":["reasoning.encrypted_content"],"instructions":"Be brief.","tools":[{"type":"function","name":"look","description":"The tool look.","parameters":{"type":"object","properties":{}},"strict":false}],"parallel_tool_calls":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"},{"type":"input_image","image_url":"data:x","detail":"low"}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},{"type":"message","role":"assistant","content":"Let me see.","phase":"commentary"},{"type":"function_call","call_id":"c1","name":"look","arguments":"{\\"a\\": 1}"},{"type":"function_call_output","call_id":"c1","output":"seen"},{"type":"message","role":"user","content":"And?"}],"tool_choice":"auto","reasoning":{"effort":"low"}}'
+        '{"model":"fake-model","prompt_cache_key":"key_1","stream":true,"store":false,"include":["reasoning.e'
+        'ncrypted_content"],"instructions":"Be brief.","tools":[{"type":"function","name":"look","description'
+        '":"The tool look.","parameters":{"type":"object","properties":{}},"strict":false}],"parallel_tool_ca'
+        'lls":true,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is i'
+        't?"},{"type":"input_image","image_url":"data:x","detail":"low"}]},{"type":"reasoning","id":"rs_1","s'
+        'ummary":[],"encrypted_content":"gAAA"},{"type":"message","role":"assistant","content":"Let me see.",'
+        '"phase":"commentary"},{"type":"function_call","call_id":"c1","name":"look","arguments":"{\\"a\\": 1}"}'
+        ',{"type":"function_call_output","call_id":"c1","output":"seen"},{"type":"message","role":"user","con'
+        'tent":"And?"}],"tool_choice":"auto","reasoning":{"effort":"low"}}'
     )
 
 
@@ -162,7 +170,8 @@ def test_an_answer_with_all_its_kinds_of_parts():
 
     assert fragments[:-1] == [
         ReasoningFragment(text="Think"),
-        ReasoningFragment(text="\n\nagain"),
+        ReasoningFragment(text="\n\n"),
+        ReasoningFragment(text="again"),
         TextFragment(text="Hi"),
         RefusalFragment(text="No"),
     ]

@@ -19,7 +19,7 @@ from chat_shell.turns.domain.turn import (
 from shared.errors import ModelProtocolViolated
 from shared.models.events import FinishReason, Usage, add_usage
 from shared.models.execution import NamedToolChoice, ToolChoice
-from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from shared.models.messages import AssistantMessage, OpaqueItem, ProviderReasoning, ToolCall, ToolMessage, UserMessage
 from tests.fakes.model_scripted import call
 
 PROMPT = (UserMessage(content="Hi"),)
@@ -59,6 +59,18 @@ def test_an_answer_ends_the_turn():
     ended = record(state(), answered("Hello"))
     assert decide(ended) == Finish(FinishReason.STOP)
     assert ended.added == (AssistantMessage(text="Hello"),)
+
+
+def test_what_the_provider_wants_back_stays_with_its_answer():
+    kept = ProviderReasoning(api="responses", items=(OpaqueItem(content="{}"),))
+    waiting = record(state(), replace(answered("Wait", call("ours")), reasoning=kept))
+    ended = record(state(), replace(answered("Hello"), reasoning=kept))
+    cut = record(state(), replace(answered("Hello", call("ours"), reason=FinishReason.LENGTH), reasoning=kept))
+
+    assert waiting.answer is not None
+    assert waiting.answer.reasoning == kept
+    assert ended.added == (AssistantMessage(text="Hello", reasoning=kept),)
+    assert cut.added == (AssistantMessage(text="Hello"),)
 
 
 def test_message_and_results_are_added_together():
