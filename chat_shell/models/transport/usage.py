@@ -15,6 +15,7 @@ _CACHED = (
     ("cache_read_input_tokens",),
 )
 _CACHE_WRITE = (
+    ("input_tokens_details", "cache_write_tokens"),
     ("prompt_tokens_details", "cache_write_tokens"),
     ("prompt_tokens_details", "cache_creation_tokens"),
     ("cache_creation_input_tokens",),
