@@ -140,7 +140,7 @@ def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
 
 def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     words = chinese.segment(stretch)
-    yield from _persons(stretch, words, protected)
+    yield from _persons(stretch, words, own, protected)
     for first, second in pairwise(words):
         if titled(first, second) and not own.holds_han(first + second):
             yield Finding(GateCode.IDENTIFIERS, first + second)
@@ -202,12 +202,12 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
             yield Finding(GateCode.IDENTIFIERS, pair)
 
 
-def _persons(stretch: str, words: Sequence[str], protected: ProtectedWords) -> Iterator[Finding]:
-    """Yield names of persons, given parts that are whole words, and what persons are called by title."""
+def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield names of persons, given parts that are whole words, and forms of address that the user does not use."""
     rows = (words[start : start + count] for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1))
     within = (stretch[start : start + count] for start in range(len(stretch)) for count in (3, 4))
     named = protected.persons.intersection(chain(map("".join, rows), within))
-    called = familiar(stretch, protected.families, protected.characters)
+    called = filterfalse(own.holds_han, familiar(stretch, protected.families, protected.characters))
     yield from (Finding(GateCode.IDENTIFIERS, phrase) for phrase in chain(named, called))
 
 

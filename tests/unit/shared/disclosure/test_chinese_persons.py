@@ -21,7 +21,9 @@ def test_neither_a_name_of_common_words_nor_its_given_part_leaves(family: str, g
     before, behind = frame.split("{}")
     over = frame.format(family + given_name)
     is_apart = (family, given_name) in zip(chinese.segment(_han(over)), chinese.segment(_han(over))[1:], strict=False)
-    assume(is_apart and given_name not in before + behind and given_name not in lines("chinese_titles"))
+    # behind a family name, a word that begins with a title reads as that person's title, or as "a certain" person
+    is_title = given_name.startswith((*lines("chinese_titles"), "某"))
+    assume(is_apart and given_name not in before + behind and not is_title)
     assert "identifiers" in codes(f"{family + given_name}太累了。", over, ASKED_CHINESE)
     if chinese.segment(f"{given_name}太累了")[0] == given_name:
         assert "identifiers" in codes(f"{given_name}太累了。", over, ASKED_CHINESE)
