@@ -150,6 +150,8 @@ def model_parameters() -> st.SearchStrategy[ModelParameters]:
         verbosity=st.none() | st.sampled_from(Verbosity),
         tool_choice=choices | named,
         parallel_tool_calls=st.booleans(),
+        seed=st.none() | st.integers(-MAX_INT64 - 1, MAX_INT64),
+        stop=st.lists(texts, max_size=2).map(tuple),
     )
 
 

@@ -66,7 +66,8 @@ ToolChoice = Literal["auto", "none", "required"] | NamedToolChoice
 class ModelParameters(Value):
     """The parameters that the caller gave for the model; where one is None, the provider's default holds.
 
-    `text_format` is the object `text.format` of OpenAI's API, where the caller wants structured output.
+    `text_format` is the object `text.format` of OpenAI's API, where the caller wants structured output. The answer ends
+    before the first of the `stop` sequences. `seed` and `stop` have defaults because earlier releases do not send them.
     """
 
     temperature: float | None
@@ -79,6 +80,8 @@ class ModelParameters(Value):
     verbosity: Verbosity | None
     tool_choice: ToolChoice
     parallel_tool_calls: bool
+    seed: Int64 | None = None
+    stop: tuple[str, ...] = ()
 
 
 class DynamicBlock(Value):

@@ -103,6 +103,8 @@ class Metadata(Value):
     added: Json[tuple[AddedMessage, ...]] = ()
     presence_penalty: Json[float] | None = None
     frequency_penalty: Json[float] | None = None
+    seed: Json[Int64] | None = None
+    stop: Json[tuple[str, ...]] = ()
 
 
 class RequestBody(Value):

@@ -111,6 +111,8 @@ def _decode_parameters(body: RequestBody) -> ModelParameters:
         reasoning_effort=body.reasoning.effort if body.reasoning else None,
         text_format=body.text.format if body.text else None,
         verbosity=body.text.verbosity if body.text else None,
+        seed=body.metadata.seed,
+        stop=body.metadata.stop,
         tool_choice=_decode_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
     )
@@ -128,9 +130,10 @@ def _decode_choice(raw: JsonValue) -> ToolChoice:
 
 def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
     knowledge, parameters = request.knowledge, request.parameters
-    penalties = {
+    numbers = {
         "presence_penalty": parameters.presence_penalty,
         "frequency_penalty": parameters.frequency_penalty,
+        "seed": parameters.seed,
     }
     user_words = {"user_words": knowledge.user_words} if knowledge.user_words else {}
     return {
@@ -150,7 +153,8 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "limits": _json_of(request.limits, "metadata.limits"),
         "deadline": request.deadline.isoformat(),
         **({"added": _json_of(request.added, "metadata.added")} if request.added else {}),
-        **{key: repr(value) for key, value in penalties.items() if value is not None},
+        **{key: repr(value) for key, value in numbers.items() if value is not None},
+        **({"stop": encode_json(list(parameters.stop), "metadata.stop").decode()} if parameters.stop else {}),
     }
 
 

@@ -42,6 +42,8 @@ def parameters_to_proto(parameters: ModelParameters) -> pb.ModelParameters:
         tool_choice=_choice_to_proto(parameters.tool_choice),
         parallel_tool_calls=parameters.parallel_tool_calls,
         verbosity=VERBOSITY_TO_PROTO[parameters.verbosity],
+        seed=parameters.seed,
+        stop=parameters.stop,
     )
 
 
@@ -62,6 +64,8 @@ def parameters_from_proto(parameters: pb.ModelParameters) -> ModelParameters:
             reasoning_effort=known(EFFORT_FROM_PROTO, parameters.reasoning_effort, "parameters.reasoning_effort"),
             text_format=text_format,
             verbosity=known(VERBOSITY_FROM_PROTO, parameters.verbosity, "parameters.verbosity"),
+            seed=optional(parameters, "seed"),
+            stop=tuple(parameters.stop),
             tool_choice=_choice_from_proto(parameters.tool_choice),
             parallel_tool_calls=parameters.parallel_tool_calls,
         )

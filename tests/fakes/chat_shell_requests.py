@@ -43,6 +43,8 @@ def full_parameters() -> ModelParameters:
         verbosity=Verbosity.HIGH,
         tool_choice=NamedToolChoice(name="weather"),
         parallel_tool_calls=False,
+        seed=-7,
+        stop=("END", "\n\n"),
     )
 
 

@@ -59,6 +59,8 @@ def model_parameters(request: TurnRequest) -> ModelParameters:
         verbosity=Verbosity(verbosity) if verbosity is not None else None,
         tool_choice=_tool_choice(request),
         parallel_tool_calls=request.parallel_tool_calls is not False,
+        seed=request.seed,
+        stop=request.stop_sequences,
     )
 
 

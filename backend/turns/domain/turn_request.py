@@ -10,13 +10,19 @@ from backend.conversations.domain.item_steps import body_in_steps
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
-from shared.models.values import JsonObject
+from shared.models.values import Int64, JsonObject
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
 ]
 Key = Annotated[str, Field(max_length=64)]
+StopSequence = Annotated[str, Field(min_length=1, max_length=256)]
+StopSequences = Annotated[
+    Annotated[StopSequence, Tag("text")]
+    | Annotated[list[StopSequence], Field(max_length=4, fail_fast=True), Tag("strings")],
+    text_or_list_of("strings"),
+]
 
 
 class FunctionTool(Given):
@@ -129,14 +135,40 @@ ToolChoiceBody = Annotated[
 ]
 
 
-class TurnRequest(Given):
+class TurnOptions(Given):
+    """What Responses and Chat Completions name alike; absent and null mean the same.
+
+    `seed` and `stop` are Chat Completions' own in OpenAI's API; here a turn takes them through either door.
+    """
+
+    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    stream: bool | None = None
+    store: bool | None = None
+    parallel_tool_calls: bool | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    seed: Int64 | None = None
+    stop: StopSequences | None = None
+    metadata: Metadata | None = None
+    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
+    user: str | None = None
+    safety_identifier: Key | None = None
+    prompt_cache_key: Key | None = None
+    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    prompt_cache_options: JsonObject | None = None
+    moderation: None = None
+
+
+class TurnRequest(TurnOptions):
     """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all."""
 
     input: Annotated[
         Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
         text_or_list_of("items"),
     ]
-    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     instructions: str | None = None
     conversation: (
         Annotated[
@@ -145,39 +177,28 @@ class TurnRequest(Given):
         | None
     ) = None
     previous_response_id: str | None = None
-    stream: bool | None = None
     stream_options: StreamOptions | None = None
     background: bool | None = None
-    store: bool | None = None
     tools: Annotated[list[Tool], Field(max_length=256, fail_fast=True)] | None = None
     tool_choice: ToolChoiceBody | None = None
-    parallel_tool_calls: bool | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    metadata: Metadata | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
     include: Annotated[list[Include], Field(max_length=64, fail_fast=True)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
-    user: str | None = None
-    safety_identifier: Key | None = None
-    prompt_cache_key: Key | None = None
-    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
-    prompt_cache_options: JsonObject | None = None
     prompt: None = None
-    moderation: None = None
     context_management: None = None
 
     @property
     def is_stored(self) -> bool:
         """Whether the turn leaves a response and a log behind; OpenAI's default is yes."""
         return self.store is not False
+
+    @property
+    def stop_sequences(self) -> tuple[str, ...]:
+        """The texts before the first of which the answer ends."""
+        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
 
     @property
     def is_background(self) -> bool:

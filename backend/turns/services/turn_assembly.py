@@ -151,7 +151,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
     )
-    return turn, new_turn.model_copy(update={"plan": own_plan.model_dump_json()})
+    return turn, new_turn.model_copy(update={"plan": own_plan.model_dump_json(exclude_defaults=True)})
 
 
 def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:

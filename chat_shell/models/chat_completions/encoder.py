@@ -93,6 +93,8 @@ def _changing_fields(call: ModelCall, dialect: Dialect) -> JsonObject:
     body["reasoning_effort"] = asked.reasoning_effort
     body["verbosity"] = asked.verbosity
     body["response_format"] = _response_format(asked)
+    body["seed"] = asked.seed
+    body["stop"] = list(asked.stop) or None
     return {name: value for name, value in body.items() if value is not None}
 
 

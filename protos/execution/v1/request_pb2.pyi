@@ -149,6 +149,8 @@ class ModelParameters(_message.Message):
     TOOL_CHOICE_FIELD_NUMBER: _builtins.int
     PARALLEL_TOOL_CALLS_FIELD_NUMBER: _builtins.int
     VERBOSITY_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    STOP_FIELD_NUMBER: _builtins.int
     temperature: _builtins.float
     top_p: _builtins.float
     presence_penalty: _builtins.float
@@ -159,8 +161,13 @@ class ModelParameters(_message.Message):
     """OpenAI's `text.format` object as JSON."""
     parallel_tool_calls: _builtins.bool
     verbosity: Global___Verbosity.ValueType
+    seed: _builtins.int
     @_builtins.property
     def tool_choice(self) -> Global___ToolChoice: ...
+    @_builtins.property
+    def stop(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The answer ends before the first of these."""
+
     def __init__(
         self,
         *,
@@ -174,10 +181,12 @@ class ModelParameters(_message.Message):
         tool_choice: Global___ToolChoice | None = ...,
         parallel_tool_calls: _builtins.bool = ...,
         verbosity: Global___Verbosity.ValueType = ...,
+        seed: _builtins.int | None = ...,
+        stop: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_seed", b"_seed", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "seed", b"seed", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p", "verbosity", b"verbosity"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_seed", b"_seed", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "seed", b"seed", "stop", b"stop", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_p", b"top_p", "verbosity", b"verbosity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__frequency_penalty: _TypeAlias = _typing.Literal["frequency_penalty"]  # noqa: Y015
     _WhichOneofArgType__frequency_penalty: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty"]  # noqa: Y015
@@ -185,6 +194,8 @@ class ModelParameters(_message.Message):
     _WhichOneofArgType__max_output_tokens: _TypeAlias = _typing.Literal["_max_output_tokens", b"_max_output_tokens"]  # noqa: Y015
     _WhichOneofReturnType__presence_penalty: _TypeAlias = _typing.Literal["presence_penalty"]  # noqa: Y015
     _WhichOneofArgType__presence_penalty: _TypeAlias = _typing.Literal["_presence_penalty", b"_presence_penalty"]  # noqa: Y015
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
     _WhichOneofReturnType__temperature: _TypeAlias = _typing.Literal["temperature"]  # noqa: Y015
     _WhichOneofArgType__temperature: _TypeAlias = _typing.Literal["_temperature", b"_temperature"]  # noqa: Y015
     _WhichOneofReturnType__text_format: _TypeAlias = _typing.Literal["text_format"]  # noqa: Y015
@@ -197,6 +208,8 @@ class ModelParameters(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_output_tokens) -> _WhichOneofReturnType__max_output_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__presence_penalty) -> _WhichOneofReturnType__presence_penalty | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__temperature) -> _WhichOneofReturnType__temperature | None: ...
     @_typing.overload

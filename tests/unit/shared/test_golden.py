@@ -19,9 +19,15 @@ EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 EVENT_FILES = [f"event_{index:02}_{event.type}" for index, event in enumerate(EVERY_EVENT)]
 
 
-def before_user_words() -> ExecutionRequest:
-    """The full request as it was before the user's words were in it."""
+def before_stop() -> ExecutionRequest:
+    """The full request as it was before seed and stop sequences were in it."""
     request = full_request()
+    return request.model_copy(update={"parameters": request.parameters.model_copy(update={"seed": None, "stop": ()})})
+
+
+def before_user_words() -> ExecutionRequest:
+    """The full request as it was before that, without the user's words."""
+    request = before_stop()
     return request.model_copy(update={"knowledge": request.knowledge.model_copy(update={"user_words": ""})})
 
 
@@ -34,7 +40,8 @@ def before_verbosity() -> ExecutionRequest:
 REQUESTS = {
     "request": before_verbosity(),
     "request_verbosity": before_user_words(),
-    "request_user_words": full_request(),
+    "request_user_words": before_stop(),
+    "request_stop": full_request(),
 }
 
 KEPT = ProviderReasoning(

@@ -125,6 +125,8 @@ def test_metadata_carries_the_rest_as_strings():
         "deadline": "2126-11-22T08:40:00+00:00",
         "presence_penalty": "-0.5",
         "frequency_penalty": "1e-05",
+        "seed": "-7",
+        "stop": '["END","\\n\\n"]',
     }
 
 

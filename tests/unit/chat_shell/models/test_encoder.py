@@ -108,6 +108,8 @@ def test_parameters_that_were_asked_for_and_no_others():
                 max_output_tokens=64,
                 reasoning_effort=ReasoningEffort.LOW,
                 verbosity=Verbosity.HIGH,
+                seed=0,
+                stop=("END",),
             )
         )
     )
@@ -115,7 +117,8 @@ def test_parameters_that_were_asked_for_and_no_others():
     assert body["temperature"] == 0.0
     assert body["max_tokens"] == 64
     assert (body["reasoning_effort"], body["verbosity"]) == ("low", "high")
-    assert "verbosity" not in encoded(model_call())
+    assert (body["seed"], body["stop"]) == (0, ["END"])
+    assert not {"verbosity", "seed", "stop"} & set(encoded(model_call()))
     assert not {"top_p", "presence_penalty", "frequency_penalty", "response_format"} & set(body)
 
 
