@@ -37,6 +37,7 @@ from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
+from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
@@ -154,7 +155,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     admission = Admission(store.presence, settings.max_turns)
     context = turn_context(ports, knowledge.store, knowledge.descriptions)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
-    turns = turn_services(ports, context, policy, admission, conversations.services.withheld)
+    cited = CitedDocuments(knowledge.store)
+    turns = turn_services(ports, context, policy, admission, conversations.services.withheld, cited)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),

@@ -8,9 +8,11 @@ from backend.knowledge.http import routes as knowledge
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.turns.http import routes as responses
+from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
 
 # Tried in this order: the routes that are called most come first.
 ROUTERS = tuple(
-    part.router for part in (responses, prompts, health, conversations, models, knowledge, api_keys, audit, internal)
+    part.router
+    for part in (responses, chat, prompts, health, conversations, models, knowledge, api_keys, audit, internal)
 )

@@ -11,6 +11,7 @@ from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
+from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
@@ -57,7 +58,12 @@ def turn_context(ports: TurnPorts, knowledge: KnowledgeStore, descriptions: Safe
 
 
 def turn_services(
-    ports: TurnPorts, context: ContextSources, policy: TurnPolicy, admission: Admission, withheld: WithheldText
+    ports: TurnPorts,
+    context: ContextSources,
+    policy: TurnPolicy,
+    admission: Admission,
+    withheld: WithheldText,
+    cited: CitedDocuments,
 ) -> TurnServices:
     """Build the use cases of turns."""
     registry = TurnRegistry(ports, drain_seconds=(policy.drain or policy.timeout).total_seconds())
@@ -69,4 +75,5 @@ def turn_services(
         models=models,
         registry=registry,
         withheld=withheld,
+        cited=cited,
     )

@@ -18,7 +18,7 @@ _SENTENCES = {
     "model_type": _NOT_AN_OBJECT,
     "model_attributes_type": _NOT_AN_OBJECT,
     "dict_type": _NOT_AN_OBJECT,
-    "none_required": "The field '{field}' is not supported.",
+    "none_required": "The field '{field}' is not supported; leave it out.",
     "union_tag_invalid": "Invalid value for '{field}': this type is not supported.",
     "union_tag_not_found": "Invalid value for '{field}': this type is not supported.",
 }
@@ -151,8 +151,11 @@ def _path(complaint: Complaint, given: object) -> Sequence[str | int]:
 
 
 def _is_tag(fields: Mapping[int | str, object], steps: Sequence[str | int], kind: str) -> bool:
-    """Whether the first step, though a key, is the value of `type` by which a member of a union was chosen."""
+    """Whether the first step, though a key, is the value of `type` by which a member of a union was chosen.
+
+    Of two steps whose last is missing the first may be either; it is the key where something can be missing below it.
+    """
     if len(steps) == 1:
         return False
-    is_last_and_missing = kind == "missing" and len(steps) == 2
+    is_last_and_missing = kind == "missing" and len(steps) == 2 and not isinstance(fields.get(steps[0]), dict)
     return fields.get("type") == steps[0] and (steps[1] in fields or is_last_and_missing)

@@ -27,6 +27,7 @@ from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 from backend.turns.ports.observer import TakeoverOutcome
+from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.lease import TurnLease
@@ -192,6 +193,7 @@ class TurnHouse:
             models=models,
             registry=self.registry,
             withheld=withheld,
+            cited=CitedDocuments(self.knowledge),
         )
 
     @property

@@ -12,11 +12,16 @@ import openresponses_types
 import orjson
 from openai.types import conversations as conversation_types
 from openai.types import responses as openai_responses
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.chat_completion_message import Annotation
 from openai.types.responses import Response
 from pydantic import BaseModel
 
 UNKNOWN_TO_OPENAI = ("store", "presence_penalty", "frequency_penalty")
 """Keys that Open Responses requires and openai's `Response` does not name."""
+
+UNKNOWN_TO_CHAT = ("annotations", "reasoning_content")
+"""Keys of a delta that openai's `ChoiceDelta` does not name; of a message it knows the first."""
 
 ITEM_CLASSES: dict[str, type[BaseModel]] = {
     "function_call": openai_responses.ResponseFunctionToolCallItem,
@@ -85,3 +90,27 @@ def _class(module: ModuleType, name: str) -> type[BaseModel]:
 
 def _camel(event_type: str, suffix: str) -> str:
     return "".join(word.capitalize() for word in re.split(r"[._]", event_type)) + suffix
+
+
+def check_completion(body: dict[str, Any]) -> None:
+    """Check a whole chat completion."""
+    choices = [
+        {**choice, "message": _known_to_chat(choice["message"], known=("annotations",))} for choice in body["choices"]
+    ]
+    _strictly(ChatCompletion, {**body, "choices": choices})
+
+
+def check_chunk(body: bytes) -> dict[str, Any]:
+    """Check the JSON text of a chunk; return it decoded."""
+    chunk: dict[str, Any] = orjson.loads(body)
+    choices = [{**choice, "delta": _known_to_chat(choice["delta"], known=())} for choice in chunk["choices"]]
+    _strictly(ChatCompletionChunk, {**chunk, "choices": choices})
+    return chunk
+
+
+def _known_to_chat(said: dict[str, Any], *, known: tuple[str, ...]) -> dict[str, Any]:
+    """Take out what openai's classes do not name: reasoning, and in chunks annotations, which OpenAI sends there too."""
+    assert isinstance(said.get("reasoning_content", ""), str)
+    for annotation in said.get("annotations", ()):
+        _strictly(Annotation, annotation)
+    return {key: value for key, value in said.items() if key in known or key not in UNKNOWN_TO_CHAT}

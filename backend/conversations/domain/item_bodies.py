@@ -32,6 +32,9 @@ Include = Literal[
     "message.output_text.logprobs",
 ]
 
+BETWEEN_MESSAGES = "\n\n"
+"""Stands between two messages of one turn where a client is shown all of them as one."""
+
 NewId = Callable[[IdPrefix], str]
 VisibleItem = UserItem | SystemItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem
 

@@ -13,11 +13,12 @@ STEP_WEIGHT = 100
 """Items and parts of items that are validated in one step, which takes about 2 ms."""
 
 Body = TypeVar("Body", bound=BaseModel)
-_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+Element = TypeVar("Element")
+INPUT_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
 
 
-def body_in_steps(kind: type[Body], text: JsonText, field: str) -> Steps[Body]:
-    """Read a body whose field `field` may be a list of items.
+def body_in_steps(kind: type[Body], text: JsonText, field: str, element: TypeAdapter[Element]) -> Steps[Body]:
+    """Read a body whose field `field` may be a list of items, or of other elements that hold lists of parts.
 
     Raises:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
@@ -30,11 +31,11 @@ def body_in_steps(kind: type[Body], text: JsonText, field: str) -> Steps[Body]:
         body = kind.model_validate({**given, field: items[:1]} if is_long else given)
     except ValidationError as error:
         raise refusal_of(error, given=given, tells_unsupported=True) from None
-    return body.model_copy(update={field: (yield from _items_in_steps(items, field))}) if is_long else body
+    return body.model_copy(update={field: (yield from _elements_in_steps(items, field, element))}) if is_long else body
 
 
-def _items_in_steps(items: list[JsonValue], field: str) -> Steps[list[InputItem]]:
-    read: list[InputItem] = []
+def _elements_in_steps(items: list[JsonValue], field: str, element: TypeAdapter[Element]) -> Steps[list[Element]]:
+    read: list[Element] = []
     weight = 0
     for place, item in enumerate(items):
         weight += _weight(item)
@@ -42,12 +43,12 @@ def _items_in_steps(items: list[JsonValue], field: str) -> Steps[list[InputItem]
             weight = 0
             yield
         try:
-            read.append(_ITEM.validate_python(item))
+            read.append(element.validate_python(item))
         except ValidationError as error:
             raise refusal_of(error, f"{field}[{place}]", item, tells_unsupported=True) from None
     return read
 
 
 def _weight(item: JsonValue) -> int:
-    content = cast("dict[str, object]", item).get("content") if isinstance(item, dict) else None
-    return 1 + len(cast("list[object]", content)) if isinstance(content, list) else 1
+    members = cast("dict[str, object]", item).values() if isinstance(item, dict) else ()
+    return 1 + sum(len(cast("list[object]", member)) for member in members if isinstance(member, list))

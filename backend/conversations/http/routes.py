@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from backend.conversations.domain.input_items import InputItems
 from backend.conversations.domain.item_bodies import Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
-from backend.conversations.domain.item_steps import body_in_steps
+from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.foundation.domain.idempotency import KeyClaim
@@ -67,7 +67,11 @@ async def create_conversation(
 ) -> ShownConversation:
     """Begin a conversation, empty or with a history of the caller's own."""
     text = await read_json(request)
-    body = await in_steps(body_in_steps(CreateConversation, text, "items")) if text.raw else CreateConversation()
+    body = (
+        await in_steps(body_in_steps(CreateConversation, text, "items", INPUT_ITEM))
+        if text.raw
+        else CreateConversation()
+    )
 
     async def create(claim: KeyClaim | None) -> Conversation:
         return await services.conversations.create(caller, body.items or (), body.metadata or {}, claim)
@@ -125,7 +129,7 @@ async def create_items(
     include: IncludeParam = NOTHING_MORE,
 ) -> ItemList:
     """Append items to the history; 409 while a turn runs on the conversation."""
-    body = await in_steps(body_in_steps(CreateItems, await read_json(request), "items"))
+    body = await in_steps(body_in_steps(CreateItems, await read_json(request), "items", INPUT_ITEM))
 
     async def create(claim: KeyClaim | None) -> tuple[Item, ...]:
         return await services.conversations.add_items(caller, conversation_id, body.items, claim)

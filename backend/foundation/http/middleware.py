@@ -17,8 +17,12 @@ CLIENT_CLOSED_REQUEST = 499
 """The status that nginx logs when the client has left before the answer began; no client reads it."""
 
 KEY_ID = "key_id"
-STATE_IDS = (KEY_ID, "conversation_id", "turn_id")
+TURN_ID = "turn_id"
+STATE_IDS = (KEY_ID, "conversation_id", TURN_ID)
 """Where the state of a request holds the id of its caller's key and those of its turn, once they are known."""
+
+RESPONSE_HEADER = "x-ballast-response-id"
+"""Names the response that an answer is about, in whichever API's words: an id for `/v1/responses/{id}`."""
 
 QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -28,7 +32,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class RequestIds:
-    """Gives each request an id, the caller's own where it sent a usable one, and puts it on every log line."""
+    """Gives each request an id, the caller's own where it sent a usable one, and puts it on every log line.
+
+    The answer names the request and, where it is about a response, that response.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,7 +51,10 @@ class RequestIds:
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["x-request-id"] = request_id
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                if TURN_ID in scope["state"]:
+                    headers[RESPONSE_HEADER] = scope["state"][TURN_ID]
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id, trace_id=trace_id_of(request_id)):

@@ -6,7 +6,7 @@ from pydantic import Discriminator, Field, Tag
 
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
-from backend.conversations.domain.item_steps import body_in_steps
+from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
@@ -248,7 +248,16 @@ def turn_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    request = yield from body_in_steps(TurnRequest, text, "input")
+    return checked((yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM)))
+
+
+def checked(request: TurnRequest) -> TurnRequest:
+    """Return a request whose fields go together.
+
+    Raises:
+        InvalidRequest: some do not; `param` names one of them.
+        UnsupportedValue: OpenAI's API has such a combination, and this server does not support it.
+    """
     _check_combinations(request)
     _check_functions(request)
     return request

@@ -18,6 +18,7 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 """Tell proxies not to cache or buffer frames; the second header is for nginx."""
 
 EventBatches = AsyncGenerator[tuple[LoggedEvent, ...], None]
+Frames = AsyncGenerator[bytes, None]
 Release = Callable[[], Awaitable[None]]
 
 
@@ -35,13 +36,13 @@ class EventStream(Response):
 
     def __init__(
         self,
-        batches: EventBatches,
+        frames_to_send: Frames,
         release: Release = release_nothing,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         self.status_code = 200
         self.background = None
-        self._batches = batches
+        self._frames = frames_to_send
         self._release = release
         self._heartbeat_seconds = heartbeat_seconds
         self._is_idle = False
@@ -63,10 +64,10 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": DONE, "more_body": False})
 
     async def _write(self, send: Send) -> None:
-        async with aclosing(self._batches) as batches:
-            async for batch in batches:
+        async with aclosing(self._frames) as ready:
+            async for body in ready:
                 self._is_idle = False
-                await send({"type": "http.response.body", "body": frames(batch), "more_body": True})
+                await send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def _beat(self, send: Send) -> None:
         while True:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from backend.conversations.services.withheld_turns import WithheldText
+from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.responses import Responses
@@ -20,3 +21,4 @@ class TurnServices:
     models: ModelCatalogue
     registry: TurnRegistry
     withheld: WithheldText
+    cited: CitedDocuments

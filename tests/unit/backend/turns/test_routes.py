@@ -15,6 +15,7 @@ from openai import APIError, APIStatusError, AsyncOpenAI, NotFoundError
 
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.http.event_stream import EventStream
+from backend.turns.http.routes import WORDING
 from shared.errors import ModelRateLimited
 from shared.models.events import ErrorReport, ModelCallStarted, TextDelta, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
@@ -260,7 +261,7 @@ async def test_silence_is_filled_with_comments() -> None:
             gate.set()
 
     async with asyncio.timeout(60):
-        await EventStream(batches(), heartbeat_seconds=0.001)({}, receive, send)
+        await EventStream(WORDING.frames(batches()), heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)
     assert body.startswith(b": keep-alive\n\n")
     assert body.endswith(b"event: a\ndata: {}\n\nevent: b\ndata: 1\n\ndata: [DONE]\n\n")

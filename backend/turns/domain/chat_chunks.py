@@ -1,0 +1,138 @@
+"""Translating the stream events of a response to chunks of OpenAI's Chat Completions."""
+
+from collections.abc import Iterable
+
+import orjson
+
+from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
+from backend.turns.domain.chat_completion import (
+    Addresses,
+    Said,
+    completion_usage,
+    finish_reason,
+    said_in,
+    url_citations,
+)
+from backend.turns.domain.response_events import TERMINAL_EVENTS, LoggedEvent
+from backend.turns.domain.response_object import ResponseBody, report_in
+from shared.models.events import ErrorReport
+from shared.models.values import JsonObject, JsonValue
+
+TERMINAL_TYPES = frozenset(TERMINAL_EVENTS.values())
+DELTA_FIELDS = {
+    "response.output_text.delta": "content",
+    "response.refusal.delta": "refusal",
+    "response.reasoning_text.delta": "reasoning_content",
+}
+"""The field of a chunk's delta that takes the text of an event. `reasoning_content` is not OpenAI's own, who show no
+reasoning here; it is the field in which other servers send it, and from which clients read it."""
+
+
+class ChunkProjection:
+    """Builds the chunks of one stream; each method returns the JSON texts of new ones.
+
+    `ended` is the response once its terminal event has been fed. `failure` is set where the stream ends with an error.
+    """
+
+    def __init__(self, *, includes_usage: bool) -> None:
+        self._includes_usage = includes_usage
+        self._head = b""
+        self._tail = b',"usage":null}' if includes_usage else b"}"
+        self._lengths = dict.fromkeys(DELTA_FIELDS.values(), 0)
+        self._places: dict[str, tuple[JsonValue, JsonValue]] = {}
+        self._calls_sent = 0
+        self.ended: ResponseBody | None = None
+        self.failure: ErrorReport | None = None
+
+    def feed(self, events: Iterable[LoggedEvent]) -> list[bytes]:
+        """Translate events; those that a client of Chat Completions does not see give no chunk.
+
+        The terminal event gives none yet: `finish` does, which has to know the addresses of the documents.
+        """
+        chunks: list[bytes] = []
+        for event in events:
+            field = DELTA_FIELDS.get(event.type)
+            if field is not None:
+                chunks.append(self._text(field, orjson.loads(event.body)))
+            elif event.type == "response.output_item.done":
+                chunks += self._call(orjson.loads(event.body)["item"])
+            else:
+                chunks += self._stage(event)
+        return chunks
+
+    @property
+    def said(self) -> Said:
+        """What the whole turn said; nothing before its end."""
+        return said_in(self.ended["output"] if self.ended is not None else [])
+
+    def finish(self, said: Said, addresses: Addresses) -> list[bytes]:
+        """Build the last chunks: what no event has brought, the citations, why the answer ended, and the usage."""
+        if self.ended is None or self.failure is not None:
+            return []
+        texts = {"content": said.content, "refusal": said.refusal, "reasoning_content": said.reasoning}
+        rests = {field: text[self._lengths[field] :] for field, text in texts.items()}
+        chunks = [self._chunk({field: rest}) for field, rest in rests.items() if rest]
+        chunks += [self._called(call) for call in said.calls[self._calls_sent :]]
+        annotations = url_citations(said, addresses)
+        if annotations:
+            chunks.append(self._chunk({"content": "", "annotations": annotations}))
+        chunks.append(self._chunk({}, finish_reason(self.ended, said)))
+        usage = completion_usage(self.ended)
+        if self._includes_usage and usage is not None:
+            chunks.append(self._head + b"[]" + b',"usage":' + orjson.dumps(usage) + b"}")
+        return chunks
+
+    def _stage(self, event: LoggedEvent) -> list[bytes]:
+        """Translate an event about the response as a whole."""
+        if event.type == "response.created":
+            return [self._opened(orjson.loads(event.body)["response"])]
+        if event.type == "error":
+            self.failure = _report(orjson.loads(event.body))
+        elif event.type in TERMINAL_TYPES:
+            self.ended = orjson.loads(event.body)["response"]
+            self.failure = self.failure or report_in(self.ended or {})
+        return []
+
+    def _opened(self, body: ResponseBody) -> bytes:
+        head: JsonObject = {
+            "id": body["id"],
+            "object": "chat.completion.chunk",
+            "created": body["created_at"],
+            "model": body["model"],
+            "service_tier": "default",
+            "system_fingerprint": None,
+        }
+        self._head = orjson.dumps(head)[:-1] + b',"choices":'
+        return self._chunk({"role": "assistant", "content": "", "refusal": None})
+
+    def _text(self, field: str, event: JsonObject) -> bytes:
+        """Build the chunk of a delta; the first one of a further message begins with what stands between messages."""
+        text = str(event["delta"])
+        place = (event["output_index"], event["content_index"])
+        before = self._places.get(field)
+        if before != place:
+            self._places[field] = place
+            text = text if before is None else BETWEEN_MESSAGES + text
+        self._lengths[field] += len(text)
+        return self._chunk({field: text})
+
+    def _call(self, item: JsonObject) -> list[bytes]:
+        is_call = item["type"] == "function_call" and item["status"] == "completed"
+        if not is_call:
+            return []
+        return [self._called(call) for call in said_in([item]).calls]
+
+    def _called(self, call: JsonObject) -> bytes:
+        place, self._calls_sent = self._calls_sent, self._calls_sent + 1
+        return self._chunk({"tool_calls": [{"index": place, **call}]})
+
+    def _chunk(self, delta: JsonObject, reason: str | None = None) -> bytes:
+        """Build a chunk around a delta; this runs for each delta, and encodes nothing else anew."""
+        ending = b',"logprobs":null,"finish_reason":%b}]' % (orjson.dumps(reason) if reason else b"null")
+        return b"".join((self._head, b'[{"index":0,"delta":', orjson.dumps(delta), ending, self._tail))
+
+
+def _report(event: JsonObject) -> ErrorReport:
+    nested = event["error"]
+    found: JsonObject = nested if isinstance(nested, dict) else {}
+    return ErrorReport.model_validate({**found, "retryable": False})

@@ -1,0 +1,147 @@
+"""A response as OpenAI's Chat Completions shows it: one message with all that the turn said, and no search.
+
+What was said in several messages of a turn, before a search and behind it, is one text here.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, cast
+
+from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
+from backend.conversations.domain.responses import ItemBody, ResponseStatus
+from backend.turns.domain.response_object import ResponseBody
+from shared.models.values import JsonObject, JsonValue, objects_in
+
+Addresses = Mapping[str, str]
+"""The address of each document at this server, by the id that citations have of it."""
+
+
+class Citation(NamedTuple):
+    """A document that a text cites; `[n]` stands at `place` in the text of the whole turn."""
+
+    file_id: str
+    title: str
+    place: int
+
+
+class Said(NamedTuple):
+    """What a turn said, joined from all of its messages, and the calls that the client has to answer."""
+
+    content: str
+    refusal: str
+    reasoning: str
+    citations: tuple[Citation, ...]
+    calls: tuple[JsonObject, ...]
+
+
+def said_in(output: JsonValue) -> Said:
+    """Join the items of a response's output."""
+    items = objects_in(output)
+    texts, refusals = list[str](), list[str]()
+    citations: list[Citation] = []
+    length = 0
+    for part in _parts(items, "message"):
+        if part["type"] == "refusal":
+            refusals.append(cast(str, part["refusal"]))
+            continue
+        text = cast(str, part["text"])
+        start = length + len(BETWEEN_MESSAGES) if texts else 0
+        citations += _citations(part, start)
+        texts.append(text)
+        length = start + len(text)
+    return Said(
+        content=BETWEEN_MESSAGES.join(texts),
+        refusal=BETWEEN_MESSAGES.join(refusals),
+        reasoning=BETWEEN_MESSAGES.join(cast(str, part["text"]) for part in _parts(items, "reasoning")),
+        citations=tuple(citations),
+        calls=tuple(_call(item) for item in items if item["type"] == "function_call" and _is_whole(item)),
+    )
+
+
+def completion_body(body: ResponseBody, said: Said, addresses: Addresses) -> JsonObject:
+    """Make a whole `chat.completion` of a response that has ended and did not fail; both have the same id."""
+    message: JsonObject = {
+        "role": "assistant",
+        "content": said.content or (None if said.calls or said.refusal else ""),
+        "refusal": said.refusal or None,
+        "annotations": url_citations(said, addresses),
+    }
+    if said.calls:
+        message["tool_calls"] = list(said.calls)
+    if said.reasoning:
+        message["reasoning_content"] = said.reasoning
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(body, said)}
+    return {
+        "id": body["id"],
+        "object": "chat.completion",
+        "created": body["created_at"],
+        "model": body["model"],
+        "choices": [choice],
+        "usage": completion_usage(body),
+        "service_tier": "default",
+        "system_fingerprint": None,
+        "metadata": body["metadata"],
+    }
+
+
+def finish_reason(body: ResponseBody, said: Said) -> str:
+    """Return why the answer ended.
+
+    OpenAI's list has no word for an answer that was stopped or whose process died: `length` says that it is not whole.
+    """
+    if body["status"] == ResponseStatus.COMPLETED:
+        return "tool_calls" if said.calls else "stop"
+    details = cast("JsonObject | None", body["incomplete_details"])
+    is_filtered = details is not None and details["reason"] == "content_filter"
+    return "content_filter" if is_filtered else "length"
+
+
+def completion_usage(body: ResponseBody) -> JsonObject | None:
+    """Return the tokens used under Chat Completions' names, None where the provider reported nothing."""
+    usage = cast("JsonObject | None", body["usage"])
+    if usage is None:
+        return None
+    return {
+        "prompt_tokens": usage["input_tokens"],
+        "completion_tokens": usage["output_tokens"],
+        "total_tokens": usage["total_tokens"],
+        "prompt_tokens_details": usage["input_tokens_details"],
+        "completion_tokens_details": usage["output_tokens_details"],
+    }
+
+
+def url_citations(said: Said, addresses: Addresses) -> list[JsonObject]:
+    """Return the citations as annotations over their `[n]`; a document that is gone has no address and gets none."""
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "title": citation.title,
+                "url": addresses[citation.file_id],
+                "start_index": citation.place,
+                "end_index": said.content.find("]", citation.place) + 1,
+            },
+        }
+        for citation in said.citations
+        if citation.file_id in addresses
+    ]
+
+
+def _parts(items: Iterable[ItemBody], kind: str) -> Iterator[JsonObject]:
+    for item in items:
+        if item["type"] == kind:
+            yield from objects_in(item["content"])
+
+
+def _citations(part: JsonObject, start: int) -> Iterator[Citation]:
+    for annotation in objects_in(part["annotations"]):
+        found = cast("dict[str, str]", annotation)
+        yield Citation(found["file_id"], found["filename"], start + cast(int, annotation["index"]))
+
+
+def _is_whole(item: ItemBody) -> bool:
+    return item["status"] == "completed"
+
+
+def _call(item: ItemBody) -> JsonObject:
+    function = {"name": item["name"], "arguments": item["arguments"]}
+    return {"id": item["call_id"], "type": "function", "function": function}

@@ -1,0 +1,265 @@
+"""The body of `POST /v1/chat/completions`, as OpenAI's API defines it, and the turn that it asks for."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Literal, cast
+
+from pydantic import Discriminator, Field, Tag, TypeAdapter
+
+from backend.conversations.domain.input_items import MAX_ITEMS, FunctionName, Given
+from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
+from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
+from backend.turns.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
+from backend.turns.domain.turn_request import (
+    FileSearchChoice,
+    FileSearchTool,
+    FunctionChoice,
+    FunctionTool,
+    JsonSchemaFormat,
+    PlainFormat,
+    ReasoningOptions,
+    StreamOptions,
+    TextOptions,
+    TurnOptions,
+    TurnRequest,
+    checked,
+)
+from shared.errors import BallastError, InvalidRequest, UnsupportedValue
+from shared.models.values import JsonObject, JsonValue
+
+
+class DescribedFunction(Given):
+    """A function that the client runs itself."""
+
+    name: FunctionName
+    description: str | None = None
+    parameters: JsonObject | None = None
+    strict: bool | None = None
+
+
+class ChatFunctionTool(Given):
+    """A function as a tool."""
+
+    type: Literal["function"]
+    function: DescribedFunction
+
+
+class NamedFunction(Given):
+    """The name of a function."""
+
+    name: FunctionName
+
+
+class ChatFunctionChoice(Given):
+    """This function must be called."""
+
+    type: Literal["function"]
+    function: NamedFunction
+
+
+class NamedSchema(Given):
+    """The schema that an answer has to fit."""
+
+    name: FunctionName
+    schema_: JsonObject = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ChatSchemaFormat(Given):
+    """JSON that fits a schema."""
+
+    type: Literal["json_schema"]
+    json_schema: NamedSchema
+
+
+class ChatStreamOptions(StreamOptions):
+    """With `include_usage` one more chunk, which has no choices, tells the tokens of the whole turn."""
+
+    include_usage: bool | None = None
+
+
+def _tag_of_type(value: object) -> str | None:
+    """Return a tag that is no key of any object, so that an error names the field by its path alone."""
+    if not isinstance(value, dict):
+        return "a mode"
+    kind = cast(JsonObject, value).get("type")
+    return f"a {kind}" if isinstance(kind, str) else None
+
+
+ChatTool = Annotated[
+    Annotated[ChatFunctionTool, Tag("a function")] | Annotated[FileSearchTool, Tag("a file_search")],
+    Discriminator(_tag_of_type),
+]
+ChatToolChoice = Annotated[
+    Annotated[Literal["auto", "none", "required"], Tag("a mode")]
+    | Annotated[ChatFunctionChoice, Tag("a function")]
+    | Annotated[FileSearchChoice, Tag("a file_search")],
+    Discriminator(_tag_of_type),
+]
+ResponseFormat = Annotated[
+    Annotated[PlainFormat, Tag("a text")]
+    | Annotated[PlainFormat, Tag("a json_object")]
+    | Annotated[ChatSchemaFormat, Tag("a json_schema")],
+    Discriminator(_tag_of_type),
+]
+MaxTokens = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class ChatRequest(TurnOptions):
+    """One turn as a client of Chat Completions asks for it; `messages` are the whole conversation so far."""
+
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)]
+    stream_options: ChatStreamOptions | None = None
+    tools: Annotated[list[ChatTool], Field(max_length=256, fail_fast=True)] | None = None
+    tool_choice: ChatToolChoice | None = None
+    response_format: ResponseFormat | None = None
+    max_completion_tokens: MaxTokens | None = None
+    max_tokens: MaxTokens | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    n: Literal[1] | None = None
+    logprobs: bool | None = None
+    modalities: Annotated[list[Literal["text"]], Field(max_length=8, fail_fast=True)] | None = None
+    audio: None = None
+    prediction: None = None
+    logit_bias: None = None
+    web_search_options: None = None
+    functions: JsonValue = None
+    function_call: JsonValue = None
+
+    @property
+    def includes_usage(self) -> bool:
+        """Whether a stream ends with a chunk about the tokens used."""
+        return self.stream_options is not None and self.stream_options.include_usage is True
+
+
+@dataclass(frozen=True)
+class ChatTurn:
+    """A request and the turn that it asks for.
+
+    `paths` are the places in the request of which the items of the turn's input were made.
+    """
+
+    chat: ChatRequest
+    request: TurnRequest
+    paths: tuple[str, ...]
+
+    def name_as_given(self, error: BallastError) -> None:
+        """Let an error about the turn's request name the field that the client has written."""
+        error.param = _given_name(error.param, self.paths)
+
+
+_MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
+_INPUT_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
+_FUNCTION_NAME = re.compile(r"(tools\[\d+\]|tool_choice)\.name")
+_REPLACED = {"functions": "tools", "function_call": "tool_choice"}
+
+
+def parse_chat_request(raw: bytes) -> ChatTurn:
+    """Parse and check a request body at once; see `chat_request_in_steps`."""
+    return result_of(chat_request_in_steps(scanned(raw)))
+
+
+def chat_request_in_steps(text: JsonText) -> Steps[ChatTurn]:
+    """Parse and check a request body, and translate it.
+
+    The turn's request is that of a Responses request whose `input` list is the whole history and whose conversation is
+    not named.
+
+    Raises:
+        InvalidRequest: `param` names the exact field, such as `messages[2].content[0].image_url.url`.
+        UnsupportedValue: OpenAI's API has this value, and this server does not support it.
+    """
+    chat = yield from body_in_steps(ChatRequest, text, "messages", _MESSAGES)
+    _check_unsupported(chat)
+    placed = yield from _items_in_steps(chat)
+    turn = ChatTurn(chat, _turn_request(chat, placed), tuple(each.path for each in placed))
+    try:
+        checked(turn.request)
+    except InvalidRequest as error:
+        turn.name_as_given(error)
+        raise
+    return turn
+
+
+def _check_unsupported(chat: ChatRequest) -> None:
+    for field, successor in _REPLACED.items():
+        if getattr(chat, field) is not None:
+            message = f"The field '{field}' is deprecated and not supported; use '{successor}'."
+            raise UnsupportedValue(message, param=field)
+    if chat.logprobs:
+        raise UnsupportedValue("Log probabilities are not delivered; leave 'logprobs' out.", param="logprobs")
+    limits = {chat.max_tokens, chat.max_completion_tokens} - {None}
+    if len(limits) > 1:
+        message = "'max_tokens' and 'max_completion_tokens' differ; give 'max_completion_tokens' alone."
+        raise InvalidRequest(message, param="max_tokens")
+
+
+def _items_in_steps(chat: ChatRequest) -> Steps[list[PlacedItem]]:
+    placed: list[PlacedItem] = []
+    for place, message in enumerate(chat.messages):
+        if place % STEP_WEIGHT == STEP_WEIGHT - 1:
+            yield
+        placed += items_of_message(message, f"messages[{place}]")
+    return placed
+
+
+def _turn_request(chat: ChatRequest, placed: list[PlacedItem]) -> TurnRequest:
+    effort, limit = chat.reasoning_effort, chat.max_completion_tokens or chat.max_tokens
+    translated = {
+        **{name: getattr(chat, name) for name in TurnOptions.model_fields},
+        "input": [each.item for each in placed],
+        "tools": None if chat.tools is None else [_tool(tool) for tool in chat.tools],
+        "tool_choice": _choice(chat),
+        "max_output_tokens": limit,
+        "text": TextOptions(format=_format(chat), verbosity=chat.verbosity),
+        "reasoning": None if effort is None else ReasoningOptions(effort=effort),
+    }
+    # All values have been checked with the request that they come from.
+    return TurnRequest(input="").model_copy(update=translated)
+
+
+def _tool(tool: ChatFunctionTool | FileSearchTool) -> FunctionTool | FileSearchTool:
+    if isinstance(tool, FileSearchTool):
+        return tool
+    function = tool.function
+    return FunctionTool(
+        type="function",
+        name=function.name,
+        description=function.description,
+        parameters=function.parameters,
+        strict=function.strict,
+    )
+
+
+def _choice(chat: ChatRequest) -> Literal["auto", "none", "required"] | FunctionChoice | FileSearchChoice | None:
+    if isinstance(chat.tool_choice, ChatFunctionChoice):
+        return FunctionChoice(type="function", name=chat.tool_choice.function.name)
+    return chat.tool_choice
+
+
+def _format(chat: ChatRequest) -> PlainFormat | JsonSchemaFormat | None:
+    if not isinstance(chat.response_format, ChatSchemaFormat):
+        return chat.response_format
+    given = chat.response_format.json_schema
+    return JsonSchemaFormat(
+        type="json_schema",
+        name=given.name,
+        schema=given.schema_,
+        description=given.description,
+        strict=given.strict,
+    )
+
+
+def _given_name(param: str | None, paths: tuple[str, ...]) -> str | None:
+    if param is None:
+        return None
+    item = _INPUT_ITEM.fullmatch(param)
+    if item is not None and int(item[1]) < len(paths):
+        path = paths[int(item[1])]
+        call_id = ".id" if path.endswith("]") and ".tool_calls[" in path else ".tool_call_id"
+        return path + (call_id if item[2] == ".call_id" else item[2])
+    if param == "input":
+        return "messages"
+    return _FUNCTION_NAME.sub(r"\1.function.name", param)

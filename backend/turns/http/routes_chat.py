@@ -1,0 +1,79 @@
+"""The route of Chat Completions, as OpenAI's API defines it: another way to ask for a turn and to read its answer."""
+
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from urllib.parse import quote
+
+import orjson
+from fastapi import Request, Response
+
+from backend.foundation.http.errors import error_body
+from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.json_body import check_media_type, new_router, read_json
+from backend.foundation.services.steps import in_steps
+from backend.identity.http.caller import OnceDep
+from backend.turns.domain.chat_chunks import ChunkProjection
+from backend.turns.domain.chat_completion import Addresses, Citation, completion_body, said_in
+from backend.turns.domain.chat_request import ChatRequest, chat_request_in_steps
+from backend.turns.domain.response_object import ResponseBody
+from backend.turns.http.event_stream import EventBatches
+from backend.turns.http.turn_answers import DoorDep, TurnDoor, described_answers
+from shared.errors import BallastError
+from shared.models.error_reports import error_of
+from shared.models.values import JsonObject
+
+router = new_router("Chat Completions")
+
+
+class ChatWording:
+    """The words of OpenAI's Chat Completions."""
+
+    def __init__(self, door: TurnDoor, *, includes_usage: bool) -> None:
+        self._door = door
+        self._includes_usage = includes_usage
+
+    async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
+        """Return the `chat.completion`; it has no place for results of searches."""
+        said = said_in(body["output"])
+        return completion_body(body, said, await self._addresses(said.citations))
+
+    async def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
+        """Yield the chunks, or those before a failure and the error."""
+        projection = ChunkProjection(includes_usage=self._includes_usage)
+        async with aclosing(batches) as events:
+            async for batch in events:
+                chunks = projection.feed(batch)
+                if projection.failure is not None and projection.ended is not None:
+                    chunks.append(orjson.dumps({"error": error_body(error_of(projection.failure))}))
+                elif projection.ended is not None:
+                    said = projection.said
+                    chunks += projection.finish(said, await self._addresses(said.citations))
+                if chunks:
+                    yield b"".join(b"data: %b\n\n" % chunk for chunk in chunks)
+
+    async def _addresses(self, citations: Iterable[Citation]) -> Addresses:
+        """Return where this server gives out the cited documents, as the client has addressed it."""
+        documents = await self._door.services.cited(citation.file_id for citation in citations)
+        root = f"{self._door.request.base_url}v1/knowledge_bases"
+        return {
+            document.id: f"{root}/{document.knowledge_base_id}/documents/{quote(document.name, safe='')}"
+            for document in documents
+        }
+
+
+@router.post(
+    "/v1/chat/completions",
+    summary="Create a chat completion",
+    response_class=Response,
+    responses=described_answers("The chat completion", "its chunks"),
+    openapi_extra=described_body(ChatRequest),
+)
+async def create_chat_completion(request: Request, door: DoorDep, once: OnceDep) -> Response:
+    """Run one turn over the messages, and answer with what it said; `X-Ballast-Response-Id` names the response."""
+    check_media_type(request)
+    turn = await in_steps(chat_request_in_steps(await read_json(request)))
+    try:
+        return await door.answer(turn.request, once, ChatWording(door, includes_usage=turn.chat.includes_usage))
+    except BallastError as error:
+        turn.name_as_given(error)
+        raise

@@ -1,0 +1,150 @@
+"""Asking for a turn over HTTP and answering it: the same for every API in whose words an answer may be given."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Protocol
+
+import orjson
+from fastapi import Depends, Request, Response
+
+from backend.conversations.domain.responses import StoredResponse
+from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.http.bodies import held_body
+from backend.foundation.http.errors import mark_turn_begun
+from backend.foundation.http.idempotency import Once, mark_replayed
+from backend.foundation.http.services import service_of
+from backend.foundation.services.idempotency import KEY_HEADER
+from backend.identity.domain import Caller
+from backend.identity.http.caller import CallerDep
+from backend.turns.domain.response_object import ResponseBody, report_in
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.http.event_stream import EventBatches, EventStream
+from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.services.use_cases import TurnServices
+from shared.errors import InvalidRequest
+from shared.models.error_reports import error_of
+from shared.models.values import JsonObject
+
+ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
+STREAM_FIELDS = ("stream", "stream_options")
+"""How an answer is sent, which may differ when a request is sent again under its key."""
+
+
+class Wording(Protocol):
+    """The words of one API, for one answer."""
+
+    async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
+        """Return the answer as one object."""
+        ...
+
+    def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
+        """Yield the frames of server-sent events in which the events of the turn are told; `[DONE]` follows them."""
+        ...
+
+
+@dataclass(frozen=True)
+class TurnDoor:
+    """A request for a turn, who makes it, and what serves it."""
+
+    request: Request
+    services: TurnServices
+    caller: Caller
+
+    async def answer(self, asked: TurnRequest, once: Once, wording: Wording) -> Response:
+        """Run one turn: wait for its end, follow its events, or return at once with `background`.
+
+        Raises:
+            InvalidRequest: a request that leaves nothing behind has an Idempotency-Key.
+            BallastError: whatever the turn fails with, before it begins or, where it is not streamed, in its course.
+        """
+        begun = await self._begun(asked, once)
+        found = begun if isinstance(begun, StoredResponse) else begun.response
+        mark_turn_begun(self.request)
+        self.name(found)
+        if isinstance(begun, StoredResponse):
+            return await self._answered_again(asked, begun, wording)
+        begun.at_end(held_body(self.request).keep())
+        if asked.stream:
+            return self._streamed(begun, wording)
+        if asked.is_background:
+            return await one_answer(found.body, wording, with_results=False)
+        return await self._ended(begun, wording)
+
+    def name(self, response: StoredResponse) -> None:
+        """Note which response the answer is about, for its header and for the access log."""
+        state = self.request.state
+        state.conversation_id, state.turn_id = response.conversation_id, response.id
+
+    async def replayed(self, found: StoredResponse, after: int, wording: Wording, *, with_results: bool) -> EventStream:
+        """Return the events of a stored response with a number above `after`, those to come included."""
+        services = self.services
+        if await services.withheld.shown(self.caller, found) is not found:
+            as_shown = partial(services.withheld.shown, self.caller)
+            return EventStream(wording.frames(services.follow.first_and_last(found, after, as_shown)))
+        return EventStream(wording.frames(services.follow(found, after, with_results=with_results)))
+
+    async def _begun(self, asked: TurnRequest, once: Once) -> RunningTurn | StoredResponse:
+        if once.has_key and not asked.is_stored:
+            raise InvalidRequest("A turn with store: false leaves nothing behind, its key neither.", param=KEY_HEADER)
+
+        async def create(claim: KeyClaim | None) -> RunningTurn:
+            return await self.services.start(self.caller, asked, self.request.state.request_id, claim)
+
+        async def again(response_id: str) -> StoredResponse:
+            return await self.services.responses.find(self.caller, response_id)
+
+        return await once(create, again, not_compared=STREAM_FIELDS)
+
+    async def _answered_again(self, asked: TurnRequest, found: StoredResponse, wording: Wording) -> Response:
+        """Answer a request whose turn has begun before, as that request was or will be answered."""
+        services = self.services
+        if asked.stream:
+            answer: Response = await self.replayed(found, -1, wording, with_results=asked.wants_results)
+        elif asked.is_background:
+            shown = await services.withheld.shown(self.caller, found)
+            answer = await one_answer(shown.body, wording, with_results=False)
+        else:
+            shown = await services.withheld.shown(self.caller, await services.responses.ended(found))
+            answer = await _answer_of(shown.body, wording, with_results=asked.wants_results)
+        mark_replayed(answer)
+        return answer
+
+    def _streamed(self, running: RunningTurn, wording: Wording) -> Response:
+        batches = self.services.follow(running.response, -1, with_results=running.with_results)
+        return EventStream(wording.frames(batches), partial(self.services.registry.release, running))
+
+    async def _ended(self, running: RunningTurn, wording: Wording) -> Response:
+        """Wait for the end; a turn that failed is answered as the error that it failed with."""
+        try:
+            ended = await running.ended()
+        finally:
+            await self.services.registry.release(running)
+        return await _answer_of(ended.body, wording, with_results=running.with_results)
+
+
+async def one_answer(body: ResponseBody, wording: Wording, *, with_results: bool) -> Response:
+    """Return a response as one JSON object."""
+    content = orjson.dumps(await wording.whole(body, with_results=with_results))
+    return Response(content, media_type="application/json")
+
+
+async def _door(request: Request, services: ServicesDep, caller: CallerDep) -> TurnDoor:
+    return TurnDoor(request, services, caller)
+
+
+DoorDep = Annotated[TurnDoor, Depends(_door)]
+"""What a route needs that answers a turn."""
+
+
+async def _answer_of(body: ResponseBody, wording: Wording, *, with_results: bool) -> Response:
+    report = report_in(body)
+    if report is not None:
+        raise error_of(report)
+    return await one_answer(body, wording, with_results=with_results)
+
+
+def described_answers(whole: str, streamed: str) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer for the OpenAPI document: one object, or events where `stream` is true."""
+    content = {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {}}
+    return {200: {"description": f"{whole}, or {streamed} where `stream` is true.", "content": content}}
