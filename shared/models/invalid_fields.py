@@ -153,9 +153,11 @@ def _path(complaint: Complaint, given: object) -> Sequence[str | int]:
 def _is_tag(fields: Mapping[int | str, object], steps: Sequence[str | int], kind: str) -> bool:
     """Whether the first step, though a key, is the value of `type` by which a member of a union was chosen.
 
-    Of two steps whose last is missing the first may be either; it is the key where something can be missing below it.
+    Of two steps whose last is missing the first may be either; it is the key where the last is missing below it.
     """
     if len(steps) == 1:
         return False
-    is_last_and_missing = kind == "missing" and len(steps) == 2 and not isinstance(fields.get(steps[0]), dict)
+    below = fields.get(steps[0])
+    is_missing_below = isinstance(below, dict) and steps[1] not in below
+    is_last_and_missing = kind == "missing" and len(steps) == 2 and not is_missing_below
     return fields.get("type") == steps[0] and (steps[1] in fields or is_last_and_missing)

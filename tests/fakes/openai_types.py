@@ -109,7 +109,7 @@ def check_chunk(body: bytes) -> dict[str, Any]:
 
 
 def _known_to_chat(said: dict[str, Any], *, known: tuple[str, ...]) -> dict[str, Any]:
-    """Take out what openai's classes do not name: reasoning, and in chunks annotations, which OpenAI sends there too."""
+    """Take out what openai's classes do not name: reasoning, and in chunks annotations, which OpenAI sends too."""
     assert isinstance(said.get("reasoning_content", ""), str)
     for annotation in said.get("annotations", ()):
         _strictly(Annotation, annotation)

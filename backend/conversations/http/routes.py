@@ -67,11 +67,8 @@ async def create_conversation(
 ) -> ShownConversation:
     """Begin a conversation, empty or with a history of the caller's own."""
     text = await read_json(request)
-    body = (
-        await in_steps(body_in_steps(CreateConversation, text, "items", INPUT_ITEM))
-        if text.raw
-        else CreateConversation()
-    )
+    steps = body_in_steps(CreateConversation, text, "items", INPUT_ITEM)
+    body = await in_steps(steps) if text.raw else CreateConversation()
 
     async def create(claim: KeyClaim | None) -> Conversation:
         return await services.conversations.create(caller, body.items or (), body.metadata or {}, claim)

@@ -169,6 +169,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"messages": [{"role": "user", "content": [image_part(url="ftp://a/b")]}]},
         "messages[0].content[0].image_url.url",
     ),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]},
+        "messages[0].content[0].image_url.url",
+    ),
     ({"messages": [{"role": "user", "content": [image_part(size=1)]}]}, "messages[0].content[0].image_url.size"),
     ({"messages": [{"role": "user", "content": [{"type": "file", "file": {}}]}]}, "messages[0].content[0].type"),
     ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages[0].content[0].type"),
