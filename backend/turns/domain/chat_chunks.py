@@ -66,21 +66,23 @@ class ChunkProjection:
         return said_in(self.ended["output"] if self.ended is not None else [])
 
     def finish(self, said: Said, addresses: Addresses) -> list[bytes]:
-        """Build the last chunks: what no event has brought, the citations, why the answer ended, and the usage."""
-        if self.ended is None or self.failure is not None:
+        """Build the last chunks: what no event has brought, the citations, why the answer ended, and the usage.
+
+        An answer that failed has only the first of these: its error follows.
+        """
+        if self.ended is None:
             return []
         texts = {"content": said.content, "refusal": said.refusal, "reasoning_content": said.reasoning}
         rests = {field: text[self._lengths[field] :] for field, text in texts.items()}
         chunks = [self._chunk({field: rest}) for field, rest in rests.items() if rest]
         chunks += [self._called(call) for call in said.calls[self._calls_sent :]]
-        annotations = url_citations(said, addresses)
-        if annotations:
-            chunks.append(self._chunk({"content": "", "annotations": annotations}))
-        chunks.append(self._chunk({}, finish_reason(self.ended, said)))
-        usage = completion_usage(self.ended)
-        if self._includes_usage and usage is not None:
-            chunks.append(self._head + b"[]" + b',"usage":' + orjson.dumps(usage) + b"}")
-        return chunks
+        return chunks if self.failure is not None else [*chunks, *self._ending(self.ended, said, addresses)]
+
+    def _ending(self, ended: ResponseBody, said: Said, addresses: Addresses) -> list[bytes]:
+        annotations, usage = url_citations(said, addresses), completion_usage(ended)
+        noted = [self._chunk({"content": "", "annotations": annotations})] if annotations else []
+        used = [self._head + b'[],"usage":' + orjson.dumps(usage) + b"}"] if self._includes_usage and usage else []
+        return [*noted, self._chunk({}, finish_reason(ended, said)), *used]
 
     def _stage(self, event: LoggedEvent) -> list[bytes]:
         """Translate an event about the response as a whole."""

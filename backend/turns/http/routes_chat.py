@@ -43,13 +43,16 @@ class ChatWording:
         async with aclosing(batches) as events:
             async for batch in events:
                 chunks = projection.feed(batch)
-                if projection.failure is not None and projection.ended is not None:
-                    chunks.append(orjson.dumps({"error": error_body(error_of(projection.failure))}))
-                elif projection.ended is not None:
-                    said = projection.said
-                    chunks += projection.finish(said, await self._addresses(said.citations))
+                if projection.ended is not None:
+                    chunks += await self._last_chunks(projection)
                 if chunks:
                     yield b"".join(b"data: %b\n\n" % chunk for chunk in chunks)
+
+    async def _last_chunks(self, projection: ChunkProjection) -> list[bytes]:
+        said, failure = projection.said, projection.failure
+        chunks = projection.finish(said, await self._addresses(said.citations))
+        error = [orjson.dumps({"error": error_body(error_of(failure))})] if failure is not None else []
+        return chunks + error
 
     async def _addresses(self, citations: Iterable[Citation]) -> Addresses:
         """Return where this server gives out the cited documents, as the client has addressed it."""

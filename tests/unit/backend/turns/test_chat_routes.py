@@ -1,0 +1,222 @@
+"""Chat completions over HTTP, called by the official client and by hand."""
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+from openai import APIError, BadRequestError, NotFoundError, RateLimitError
+from pydantic import BaseModel
+
+from backend.turns.http.event_stream import DONE
+from shared.models.events import FinishReason, ModelCallStarted, RefusalDelta, TextDelta, TurnFailed
+from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
+from tests.fakes.http_door import client_of
+from tests.fakes.openai_types import check_chunk, check_completion
+from tests.unit.backend.turns.test_routes import REPORT, open_door, scope_of
+
+PATH = "/v1/chat/completions"
+HI: Any = [{"role": "user", "content": "Hi"}]
+WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+CHOICE: Any = {"type": "function", "function": {"name": "f"}}
+FAILS = [ModelCallStarted(call=1), TextDelta(text="Half"), TurnFailed(error=REPORT, usage=USAGE)]
+ID = "x-ballast-response-id"
+
+
+async def test_a_plain_answer_is_a_stored_response_too() -> None:
+    async with open_door(answer("Hel", "lo.")) as door:
+        raw = await door.openai.chat.completions.with_raw_response.create(model="demo-model", messages=HI)
+        check_completion(orjson.loads(raw.content))
+        completion = raw.parse()
+        assert completion.choices[0].message.content == "Hello."
+        assert raw.headers[ID] == completion.id
+        stored = await door.openai.responses.retrieve(raw.headers[ID])
+        assert (stored.output_text, stored.created_at) == ("Hello.", completion.created)
+        prompts = await door.http.get(f"/v1/responses/{completion.id}/prompts")
+        assert prompts.status_code == 200
+
+
+async def test_chunks_come_in_frames_of_data_alone() -> None:
+    async with open_door(answer("Hel", "lo.")) as door:
+        asked = {"messages": HI, "stream": True, "stream_options": {"include_usage": True}}
+        answered = await door.http.post(PATH, json=asked)
+        assert answered.headers["content-type"].startswith("text/event-stream")
+        assert answered.content.endswith(b"\n\n" + DONE)
+        *frames, _, rest = answered.content.split(b"\n\n")
+        assert rest == b""
+        chunks = [check_chunk(frame.removeprefix(b"data: ")) for frame in frames]
+        assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks[:-1]] == ["", "Hello.", None]
+        assert chunks[-1]["usage"]["total_tokens"] == 18
+        assert answered.headers[ID] == chunks[0]["id"]
+
+
+async def test_the_stream_helper_gets_the_final_completion() -> None:
+    async with open_door(answer("Hel", "lo."), function_calls("c1", "c2", text="Look.")) as door:
+        async with door.openai.chat.completions.stream(model="demo-model", messages=HI) as events:
+            said = [event.delta async for event in events if event.type == "content.delta"]
+            assert "".join(said) == "Hello."
+            assert (await events.get_final_completion()).choices[0].message.content == "Hello."
+        async with door.openai.chat.completions.stream(model="demo-model", messages=HI, tools=[WEATHER]) as events:
+            final = (await events.get_final_completion()).choices[0]
+            assert [call.id for call in final.message.tool_calls or ()] == ["c1", "c2"]
+            assert (final.finish_reason, final.message.content) == ("tool_calls", "Look.")
+
+
+class Colour(BaseModel):
+    name: str
+
+
+async def test_an_answer_is_parsed_by_its_schema() -> None:
+    async with open_door(answer('{"name": "red"}')) as door:
+        parsed = await door.openai.chat.completions.parse(model="demo-model", messages=HI, response_format=Colour)
+        assert parsed.choices[0].message.parsed == Colour(name="red")
+        [sent] = door.turns.sent
+        assert (sent.parameters.text_format or {})["type"] == "json_schema"
+
+
+async def test_calls_go_out_and_the_resent_history_brings_their_results() -> None:
+    async with open_door(function_calls("c1"), answer("Rain.")) as door:
+        first = await door.openai.chat.completions.create(model="demo-model", messages=HI, tools=[WEATHER])
+        said = first.choices[0].message
+        resent: Any = [*HI, said.model_dump(), {"role": "tool", "tool_call_id": "c1", "content": "wet"}]
+        second = await door.openai.chat.completions.create(model="demo-model", messages=resent, tools=[WEATHER])
+        assert second.choices[0].message.content == "Rain."
+        _, sent = door.turns.sent
+        assert [message.role for message in sent.history] == ["user", "assistant", "tool"]
+
+
+async def test_cuts_and_refusals() -> None:
+    refusal = [RefusalDelta(text="No.") if isinstance(step, TextDelta) else step for step in answer("No.")]
+    async with open_door(answer("Half", finish_reason=FinishReason.LENGTH), refusal) as door:
+        cut = await door.openai.chat.completions.create(model="demo-model", messages=HI, max_completion_tokens=1)
+        assert cut.choices[0].finish_reason == "length"
+        refused = await door.openai.chat.completions.create(model="demo-model", messages=HI)
+        assert (refused.choices[0].message.refusal, refused.choices[0].message.content) == ("No.", None)
+
+
+async def test_a_failure_is_an_error_before_and_in_the_stream() -> None:
+    async with open_door(FAILS, FAILS, FAILS) as door:
+        with pytest.raises(RateLimitError) as caught:
+            await door.openai.chat.completions.create(model="demo-model", messages=HI)
+        assert caught.value.response.headers["x-should-retry"] == "false"
+        assert caught.value.response.headers[ID] in door.turns.state.responses
+        stream = await door.openai.chat.completions.create(model="demo-model", messages=HI, stream=True)
+        with pytest.raises(APIError, match="Slow down"):
+            _ = [chunk async for chunk in stream]
+        answered = (await door.http.post(PATH, json={"messages": HI, "stream": True})).content
+        error = {"message": "Slow down.", "type": "rate_limit_error", "param": None, "code": "rate_limit_exceeded"}
+        assert answered.endswith(b"data: " + orjson.dumps({"error": error}) + b"\n\n" + DONE)
+        assert b'"content":"Half"' in answered
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({"messages": HI, "bogus": 1}, 400, "bogus"),
+        ({"messages": [{"role": "tool", "tool_call_id": "c", "content": "x"}]}, 400, "messages[0].tool_call_id"),
+        ({"messages": HI, "functions": [{"name": "f"}]}, 400, "functions"),
+        ({"messages": HI, "model": "none"}, 404, "model"),
+        (
+            {"messages": HI, "tool_choice": {"type": "function", "function": {"name": "f"}}},
+            400,
+            "tool_choice.function.name",
+        ),
+        (
+            {"messages": HI, "tools": [{"type": "file_search", "vector_store_ids": ["kb_x"]}]},
+            404,
+            "tools[0].vector_store_ids[0]",
+        ),
+    ],
+)
+async def test_refusals_name_the_field_as_the_client_wrote_it(body: dict[str, Any], status: int, param: str) -> None:
+    async with open_door() as door:
+        answered = await door.http.post(PATH, json=body)
+        assert (answered.status_code, answered.json()["error"]["param"]) == (status, param)
+        assert ID not in answered.headers
+        assert not door.turns.state.responses
+
+
+async def test_strangers_and_other_media_are_refused_as_at_the_other_door() -> None:
+    async with open_door() as door:
+        async with client_of(door.app, "wrong") as stranger:
+            assert (await stranger.post(PATH, json={"messages": HI})).status_code == 401
+        headers = {"content-type": "text/plain"}
+        assert (await door.http.post(PATH, content=b"{}", headers=headers)).status_code == 400
+        assert (await door.http.get(PATH)).status_code == 405
+
+
+async def test_nothing_is_left_of_a_turn_that_is_not_stored() -> None:
+    async with open_door() as door:
+        completion = await door.openai.chat.completions.create(model="demo-model", messages=HI, store=False)
+        assert completion.choices[0].message.content == "Hello."
+        assert not door.turns.state.responses
+        with pytest.raises(NotFoundError):
+            await door.openai.responses.retrieve(completion.id)
+        with pytest.raises(BadRequestError):
+            await door.openai.chat.completions.create(
+                model="demo-model", messages=HI, store=False, extra_headers={"Idempotency-Key": "k"}
+            )
+
+
+async def test_the_same_key_brings_the_same_answer_in_either_form() -> None:
+    async with open_door(answer("Hel", "lo.")) as door:
+        headers = {"Idempotency-Key": "k"}
+        first = await door.http.post(PATH, json={"messages": HI}, headers=headers)
+        again = await door.http.post(PATH, json={"messages": HI}, headers=headers)
+        assert (again.json(), again.headers["idempotent-replayed"]) == (first.json(), "true")
+        assert again.headers[ID] == first.headers[ID]
+        streamed = await door.http.post(PATH, json={"messages": HI, "stream": True}, headers=headers)
+        frames = streamed.content.split(b"\n\n")[:-2]
+        said = "".join(check_chunk(frame[6:])["choices"][0]["delta"].get("content") or "" for frame in frames)
+        assert said == "Hello."
+        assert len(door.turns.sent) == 1
+        other = await door.http.post("/v1/responses", json={"input": "Hi"}, headers=headers)
+        assert other.status_code == 422
+
+
+async def test_a_client_that_leaves_stops_nothing() -> None:
+    gate = asyncio.Event()
+    async with open_door([TextDelta(text="Half"), gate, *answer("Whole")]) as door:
+        left = asyncio.Event()
+        body = orjson.dumps({"messages": HI, "stream": True})
+        request = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            if request:
+                return request.pop()
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if b"Half" in message.get("body", b""):
+                left.set()
+
+        await door.app(scope_of(PATH, door.key), receive, send)
+        gate.set()
+        [response_id] = door.turns.state.responses
+        followed = await door.openai.responses.retrieve(response_id, stream=True)
+        assert [event.type async for event in followed][-1] == "response.completed"
+
+
+async def test_every_answer_about_a_response_names_it() -> None:
+    async with open_door(answer("a"), FAILS) as door:
+        made = await door.http.post("/v1/responses", json={"input": "Hi"})
+        response_id = made.json()["id"]
+        failed = await door.http.post("/v1/responses", json={"input": "Hi", "stream": True})
+        assert failed.headers[ID] in door.turns.state.responses
+        path = f"/v1/responses/{response_id}"
+        for answered in (
+            made,
+            await door.http.get(path),
+            await door.http.get(f"{path}?stream=true"),
+            await door.http.post(f"{path}/cancel"),
+        ):
+            assert answered.headers[ID] == response_id
+
+
+async def test_the_description_holds_the_request_whole() -> None:
+    async with open_door() as door:
+        described = (await door.http.get("/openapi.json")).json()
+        schema = described["paths"][PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert {"messages", "response_format", "max_completion_tokens"} <= set(schema["properties"])
+        assert "$defs" not in str(schema)
