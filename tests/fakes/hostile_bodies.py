@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import orjson
 
+CHAT = "/v1/chat/completions"
 JSON = "application/json"
 USER = b'{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}'
 SECONDS_TO_SEND = 120.0
@@ -95,6 +96,7 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
     newlines = "\n" * (min(length, 31_000_000) // 6)
     spoken = {"role": "user", "content": [{"type": "input_text", "text": newlines}] * 2}
     keys = dict.fromkeys((f"k{number}" for number in range(16_000)), 1)
+    chat_parts = {"role": "user", "content": [{"type": "text", "text": "x"}] * 1_000}
     fine = (200, 400, 502, 503, 504)
     for name, path, body, statuses in (
         ("16,000 unknown keys", "/v1/responses", {"input": "x", **keys}, (400,)),
@@ -102,6 +104,10 @@ def _near_the_bounds(length: int) -> Iterator[Attack]:
         ("2,000 wrong items", "/v1/responses", {"input": [wrong_item] * 2_000}, (400,)),
         ("16,000 unknown keys", "/v1/knowledge_bases", keys, (400,)),
         ("2,000 wrong items", "/v1/conversations", {"items": [wrong_item] * 2_000}, (400,)),
+        ("5,000 wrong parts", CHAT, {"messages": [wrong_parts]}, (400,)),
+        ("2,000 wrong messages", CHAT, {"messages": [wrong_item] * 2_000}, (400,)),
+        ("4,000 parts", CHAT, {"messages": [chat_parts] * 4}, fine),
+        ("2,000 messages", CHAT, {"messages": [{"role": "user", "content": "hi"}] * 2_000}, fine),
         ("4,000 parts", "/v1/responses", {**background, "input": [parts] * 4}, fine),
         ("a tool of 5,000 keys", "/v1/responses", {**background, "tools": [tool]}, fine),
         ("a text of 10 MB", "/v1/responses", {**background, "instructions": text}, fine),

@@ -10,8 +10,9 @@ from openai.types.responses import ResponseInputMessageItem, ResponseOutputMessa
 from openai.types.shared import ErrorObject
 from pydantic import BaseModel
 
-from tests.fakes.openai_types import check_item, check_response
+from tests.fakes.openai_types import check_completion, check_item, check_response
 
+CHAT = "/v1/chat/completions"
 CREATING = re.compile(r"/v1/conversations(/[^/]+/items)?")
 RESPONSE = re.compile(r"/v1/responses(/[^/]+(/cancel)?)?")
 CONVERSATION = re.compile(r"/v1/conversations(/[^/]+)?")
@@ -29,7 +30,10 @@ def check_answer(method: str, path: str, status: int, body: bytes) -> None:
         assert decoded["error"]["message"]
         return
     assert status == (201 if method == "POST" and CREATING.fullmatch(path) and _creates(path) else 200)
-    _check_success(method, path, decoded)
+    if path == CHAT:
+        check_completion(decoded)
+    else:
+        _check_success(method, path, decoded)
 
 
 def speaks_open_responses(response: dict[str, Any]) -> bool:

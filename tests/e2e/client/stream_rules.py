@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from tests.e2e.client.answers import speaks_open_responses
-from tests.fakes.openai_types import check_event
+from tests.fakes.openai_types import check_chunk, check_event
 
 DONE_FRAME = b"data: [DONE]"
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
@@ -33,6 +33,24 @@ def check_stream(body: bytes, *, is_whole: bool, first_number: int) -> None:
     assert not any(event["type"] in TERMINAL for event in events[:-1])
     if is_whole and events:
         assert events[-1]["type"] in TERMINAL
+
+
+def check_chunks(body: bytes, *, is_whole: bool) -> None:
+    """Check a stream of chat completion chunks: frames of data alone, one message, one end or an error."""
+    datas = [frame for frame in body.split(b"\n\n")[:-1] if not frame.startswith(b":")]
+    assert all(data.startswith(b"data: ") for data in datas)
+    if is_whole:
+        assert datas.pop() == DONE_FRAME
+    texts = [data.removeprefix(b"data: ") for data in datas]
+    errors = [orjson.loads(text)["error"] for text in texts if text.startswith(b'{"error"')]
+    assert all(set(error) == {"message", "type", "param", "code"} for error in errors)
+    chunks = [check_chunk(text) for text in texts if not text.startswith(b'{"error"')]
+    assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in chunks}) == 1
+    choices = [choice for chunk in chunks for choice in chunk["choices"]]
+    assert [choice["delta"].get("role") for choice in choices] == ["assistant", *[None] * (len(choices) - 1)]
+    if is_whole:
+        assert len(errors) + sum(choice["finish_reason"] is not None for choice in choices) == 1
+        assert not errors or texts[-1].startswith(b'{"error"')
 
 
 def _stands_for_lost_events(events: list[Event]) -> bool:

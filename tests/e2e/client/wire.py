@@ -14,8 +14,8 @@ import httpx2
 import orjson
 from openai import AsyncOpenAI
 
-from tests.e2e.client.answers import check_answer
-from tests.e2e.client.stream_rules import check_stream, events_in
+from tests.e2e.client.answers import CHAT, check_answer
+from tests.e2e.client.stream_rules import check_chunks, check_stream, events_in
 from tests.e2e.pair import Pair
 
 EVENT_STREAM = "text/event-stream"
@@ -63,7 +63,9 @@ class Exchange:
     def check(self) -> None:
         """Check the answer by the rules of its kind."""
         assert self.headers["x-request-id"]
-        if self.is_stream:
+        if self.is_stream and self.path == CHAT:
+            check_chunks(bytes(self.body), is_whole=self.is_whole)
+        elif self.is_stream:
             check_stream(bytes(self.body), is_whole=self.is_whole, first_number=self._first_number)
         else:
             assert self.headers["content-type"] == "application/json"

@@ -26,23 +26,29 @@ def asked(**fields: Any) -> ChatTurn:
     return parse_chat_request(orjson.dumps({"messages": [USER], **fields}))
 
 
+def image_part(**more: Any) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": IMAGE, **more}}
+
+
+HISTORY: list[Any] = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "developer", "content": [{"type": "text", "text": "Be brief."}]},
+    {"role": "user", "name": "ann", "content": [{"type": "text", "text": "See?"}, image_part(detail="low")]},
+    {"role": "assistant", "content": "Let me look.", "tool_calls": [CALL, {**CALL, "id": "c2"}], "refusal": None},
+    {"role": "tool", "tool_call_id": "c1", "content": "sun"},
+    {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "rain"}]},
+    {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": "c3"}]},
+    {"role": "tool", "tool_call_id": "c3", "content": "fog"},
+    {"role": "assistant", "content": "Fog.", "annotations": [], "audio": None, "function_call": None},
+    {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "refusal", "refusal": "b"}]},
+    {"role": "assistant", "content": None, "refusal": "No."},
+    {"role": "assistant", "content": ""},
+    USER,
+]
+
+
 def test_a_history_becomes_the_input_list_of_a_response() -> None:
-    messages: list[Any] = [
-        {"role": "system", "content": "Be kind."},
-        {"role": "developer", "content": [{"type": "text", "text": "Be brief."}]},
-        {"role": "user", "name": "ann", "content": [{"type": "text", "text": "See?"}, image_part(detail="low")]},
-        {"role": "assistant", "content": "Let me look.", "tool_calls": [CALL, {**CALL, "id": "c2"}], "refusal": None},
-        {"role": "tool", "tool_call_id": "c1", "content": "sun"},
-        {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "rain"}]},
-        {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": "c3"}]},
-        {"role": "tool", "tool_call_id": "c3", "content": "fog"},
-        {"role": "assistant", "content": "Fog.", "annotations": [], "audio": None, "function_call": None},
-        {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "refusal", "refusal": "b"}]},
-        {"role": "assistant", "content": None, "refusal": "No."},
-        {"role": "assistant", "content": ""},
-        USER,
-    ]
-    turn = asked(messages=messages)
+    turn = asked(messages=HISTORY)
     assert turn.request == request(
         input=[
             {"role": "system", "content": "Be kind."},
@@ -80,10 +86,6 @@ def test_a_history_becomes_the_input_list_of_a_response() -> None:
         "messages[5]",
         "messages[6].tool_calls[0]",
     )
-
-
-def image_part(**more: Any) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": IMAGE, **more}}
 
 
 ALIKE: dict[str, Any] = {
