@@ -18,6 +18,10 @@ TURNS = 500
 ROUNDS = 100
 CANCELS = 20
 DIRECT_MARKER = '"content":" ballast"'
+CHAT_MARKER = '"delta":{"content":"'
+CHAT_SHARE = 0.9
+"""Chat Completions must reach this share of the deltas a second through Responses."""
+
 RATE = 50
 LIVE_DELTAS = 250
 LIVE_FIRST, LIVE_MOST, LIVE_STEP = 40, 480, 10
@@ -55,17 +59,22 @@ class Goals:
 GOALS = {"sqlite": Goals(20_000, 5, 150), "postgres": Goals(15_000, 7, 115)}
 
 
-def load(pair: BenchPair, flow: Flow, *, direct: bool = False) -> dict[str, Any]:
-    """Run the load generator as a process of its own and return what it saw."""
+def load(pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = False) -> dict[str, Any]:
+    """Run the load generator as a process of its own and return what it saw.
+
+    `direct` asks the model without the pair, `chat` the pair through Chat Completions, else through Responses.
+    """
     body: dict[str, Any] = {"model": "bench", "stream": True}
-    body |= {"messages": [{"role": "user", "content": flow.asked}]} if direct else {"store": True, "input": flow.asked}
-    path = pair.directory / f"body-{'direct' if direct else 'pair'}.json"
+    messages = [{"role": "user", "content": flow.asked}]
+    body |= {"messages": messages} if direct or chat else {"store": True, "input": flow.asked}
+    path = pair.directory / f"body-{'direct' if direct else 'chat' if chat else 'pair'}.json"
     path.write_text(json.dumps(body), encoding="utf-8")
-    url = f"{pair.model_url}/v1/chat/completions" if direct else f"{pair.backend_url}/v1/responses"
+    host = pair.model_url if direct else pair.backend_url
+    url = f"{host}/v1/chat/completions" if direct or chat else f"{host}/v1/responses"
     command = [sys.executable, "-m", "tests.bench.load", "--url", url, "--body", str(path)]
     command += ["--header", f"Authorization: Bearer {ADMIN_KEY}"]
     command += ["--streams", str(flow.streams), "--total", str(flow.total), "--ramp-seconds", "1" if flow.rate else "0"]
-    command += ["--first-marker", DIRECT_MARKER] if direct else []
+    command += ["--first-marker", DIRECT_MARKER if direct else CHAT_MARKER] if direct or chat else []
     finished = subprocess.run(command, check=True, capture_output=True, text=True)
     seen: dict[str, Any] = json.loads(finished.stdout)
     if seen["ended"] != flow.total:
@@ -81,12 +90,17 @@ def stream_figures(pair: BenchPair, store: Store) -> list[Figure]:
     direct = load(pair, flow, direct=True)
     with measured_cost(pair, store, f"{STREAMS} unpaced streams") as cost:
         through = load(pair, flow)
-    rates = [flow.total * flow.deltas / seen["wall_seconds"] for seen in (through, direct)]
+    load(pair, Flow(STREAMS, STREAMS), chat=True)
+    with measured_cost(pair, store, f"{STREAMS} unpaced streams, chat completions") as chat_cost:
+        through_chat = load(pair, flow, chat=True)
+    rate, chat, bare = (flow.total * flow.deltas / seen["wall_seconds"] for seen in (through, through_chat, direct))
     goal = GOALS[store.name].deltas_a_second
     name = f"deltas a second, {STREAMS} unpaced streams"
     return [
-        Figure(name, rates[0], "/s", goal, at_least=True, direct=rates[1]),
+        Figure(name, rate, "/s", goal, at_least=True, direct=bare),
+        Figure(f"{name}, chat completions", chat, "/s", CHAT_SHARE * rate, at_least=True, direct=bare),
         *cost("delta", flow.total * flow.deltas),
+        *chat_cost("delta", flow.total * flow.deltas),
     ]
 
 

@@ -39,6 +39,7 @@ class ChunkProjection:
         self._head = b""
         self._tail = b',"usage":null}' if includes_usage else b"}"
         self._lengths = dict.fromkeys(DELTA_FIELDS.values(), 0)
+        self._around: dict[str, tuple[bytes, bytes]] = {}
         self._places: dict[str, tuple[JsonValue, JsonValue]] = {}
         self._calls_sent = 0
         self.ended: ResponseBody | None = None
@@ -105,6 +106,7 @@ class ChunkProjection:
             "system_fingerprint": None,
         }
         self._head = orjson.dumps(head)[:-1] + b',"choices":'
+        self._around = {field: self._halves(field) for field in self._lengths}
         return self._chunk({"role": "assistant", "content": "", "refusal": None})
 
     def _text(self, field: str, event: JsonObject) -> bytes:
@@ -116,7 +118,13 @@ class ChunkProjection:
             self._places[field] = place
             text = text if before is None else BETWEEN_MESSAGES + text
         self._lengths[field] += len(text)
-        return self._chunk({field: text})
+        before_text, after_text = self._around[field]
+        return before_text + orjson.dumps(text) + after_text
+
+    def _halves(self, field: str) -> tuple[bytes, bytes]:
+        """Return what stands around the text of each chunk with this field, so that only the text is encoded anew."""
+        before_text, _, after_text = self._chunk({field: ""}).rpartition(b'""')
+        return before_text, after_text
 
     def _call(self, item: JsonObject) -> list[bytes]:
         is_call = item["type"] == "function_call" and item["status"] == "completed"
@@ -129,8 +137,7 @@ class ChunkProjection:
         return self._chunk({"tool_calls": [{"index": place, **call}]})
 
     def _chunk(self, delta: JsonObject, reason: str | None = None) -> bytes:
-        """Build a chunk around a delta; this runs for each delta, and encodes nothing else anew."""
-        ending = b',"logprobs":null,"finish_reason":%b}]' % (orjson.dumps(reason) if reason else b"null")
+        ending = b',"logprobs":null,"finish_reason":%b}]' % orjson.dumps(reason)
         return b"".join((self._head, b'[{"index":0,"delta":', orjson.dumps(delta), ending, self._tail))
 
 

@@ -6,6 +6,7 @@ import httpx2
 import openai
 import pytest
 from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 
 from tests.e2e.client.shelf import messages_of, new_base, searches, tool_texts
@@ -24,12 +25,21 @@ class Colour(BaseModel):
     name: str
 
 
+async def completed(client: Any, **fields: Any) -> ChatCompletion:
+    return await client.chat.completions.create(**{"model": MODEL, "messages": HI, **fields})
+
+
+async def streamed(client: Any, **fields: Any) -> list[ChatCompletionChunk]:
+    stream = await client.chat.completions.create(**{"model": MODEL, "messages": HI, "stream": True, **fields})
+    return [chunk async for chunk in stream]
+
+
 async def test_whole_streamed_and_parsed(ann: AsyncOpenAI, wire: Wire, model: FakeModelControl) -> None:
     figures = usage(prompt=90, cached=60, completion=7, reasoning=3)
     thoughtful = Reply(reasoning=("Hm.",), text=("Hel", "lo"), usage=figures)
     await model.script(thoughtful, thoughtful, thoughtful, Reply(text=('{"name": "red"}',)))
     options: Any = {"seed": 5, "stop": ["END"], "max_completion_tokens": 9, "temperature": 0.5}
-    whole = await ann.chat.completions.create(model=MODEL, messages=HI, **options)
+    whole = await completed(ann, **options)
     assert (whole.choices[0].message.content, whole.choices[0].finish_reason) == ("Hello", "stop")
     assert wire.newest.json["choices"][0]["message"]["reasoning_content"] == "Hm."
     assert whole.usage is not None
@@ -39,8 +49,7 @@ async def test_whole_streamed_and_parsed(ann: AsyncOpenAI, wire: Wire, model: Fa
     assert (stored.id, stored.output_text, stored.instructions) == (whole.id, "Hello", "Be kind.")
 
     told: Any = {"include_usage": True}
-    stream = await ann.chat.completions.create(model=MODEL, messages=HI, stream=True, stream_options=told)
-    chunks = [chunk async for chunk in stream]
+    chunks = await streamed(ann, stream_options=told)
     assert "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices) == "Hello"
     assert (chunks[-1].choices, chunks[-1].usage) == ([], whole.usage)
     assert wire.newest.headers[ID] == chunks[0].id
@@ -68,7 +77,7 @@ async def test_functions_go_out_and_come_back_in_the_history(ann: AsyncOpenAI, m
         {"role": "tool", "tool_call_id": call.id, "content": call.id} for call in said.message.tool_calls or ()
     ]
     resent: Any = [*HI, said.message.model_dump(), *answers]
-    second = await ann.chat.completions.create(model=MODEL, messages=resent, tools=[WEATHER])
+    second = await completed(ann, messages=resent, tools=[WEATHER])
     assert second.choices[0].message.content == "Sun and snow."
     sent = messages_of((await model.requests())[1])
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
@@ -81,8 +90,7 @@ async def test_knowledge_is_searched_here_and_cited_by_its_address(
     base = new_base(pair, "skies", {"on call.md": "The pager rings for nineteen minutes."})
     search = searches("pager").model_copy(update={"text": ("Let me look.",)})
     await model.script(search, Reply(text=("Nineteen [", "1]", ".")), search, Reply(text=("Nineteen [1].",)))
-    asked: Any = {"model": MODEL, "messages": HI, "tools": [base.tool]}
-    whole = (await ann.chat.completions.create(**asked)).choices[0]
+    whole = (await completed(ann, tools=[base.tool])).choices[0]
     assert (whole.finish_reason, whole.message.tool_calls) == ("stop", None)
     text = whole.message.content or ""
     assert text == "Let me look.\n\nNineteen [1]."
@@ -92,7 +100,7 @@ async def test_knowledge_is_searched_here_and_cited_by_its_address(
     document = httpx2.get(citation.url, headers={"Authorization": f"Bearer {pair.key('ann')}"}, verify=False)
     assert (document.status_code, document.text) == (200, "The pager rings for nineteen minutes.")
 
-    chunks = [chunk async for chunk in await ann.chat.completions.create(**asked, stream=True)]
+    chunks = await streamed(ann, tools=[base.tool])
     deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
     assert "".join(delta.content or "" for delta in deltas) == text
     assert not any(delta.tool_calls for delta in deltas)
@@ -103,7 +111,7 @@ async def test_knowledge_is_searched_here_and_cited_by_its_address(
 async def test_images_reach_the_model(ann: AsyncOpenAI, model: FakeModelControl) -> None:
     part: Any = {"type": "image_url", "image_url": {"url": IMAGE, "detail": "low"}}
     messages: Any = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, part]}]
-    await ann.chat.completions.create(model=MODEL, messages=messages)
+    await completed(ann, messages=messages)
     [sent] = await model.requests()
     assert messages_of(sent)[-1]["content"][1] == part
 
@@ -116,24 +124,22 @@ async def test_refusals_cuts_and_failures(ann: AsyncOpenAI, wire: Wire, model: F
         Reply(text=("Half",), fault=Fault.CUT),
         Reply(status=429, body='{"error": {"message": "slow"}}', repeat=True),
     )
-    ask: Any = {"model": MODEL, "messages": HI}
-    refused = (await ann.chat.completions.create(**ask)).choices[0].message
+    refused = (await completed(ann)).choices[0].message
     assert (refused.content, refused.refusal) == (None, "I will not.")
-    assert (await ann.chat.completions.create(**ask)).choices[0].finish_reason == "length"
-    stream = await ann.chat.completions.create(**ask, stream=True)
-    assert [chunk.choices[0].finish_reason async for chunk in stream][-1] == "content_filter"
+    assert (await completed(ann)).choices[0].finish_reason == "length"
+    assert [chunk.choices[0].finish_reason for chunk in await streamed(ann)][-1] == "content_filter"
     heard = ""
     with pytest.raises(openai.APIError):
-        async for chunk in await ann.chat.completions.create(**ask, stream=True):
+        async for chunk in await ann.chat.completions.create(model=MODEL, messages=HI, stream=True):
             heard += chunk.choices[0].delta.content or ""
     assert heard == "Half"
     stored = await ann.responses.retrieve(wire.exchanges[-1].headers[ID])
     assert (stored.status, stored.output_text) == ("failed", "Half")
     with pytest.raises(openai.RateLimitError) as limited:
-        await ann.chat.completions.create(**ask)
+        await completed(ann)
     assert limited.value.response.headers["x-should-retry"] == "false"
     with pytest.raises(openai.BadRequestError) as caught:
-        await ann.chat.completions.create(**ask, functions=[{"name": "f"}])
+        await completed(ann, functions=[{"name": "f"}])
     assert caught.value.param == "functions"
 
 
