@@ -24,7 +24,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
     # The documentation pages serve their own scripts, so that they work without internet access.
     app = FastAPIOffline(
         title="Ballast",
-        summary="OpenAI's Responses API over knowledge bases.",
+        summary="OpenAI's Responses and Chat Completions over knowledge bases.",
         strict_content_type=False,
         redirect_slashes=False,
         static_url="/docs/static",

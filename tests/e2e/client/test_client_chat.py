@@ -94,7 +94,8 @@ async def test_knowledge_is_searched_here_and_cited_by_its_address(
     assert (whole.finish_reason, whole.message.tool_calls) == ("stop", None)
     text = whole.message.content or ""
     assert text == "Let me look.\n\nNineteen [1]."
-    [noted] = whole.message.annotations or ()
+    assert whole.message.annotations is not None
+    [noted] = whole.message.annotations
     citation = noted.url_citation
     assert (citation.title, text[citation.start_index : citation.end_index]) == ("on call.md", "[1]")
     document = httpx2.get(citation.url, headers={"Authorization": f"Bearer {pair.key('ann')}"}, verify=False)
