@@ -13,7 +13,7 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.idempotency import Once, mark_replayed
-from backend.foundation.http.services import service_of
+from backend.foundation.http.services import service_in, service_of
 from backend.foundation.services.idempotency import KEY_HEADER
 from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep
@@ -129,8 +129,8 @@ async def one_answer(body: ResponseBody, wording: Wording, *, with_results: bool
     return Response(content, media_type="application/json")
 
 
-async def _door(request: Request, services: ServicesDep, caller: CallerDep) -> TurnDoor:
-    return TurnDoor(request, services, caller)
+async def _door(request: Request, caller: CallerDep) -> TurnDoor:
+    return TurnDoor(request, service_in(request, TurnServices), caller)
 
 
 DoorDep = Annotated[TurnDoor, Depends(_door)]
