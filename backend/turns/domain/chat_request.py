@@ -153,6 +153,16 @@ class ChatTurn:
 _MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
 _INPUT_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
 _FUNCTION_NAME = re.compile(r"(tools\[\d+\]|tool_choice)\.name")
+_RENAMED = {
+    "input": "messages",
+    "text.verbosity": "verbosity",
+    "text.format.type": "response_format.type",
+    "text.format": "response_format.json_schema",
+    "reasoning.effort": "reasoning_effort",
+    "max_output_tokens": "max_completion_tokens",
+}
+"""What a field of a turn's request is called here; the first that fits counts."""
+
 _REPLACED = {"functions": "tools", "function_call": "tool_choice"}
 
 
@@ -260,6 +270,7 @@ def _given_name(param: str | None, paths: tuple[str, ...]) -> str | None:
         path = paths[int(item[1])]
         call_id = ".id" if path.endswith("]") and ".tool_calls[" in path else ".tool_call_id"
         return path + (call_id if item[2] == ".call_id" else item[2])
-    if param == "input":
-        return "messages"
+    for theirs, ours in _RENAMED.items():
+        if param == theirs or param.startswith(f"{theirs}."):
+            return ours + param.removeprefix(theirs)
     return _FUNCTION_NAME.sub(r"\1.function.name", param)

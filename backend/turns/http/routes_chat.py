@@ -14,7 +14,7 @@ from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import OnceDep
 from backend.turns.domain.chat_chunks import ChunkProjection
 from backend.turns.domain.chat_completion import Addresses, Citation, completion_body, said_in
-from backend.turns.domain.chat_request import ChatRequest, chat_request_in_steps
+from backend.turns.domain.chat_request import ChatRequest, ChatTurn, chat_request_in_steps
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.http.event_stream import EventBatches
 from backend.turns.http.turn_answers import DoorDep, TurnDoor, described_answers
@@ -28,9 +28,9 @@ router = new_router("Chat Completions")
 class ChatWording:
     """The words of OpenAI's Chat Completions."""
 
-    def __init__(self, door: TurnDoor, *, includes_usage: bool) -> None:
+    def __init__(self, door: TurnDoor, turn: ChatTurn) -> None:
         self._door = door
-        self._includes_usage = includes_usage
+        self._turn = turn
 
     async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
         """Return the `chat.completion`; it has no place for results of searches."""
@@ -39,7 +39,7 @@ class ChatWording:
 
     async def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
         """Yield the chunks, or those before a failure and the error."""
-        projection = ChunkProjection(includes_usage=self._includes_usage)
+        projection = ChunkProjection(includes_usage=self._turn.chat.includes_usage)
         async with aclosing(batches) as events:
             async for batch in events:
                 chunks = projection.feed(batch)
@@ -51,8 +51,11 @@ class ChatWording:
     async def _last_chunks(self, projection: ChunkProjection) -> list[bytes]:
         said, failure = projection.said, projection.failure
         chunks = projection.finish(said, await self._addresses(said.citations))
-        error = [orjson.dumps({"error": error_body(error_of(failure))})] if failure is not None else []
-        return chunks + error
+        if failure is None:
+            return chunks
+        error = error_of(failure)
+        self._turn.name_as_given(error)
+        return [*chunks, orjson.dumps({"error": error_body(error)})]
 
     async def _addresses(self, citations: Iterable[Citation]) -> Addresses:
         """Return where this server gives out the cited documents, as the client has addressed it."""
@@ -76,7 +79,7 @@ async def create_chat_completion(request: Request, door: DoorDep, once: OnceDep)
     check_media_type(request)
     turn = await in_steps(chat_request_in_steps(await read_json(request)))
     try:
-        return await door.answer(turn.request, once, ChatWording(door, includes_usage=turn.chat.includes_usage))
+        return await door.answer(turn.request, once, ChatWording(door, turn))
     except BallastError as error:
         turn.name_as_given(error)
         raise

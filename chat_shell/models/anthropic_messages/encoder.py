@@ -84,6 +84,7 @@ def _changing_fields(call: ModelCall, form: MessagesForm) -> JsonObject:
         "temperature": asked.temperature,
         "top_p": asked.top_p,
         "max_tokens": max_tokens,
+        "stop_sequences": list(asked.stop) or None,
         "thinking": thinking.get("thinking"),
         "output_config": {name: value for name, value in output.items() if value is not None} or None,
     }
@@ -91,8 +92,13 @@ def _changing_fields(call: ModelCall, form: MessagesForm) -> JsonObject:
 
 def _refuse_unknown(asked: ModelParameters) -> None:
     """Refuse what the API does not have; values that ask for what it does anyway are left out."""
-    for name in ("presence_penalty", "frequency_penalty"):
-        if getattr(asked, name):
+    wanted = {
+        "presence_penalty": bool(asked.presence_penalty),
+        "frequency_penalty": bool(asked.frequency_penalty),
+        "seed": asked.seed is not None,
+    }
+    for name, is_wanted in wanted.items():
+        if is_wanted:
             raise InvalidRequest(f"{name}: this model's API does not have it; leave it out", param=name)
     if asked.verbosity not in (None, Verbosity.MEDIUM):
         raise InvalidRequest("text.verbosity: this model's API does not have it; leave it out", param="text.verbosity")

@@ -97,7 +97,7 @@ def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonOb
 
 def _changing_fields(call: ModelCall) -> JsonObject:
     asked = call.parameters
-    _refuse_penalties(asked)
+    _refuse_unknown(asked)
     effort = asked.reasoning_effort
     return {
         "tool_choice": _tool_choice(asked.tool_choice) if call.tools else None,
@@ -109,14 +109,20 @@ def _changing_fields(call: ModelCall) -> JsonObject:
     }
 
 
-def _refuse_penalties(asked: ModelParameters) -> None:
-    """Refuse the penalties, which only chat completions have; 0 asks for nothing.
+def _refuse_unknown(asked: ModelParameters) -> None:
+    """Refuse what only chat completions have; a penalty of 0 asks for nothing, a seed of 0 does.
 
     Raises:
-        InvalidRequest: `param` names the penalty.
+        InvalidRequest: `param` names the parameter.
     """
-    for name in ("presence_penalty", "frequency_penalty"):
-        if getattr(asked, name):
+    wanted = {
+        "presence_penalty": bool(asked.presence_penalty),
+        "frequency_penalty": bool(asked.frequency_penalty),
+        "seed": asked.seed is not None,
+        "stop": bool(asked.stop),
+    }
+    for name, is_wanted in wanted.items():
+        if is_wanted:
             raise InvalidRequest(f"{name}: this model's API does not have it; leave it out", param=name)
 
 

@@ -269,6 +269,26 @@ async def test_what_is_wrong_with_the_whole_is_named_by_its_message(messages: li
         assert caught.value.param == param
 
 
+@pytest.mark.parametrize(
+    ("param", "given_name"),
+    [
+        ("text.format.type", "response_format.type"),
+        ("text.format.schema", "response_format.json_schema.schema"),
+        ("text.verbosity", "verbosity"),
+        ("reasoning.effort", "reasoning_effort"),
+        ("max_output_tokens", "max_completion_tokens"),
+        ("input[0].content[1]", "messages[0].content[1]"),
+        ("input[9]", "input[9]"),
+        ("temperature", "temperature"),
+        (None, None),
+    ],
+)
+def test_a_refusal_by_the_model_s_api_names_the_field_too(param: str | None, given_name: str | None) -> None:
+    error = InvalidRequest("no", param=param)
+    asked().name_as_given(error)
+    assert error.param == given_name
+
+
 names = st.sampled_from(["role", "content", "type", "text", "tool_calls", "function", "name", "id", "messages", "stop"])
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["user", "assistant", "tool", "function", "text"]),

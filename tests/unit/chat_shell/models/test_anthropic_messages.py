@@ -192,12 +192,18 @@ def test_a_schema_for_the_answer():
     }
 
 
+def test_stop_sequences_have_a_name_of_their_own():
+    assert body_of(model_call(parameters=asked(stop=("END", "."))))["stop_sequences"] == ["END", "."]
+    assert "stop_sequences" not in body_of(model_call())
+
+
 @pytest.mark.parametrize(
     ("changes", "param"),
     [
         ({"presence_penalty": 1.0}, "presence_penalty"),
         ({"frequency_penalty": -1.0}, "frequency_penalty"),
         ({"temperature": 1.5}, "temperature"),
+        ({"seed": 0}, "seed"),
         ({"verbosity": Verbosity.LOW}, "text.verbosity"),
         ({"text_format": {"type": "json_object"}}, "text.format.type"),
     ],

@@ -99,10 +99,12 @@ def test_what_another_provider_wanted_back_is_not_sent():
     assert b"gAAA" not in encode_response_request(model_call(messages=messages))
 
 
-@pytest.mark.parametrize("name", ["presence_penalty", "frequency_penalty"])
-def test_a_parameter_that_the_api_does_not_have(name: str):
+@pytest.mark.parametrize(
+    ("name", "value"), [("presence_penalty", 0.5), ("frequency_penalty", 0.5), ("seed", 0), ("stop", ("END",))]
+)
+def test_a_parameter_that_the_api_does_not_have(name: str, value: Any):
     with pytest.raises(InvalidRequest) as caught:
-        encode_response_request(model_call(parameters=asked(**{name: 0.5})))
+        encode_response_request(model_call(parameters=asked(**{name: value})))
 
     assert caught.value.param == name
 
