@@ -32,11 +32,6 @@ RESULTS = Path("var/bench")
 BUILDING = "building"
 
 
-def searching(pair: BenchPair, store: Store) -> list[Figure]:
-    """Measure ingest and searches through the API."""
-    return search_figures(pair, STORES[store.name])
-
-
 SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
     "start": start_figures,
     "first": first_delta_figures,
@@ -45,7 +40,7 @@ SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
     "paced": paced_figures,
     "cancel": cancel_figures,
     "turns": turn_figures,
-    "search": searching,
+    "search": search_figures,
 }
 
 

@@ -31,7 +31,6 @@ from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from tests.bench.eval_retrieval import HANDBOOK, PASSAGES, read_corpora
-from tests.bench.figures import Figure
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
@@ -119,7 +118,7 @@ async def measure(place: str, url: str, bodies: Iterable[bytes]) -> Figures:
         retrieval = SqlRetrieval(database)
         searches = [await _timed(retrieval, made_up_query(generator)) for _ in range(QUERIES)]
         long_searches = [await _timed(retrieval, long_query(generator)) for _ in range(QUERIES // 4)]
-        size = await database.read(_index_per_text)
+        size = await database.read(index_per_text)
     return Figures(
         place,
         chunks,
@@ -131,26 +130,14 @@ async def measure(place: str, url: str, bodies: Iterable[bytes]) -> Figures:
     )
 
 
-def index_figures(label: str, url: str) -> list[Figure]:
-    """Measure the index in an empty database, for the table of the bench; no pair is needed."""
-    found = asyncio.run(measure(label, url, made_up_documents(random.Random(0))))
-    place = f"{found.chunks:,} chunks, {label}"
-    return [
-        Figure(f"search of eight words over {place}, p50", found.search_ms, "ms", 20),
-        Figure(f"search of {LONG_QUERY_WORDS} words over {place}, p50", found.long_search_ms, "ms", 60),
-        Figure(f"index per byte of text, {place}", found.index_per_text, "", 2),
-        Figure(f"ingest, {place}", found.chunks_per_second, "chunks/s", at_least=True),
-        Figure(f"memory after ingest and searches, {place}", found.memory_mb, "MB"),
-    ]
-
-
 async def _timed(retrieval: SqlRetrieval, query: str) -> float:
     started = time.perf_counter()
     await retrieval.search(["kb_bench"], query, HITS)
     return (time.perf_counter() - started) * 1000
 
 
-def _index_per_text(connection: Connection) -> float:
+def index_per_text(connection: Connection) -> float:
+    """Return the bytes of the index for each byte of the chunks' text."""
     is_sqlite = connection.dialect.name == "sqlite"
     index, said = (_INDEX_BYTES, _TEXT_BYTES) if is_sqlite else (_INDEX_BYTES_POSTGRES, _TEXT_BYTES_POSTGRES)
     return float(connection.execute(text(index)).scalar_one()) / float(connection.execute(text(said)).scalar_one())
