@@ -16,9 +16,10 @@ from sqlalchemy import Connection, delete, func, select, true, update
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.knowledge.domain.index_entries import PackedSegment
-from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, MAX_SPAN, batch_of, bits_of_pages
+from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, batch_of, bits_of_pages
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import hold_base
+from backend.knowledge.sql.merge_choice import chosen_to_merge
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, missing_numbers
 from backend.knowledge.sql.search_index import IndexSegment, Range
 from backend.knowledge.sql.segment_index import IS_CHANGED, IS_UNINDEXED, to_segment
@@ -26,13 +27,6 @@ from backend.knowledge.sql.segment_rows import SegmentRows, drop_pages
 from backend.knowledge.sql.word_postings import outside
 from shared.clock import Clock
 from shared.errors import NotFound
-
-MERGED_AT_ONCE = 8
-MERGED_BELOW = (8, 64, 512, 4096)
-"""Eight neighbours that all have fewer chunks than one of these are merged into one segment."""
-
-MOST_GONE = 64
-"""A segment with more deleted ranges, or with a quarter of its chunks deleted, is written anew."""
 
 _PAGES_PER_STEP_BITS = 8
 
@@ -211,25 +205,6 @@ def _next_job(connection: Connection, base_id: str) -> _Job | None:
         return None
     first, end = chosen[0].first_number, chosen[-1].end_number
     return _Job(chosen, [one for one in gone if first <= one.first_number and one.end_number <= end])
-
-
-def chosen_to_merge(segments: Sequence[IndexSegment], gone: Sequence[Range]) -> Sequence[IndexSegment]:
-    """Choose neighbours to be merged, or a segment to be written anew; nothing where all is well."""
-    for most in MERGED_BELOW:
-        run: list[IndexSegment] = []
-        for one in segments:
-            if one.size >= most or (run and one.end_number - run[0].first_number > MAX_SPAN):
-                run = []
-            if one.size < most:
-                run.append(one)
-            if len(run) == MERGED_AT_ONCE:
-                return run
-    for one in segments:
-        within = [part for part in gone if one.first_number <= part.first_number < one.end_number]
-        lost = sum(part.end_number - part.first_number for part in within)
-        if len(within) > MOST_GONE or lost * 4 > one.size:
-            return [one]
-    return ()
 
 
 def _read_slice(connection: Connection, segments: Sequence[IndexSegment], part: Slice) -> list[tuple[int, list[bytes]]]:

@@ -16,9 +16,9 @@ from backend.knowledge.domain.segments import (
     postings_of,
     word_hashes,
 )
+from backend.knowledge.sql.merge_choice import MERGED_AT_ONCE, chosen_to_merge
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages
 from backend.knowledge.sql.search_index import IndexSegment, Range
-from backend.knowledge.sql.upkeep import MERGED_AT_ONCE, chosen_to_merge
 from backend.knowledge.sql.word_postings import inside
 
 WORDS = ["a", "rhine", "漢字", "antidisestablishmentarianism", "b" * 64, "antidisestablishment"]
@@ -106,12 +106,24 @@ def sized(*sizes: int) -> list[IndexSegment]:
 @pytest.mark.parametrize(
     ("sizes", "gone", "chosen"),
     [
-        ([1] * 7, [], []),
-        ([1] * 9, [], list(range(MERGED_AT_ONCE))),
-        ([500, *[9] * 8], [], list(range(1, 9))),
-        ([30_000] * 9, [], []),
-        ([100, 100], [Range(110, 130)], []),
-        ([100, 100], [Range(110, 140)], [1]),
+        ([1], [], []),
+        ([1] * 7, [], list(range(7))),
+        ([1] * 100, [], list(range(64))),
+        ([4, 2, 1], [], []),
+        ([4, 2, 1, 1], [], [0, 1, 2, 3]),
+        ([1, 1, 100], [], [0, 1]),
+        ([500, 9, 9, 500, 9], [], [1, 2]),
+        ([127, 127], [], [0, 1]),
+        ([128] * 7, [], []),
+        ([128] * 9, [], list(range(MERGED_AT_ONCE))),
+        ([600, *[300] * 8], [], list(range(1, 9))),
+        ([6_000] * 9, [], list(range(MERGED_AT_ONCE))),
+        ([16_384] * 3, [], []),
+        ([16_384] * 4, [], [0, 1, 2]),
+        ([32_767] * 3, [], [0, 1]),
+        ([40_000] * 9, [], []),
+        ([200, 200], [Range(210, 250)], []),
+        ([200, 200], [Range(210, 270)], [1]),
     ],
 )
 def test_neighbours_of_a_size_are_merged_and_what_lost_much_is_written_anew(
