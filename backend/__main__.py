@@ -10,17 +10,22 @@ import uvloop
 from backend.app import downgrade_database, migrate_database, serve
 from backend.settings import DatabaseSettings, Settings
 from shared.environment import WrongSetting, read_settings
+from shared.memory_arenas import limit_memory_arenas
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("backend")
 Command = Callable[[], Coroutine[None, None, None]]
 
+MEMORY_ARENAS = 1
+"""After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""
+
 USAGE = "usage: python -m backend [serve|migrate|downgrade <revision>]\n"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command; 0 after a clean end, 2 for a wrong setting or command."""
+    limit_memory_arenas(MEMORY_ARENAS)
     configure_logging()
     command = _command(arguments)
     if command is None:
