@@ -107,7 +107,7 @@ async def test_the_log_costs_a_turn_one_read_and_one_write(database: CountingDat
 
 async def test_behind_a_response_that_one_is_read_besides(database: CountingDatabase) -> None:
     verbs = await verbs_until_sent(database, lambda first: {"previous_response_id": first.id})
-    assert verbs == ["find", "read", "write"]
+    assert verbs == ["read", "read", "write"]
 
 
 # As each is stored: one statement of PostgreSQL can do what takes SQLite, which is asked without a round trip, several.
