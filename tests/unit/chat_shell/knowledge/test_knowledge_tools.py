@@ -257,7 +257,7 @@ async def test_a_turn_that_continues_from_results_answers_the_message_before_the
 
 
 async def test_calls_beyond_the_limit_are_refused():
-    searches = calls(ONE_SEARCH, ONE_SEARCH)
+    searches = calls(ONE_SEARCH, ONE_SEARCH.model_copy(update={"arguments": '{"query": "pay"}'}))
     stage = Stage(ScriptedModel(searches, searches, says("Done")), shelf())
     request = execution_request(
         knowledge=knowledge("kb_b"), limits=TurnLimits(max_knowledge_calls=3, max_model_calls=None)
