@@ -51,6 +51,7 @@ from shared.models.messages import (
     OpaqueItem,
     Part,
     ProviderReasoning,
+    SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
@@ -131,7 +132,8 @@ def added_exchanges(draw: st.DrawFn) -> list[AddedMessage]:
 
 def history_messages() -> st.SearchStrategy[HistoryMessage]:
     """A message of the log, in no order that makes sense."""
-    return st.builds(UserMessage, content=contents()) | assistant_messages() | tool_messages()
+    system = st.builds(SystemMessage, content=texts)
+    return st.builds(UserMessage, content=contents()) | assistant_messages() | tool_messages() | system
 
 
 def model_parameters() -> st.SearchStrategy[ModelParameters]:

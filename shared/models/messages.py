@@ -52,7 +52,7 @@ class ToolCall(Value):
 
 
 class SystemMessage(Value):
-    """The system message, with which a prompt begins."""
+    """A message of the system: the one with which a prompt begins, or one in the history that a client gave."""
 
     role: Literal["system"] = "system"
     content: str
@@ -111,6 +111,8 @@ class ToolMessage(Value):
     content: Content
 
 
-HistoryMessage = Annotated[UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")]
+HistoryMessage = Annotated[
+    UserMessage | AssistantMessage | ToolMessage | SystemMessage, Field(discriminator="role")
+]
 AddedMessage = Annotated[AssistantMessage | ToolMessage, Field(discriminator="role")]
-Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+Message = UserMessage | AssistantMessage | ToolMessage | SystemMessage

@@ -165,6 +165,14 @@ class UserItem(Item):
     content: JsonValue
 
 
+class SystemItem(Item):
+    """A message of the system inside the history."""
+
+    type: Literal["message"] = "message"
+    role: Literal["system"]
+    content: str
+
+
 class AssistantItem(Item):
     """A message of the model."""
 

@@ -18,6 +18,7 @@ from shared.models.messages import (
     ImagePart,
     Part,
     ProviderReasoning,
+    SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
@@ -31,11 +32,12 @@ from shared.models.openai_body import (
     InputText,
     OutputText,
     ReasoningItem,
+    SystemItem,
     UserItem,
 )
 from shared.models.values import JsonObject, JsonValue
 
-MessageItem = UserItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem
+MessageItem = UserItem | SystemItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem
 
 
 def encode_items(history: Sequence[HistoryMessage], prompt: Content | None) -> list[JsonObject]:
@@ -60,6 +62,8 @@ def _encode_message(message: HistoryMessage, previous: HistoryMessage | None) ->
                 return [_encode_reasoning(message.reasoning), _encode_answer(message.text), *calls]
             silent = not message.text and calls and not isinstance(previous, AssistantMessage)
             return calls if silent else [_encode_answer(message.text), *calls]
+        case SystemMessage():
+            return [{"type": "message", "role": "system", "content": message.content}]
         case ToolMessage():
             output = _encode_content(message.content)
             return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
@@ -128,6 +132,8 @@ def _append_item(
     match item:
         case UserItem():
             messages.append(UserMessage(content=_decode_content(item.content, f"{place}.content")))
+        case SystemItem():
+            messages.append(SystemMessage(content=item.content))
         case AssistantItem():
             text = _decode_answer(item.content, f"{place}.content")
             messages.append(AssistantMessage(text=text, reasoning=reasoning))
@@ -148,8 +154,10 @@ def _read_item(raw: JsonValue, place: str) -> MessageItem | ReasoningItem:
             return read(UserItem, raw, place)
         case "message", "assistant":
             return read(AssistantItem, raw, place)
+        case "message", "system":
+            return read(SystemItem, raw, place)
         case "message", _:
-            raise InvalidRequest(f"{place}.role: must be user or assistant", param=f"{place}.role")
+            raise InvalidRequest(f"{place}.role: must be user, assistant or system", param=f"{place}.role")
         case "reasoning", _:
             return read(ReasoningItem, raw, place)
         case "function_call", _:

@@ -32,9 +32,8 @@ from shared.models.events import (
     Usage,
 )
 from shared.models.invalid_fields import refusal_of
-from shared.models.messages import AddedMessage, UserMessage
-from shared.wire.messages import messages_from_proto, write_messages
-from shared.wire.values import known, refusal, require, scalar_fields, unwritable
+from shared.wire.messages import added_from_proto, write_messages
+from shared.wire.values import known, require, scalar_fields, unwritable
 
 REASON_TO_PROTO = {reason: pb.FinishReason.Value(f"FINISH_REASON_{reason.name}") for reason in FinishReason}
 REASON_FROM_PROTO = {number: reason for reason, number in REASON_TO_PROTO.items()}
@@ -175,12 +174,7 @@ def _read_search_finished(event: pb.ExecutionEvent) -> SearchFinished:
 
 
 def _read_messages_added(event: pb.ExecutionEvent) -> MessagesAdded:
-    added: list[AddedMessage] = []
-    for index, message in enumerate(messages_from_proto(event.messages_added.messages, "messages")):
-        if isinstance(message, UserMessage):
-            raise refusal(f"messages[{index}]", "a turn adds no user message")
-        added.append(message)
-    return MessagesAdded(messages=tuple(added))
+    return MessagesAdded(messages=added_from_proto(event.messages_added.messages, "messages"))
 
 
 def _read_turn_finished(event: pb.ExecutionEvent) -> TurnFinished:

@@ -7,13 +7,14 @@ from pydantic import TypeAdapter
 from protos.execution.v1 import messages_pb2 as pb
 from shared.models.messages import (
     AddedMessage,
+    AssistantMessage,
     Content,
     HistoryMessage,
     ImageDetail,
     ImagePart,
     Part,
     TextPart,
-    UserMessage,
+    ToolMessage,
 )
 from shared.wire.values import known, refusal, require, scalar_fields
 
@@ -82,6 +83,9 @@ def _write_message(message: HistoryMessage, target: pb.Message) -> None:
     elif message.role == "tool":
         target.tool.call_id = message.call_id
         write_content(message.content, target.tool.content)
+    elif message.role == "system":
+        target.system.content = message.content
+        target.system.SetInParent()
     else:
         target.assistant.SetInParent()
         target.assistant.text = message.text
@@ -103,16 +107,17 @@ def messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[His
 
 
 def added_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[AddedMessage, ...]:
-    """Read messages that a turn has added; a message of a user is none of these.
+    """Read messages that a turn has added; a message of a user or of the system is none of these.
 
     Raises:
         InvalidRequest: as `messages_from_proto`.
     """
     read = messages_from_proto(messages, place)
-    given = next((index for index, message in enumerate(read) if isinstance(message, UserMessage)), None)
-    if given is not None:
-        raise refusal(f"{place}[{given}]", "is a message of a user, which no turn adds")
-    return tuple(message for message in read if not isinstance(message, UserMessage))
+    added = tuple(message for message in read if isinstance(message, AssistantMessage | ToolMessage))
+    if len(added) < len(read):
+        index, given = next((index, message) for index, message in enumerate(read) if message not in added)
+        raise refusal(f"{place}[{index}]", f"is a message of a {given.role}, which no turn adds")
+    return added
 
 
 def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, object]:
@@ -124,6 +129,8 @@ def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, object]
         case "tool":
             answer = message.tool
             return {"role": "tool", "call_id": answer.call_id, "content": _content_of(answer, place, index)}
+        case "system":
+            return {"role": "system", "content": message.system.content}
         case _:
             raise refusal(f"{place}[{index}]", "is no message that is known here")
 

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from backend.conversations.domain.context_policy import ContextState
 from backend.knowledge.domain.labels import Labels
 from shared.models.execution import AccessMode
-from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
+from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
 from shared.prompts.message_order import texts_of_user
@@ -28,6 +28,7 @@ class EntryKind(StrEnum):
     DYNAMIC_CONTEXT = "dynamic_context"
     ASSISTANT = "assistant"
     TOOL_RESULT = "tool_result"
+    SYSTEM = "system"
     NOTICE = "notice"
     VOID = "void"
 
@@ -83,10 +84,16 @@ class Entry(Value):
 
 
 def kind_of(message: HistoryMessage) -> EntryKind:
-    """Return the kind of the entry for a message of a user, a model or a tool."""
-    if isinstance(message, AssistantMessage):
-        return EntryKind.ASSISTANT
-    return EntryKind.TOOL_RESULT if isinstance(message, ToolMessage) else EntryKind.USER
+    """Return the kind of the entry for a message that a client gave, or that a turn added."""
+    return _KINDS[type(message)]
+
+
+_KINDS: Mapping[type[HistoryMessage], EntryKind] = {
+    UserMessage: EntryKind.USER,
+    AssistantMessage: EntryKind.ASSISTANT,
+    ToolMessage: EntryKind.TOOL_RESULT,
+    SystemMessage: EntryKind.SYSTEM,
+}
 
 
 def emptied_message(message: HistoryMessage | None) -> HistoryMessage | None:

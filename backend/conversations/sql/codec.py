@@ -95,6 +95,7 @@ _ROLES: Mapping[str, str | None] = {
     "notice": "user",
     "assistant": "assistant",
     "tool_result": "tool",
+    "system": "system",
     "void": None,
 }
 """The role of the message in an entry of each kind; a void entry has no message."""

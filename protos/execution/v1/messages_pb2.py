@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"protos/execution/v1/messages.proto\x12\x0c\x65xecution.v1\"C\n\tImagePart\x12\x0b\n\x03url\x18\x01 \x01(\t\x12)\n\x06\x64\x65tail\x18\x02 \x01(\x0e\x32\x19.execution.v1.ImageDetail\"H\n\x04Part\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12(\n\x05image\x18\x02 \x01(\x0b\x32\x17.execution.v1.ImagePartH\x00\x42\x06\n\x04part\"*\n\x05Parts\x12!\n\x05parts\x18\x01 \x03(\x0b\x32\x12.execution.v1.Part\"J\n\x07\x43ontent\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12$\n\x05parts\x18\x02 \x01(\x0b\x32\x13.execution.v1.PartsH\x00\x42\t\n\x07\x63ontent\"<\n\x08ToolCall\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"5\n\x0bUserMessage\x12&\n\x07\x63ontent\x18\x01 \x01(\x0b\x32\x15.execution.v1.Content\"L\n\nOpaqueItem\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\x12\x18\n\x10\x61\x66ter_characters\x18\x02 \x01(\x03\x12\x13\n\x0b\x61\x66ter_calls\x18\x03 \x01(\x03\"I\n\x11ProviderReasoning\x12\x0b\n\x03\x61pi\x18\x01 \x01(\t\x12\'\n\x05items\x18\x02 \x03(\x0b\x32\x18.execution.v1.OpaqueItem\"\x80\x01\n\x10\x41ssistantMessage\x12\x0c\n\x04text\x18\x01 \x01(\t\x12*\n\ntool_calls\x18\x02 \x03(\x0b\x32\x16.execution.v1.ToolCall\x12\x32\n\treasoning\x18\x03 \x01(\x0b\x32\x1f.execution.v1.ProviderReasoning\"F\n\x0bToolMessage\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12&\n\x07\x63ontent\x18\x02 \x01(\x0b\x32\x15.execution.v1.Content\"\x9f\x01\n\x07Message\x12)\n\x04user\x18\x01 \x01(\x0b\x32\x19.execution.v1.UserMessageH\x00\x12\x33\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.execution.v1.AssistantMessageH\x00\x12)\n\x04tool\x18\x03 \x01(\x0b\x32\x19.execution.v1.ToolMessageH\x00\x42\t\n\x07message*\x8a\x01\n\x0bImageDetail\x12\x1c\n\x18IMAGE_DETAIL_UNSPECIFIED\x10\x00\x12\x14\n\x10IMAGE_DETAIL_LOW\x10\x01\x12\x15\n\x11IMAGE_DETAIL_HIGH\x10\x02\x12\x15\n\x11IMAGE_DETAIL_AUTO\x10\x03\x12\x19\n\x15IMAGE_DETAIL_ORIGINAL\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"protos/execution/v1/messages.proto\x12\x0c\x65xecution.v1\"C\n\tImagePart\x12\x0b\n\x03url\x18\x01 \x01(\t\x12)\n\x06\x64\x65tail\x18\x02 \x01(\x0e\x32\x19.execution.v1.ImageDetail\"H\n\x04Part\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12(\n\x05image\x18\x02 \x01(\x0b\x32\x17.execution.v1.ImagePartH\x00\x42\x06\n\x04part\"*\n\x05Parts\x12!\n\x05parts\x18\x01 \x03(\x0b\x32\x12.execution.v1.Part\"J\n\x07\x43ontent\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12$\n\x05parts\x18\x02 \x01(\x0b\x32\x13.execution.v1.PartsH\x00\x42\t\n\x07\x63ontent\"<\n\x08ToolCall\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"5\n\x0bUserMessage\x12&\n\x07\x63ontent\x18\x01 \x01(\x0b\x32\x15.execution.v1.Content\"L\n\nOpaqueItem\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\x12\x18\n\x10\x61\x66ter_characters\x18\x02 \x01(\x03\x12\x13\n\x0b\x61\x66ter_calls\x18\x03 \x01(\x03\"I\n\x11ProviderReasoning\x12\x0b\n\x03\x61pi\x18\x01 \x01(\t\x12\'\n\x05items\x18\x02 \x03(\x0b\x32\x18.execution.v1.OpaqueItem\"\x80\x01\n\x10\x41ssistantMessage\x12\x0c\n\x04text\x18\x01 \x01(\t\x12*\n\ntool_calls\x18\x02 \x03(\x0b\x32\x16.execution.v1.ToolCall\x12\x32\n\treasoning\x18\x03 \x01(\x0b\x32\x1f.execution.v1.ProviderReasoning\"F\n\x0bToolMessage\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12&\n\x07\x63ontent\x18\x02 \x01(\x0b\x32\x15.execution.v1.Content\" \n\rSystemMessage\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\t\"\xce\x01\n\x07Message\x12)\n\x04user\x18\x01 \x01(\x0b\x32\x19.execution.v1.UserMessageH\x00\x12\x33\n\tassistant\x18\x02 \x01(\x0b\x32\x1e.execution.v1.AssistantMessageH\x00\x12)\n\x04tool\x18\x03 \x01(\x0b\x32\x19.execution.v1.ToolMessageH\x00\x12-\n\x06system\x18\x04 \x01(\x0b\x32\x1b.execution.v1.SystemMessageH\x00\x42\t\n\x07message*\x8a\x01\n\x0bImageDetail\x12\x1c\n\x18IMAGE_DETAIL_UNSPECIFIED\x10\x00\x12\x14\n\x10IMAGE_DETAIL_LOW\x10\x01\x12\x15\n\x11IMAGE_DETAIL_HIGH\x10\x02\x12\x15\n\x11IMAGE_DETAIL_AUTO\x10\x03\x12\x19\n\x15IMAGE_DETAIL_ORIGINAL\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.execution.v1.messages_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_IMAGEDETAIL']._serialized_start=951
-  _globals['_IMAGEDETAIL']._serialized_end=1089
+  _globals['_IMAGEDETAIL']._serialized_start=1032
+  _globals['_IMAGEDETAIL']._serialized_end=1170
   _globals['_IMAGEPART']._serialized_start=52
   _globals['_IMAGEPART']._serialized_end=119
   _globals['_PART']._serialized_start=121
@@ -53,6 +53,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ASSISTANTMESSAGE']._serialized_end=714
   _globals['_TOOLMESSAGE']._serialized_start=716
   _globals['_TOOLMESSAGE']._serialized_end=786
-  _globals['_MESSAGE']._serialized_start=789
-  _globals['_MESSAGE']._serialized_end=948
+  _globals['_SYSTEMMESSAGE']._serialized_start=788
+  _globals['_SYSTEMMESSAGE']._serialized_end=820
+  _globals['_MESSAGE']._serialized_start=823
+  _globals['_MESSAGE']._serialized_end=1029
 # @@protoc_insertion_point(module_scope)

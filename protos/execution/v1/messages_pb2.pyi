@@ -297,6 +297,27 @@ class ToolMessage(_message.Message):
 Global___ToolMessage: _TypeAlias = ToolMessage  # noqa: Y015
 
 @_typing.final
+class SystemMessage(_message.Message):
+    """A message of the system inside the history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTENT_FIELD_NUMBER: _builtins.int
+    content: _builtins.str
+    def __init__(
+        self,
+        *,
+        content: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SystemMessage: _TypeAlias = SystemMessage  # noqa: Y015
+
+@_typing.final
 class Message(_message.Message):
     """One message of the conversation log."""
 
@@ -305,24 +326,28 @@ class Message(_message.Message):
     USER_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
     TOOL_FIELD_NUMBER: _builtins.int
+    SYSTEM_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def user(self) -> Global___UserMessage: ...
     @_builtins.property
     def assistant(self) -> Global___AssistantMessage: ...
     @_builtins.property
     def tool(self) -> Global___ToolMessage: ...
+    @_builtins.property
+    def system(self) -> Global___SystemMessage: ...
     def __init__(
         self,
         *,
         user: Global___UserMessage | None = ...,
         assistant: Global___AssistantMessage | None = ...,
         tool: Global___ToolMessage | None = ...,
+        system: Global___SystemMessage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "message", b"message", "tool", b"tool", "user", b"user"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "message", b"message", "system", b"system", "tool", b"tool", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "message", b"message", "tool", b"tool", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "message", b"message", "system", b"system", "tool", b"tool", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["user", "assistant", "tool"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["user", "assistant", "tool", "system"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 

@@ -197,7 +197,7 @@ REFUSED: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("input",), 7, "input"),
     (("input",), [{"role": "assistant", "content": "x"}], "input"),
     (("input", 0), "x", "input[0]"),
-    (("input", 0, "role"), "system", "input[0].role"),
+    (("input", 0, "role"), "critic", "input[0].role"),
     (("input", 3, "role"), "developer", "input[3].role"),
     (("input", 0, "type"), "computer_call", "input[0].type"),
     (("input", 0, "content"), None, "input[0].content"),
