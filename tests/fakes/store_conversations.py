@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, SeenPoint
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from shared.errors import NotFound, TurnRunning
@@ -43,7 +43,15 @@ class FakeConversationStore:
             return None
         log = await self.log(conversation_id, found.log_length) if needs_log(found) else ()
         items = self._state.items.get(conversation_id, ())
-        return OpenedConversation(conversation=found, log=log, next_sequence=items[-1].sequence + 1 if items else 0)
+        sequence = items[-1].sequence + 1 if items else 0
+        seen = self._newest_seen(found)
+        return OpenedConversation(conversation=found, log=log, next_sequence=sequence, seen=seen)
+
+    def _newest_seen(self, conversation: Conversation) -> SeenPoint | None:
+        newest = self._state.responses.get(conversation.latest_response_id or "")
+        if newest is None or newest.seen is None or newest.log_end is None:
+            return None
+        return SeenPoint(digest=newest.seen, log_end=newest.log_end)
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""

@@ -1,6 +1,6 @@
 """An in-memory `TurnStore`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
@@ -116,12 +116,25 @@ class FakeTurnStore:
             return
         changed = response.model_copy(update={"input_items": stored.input_items})
         self._state.responses[response.id] = changed
+        if response.seen is not None:
+            self._state.seen.append((response.seen, response.id))
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it was deleted."""
         if response_id in self._state.deleted_response_ids:
             return None
         return self._state.responses.get(response_id)
+
+    async def newest_seen(self, digests: Sequence[str]) -> Mapping[str, str]:
+        """Return the newest response that ended at each of these chains."""
+        kept = self._state.responses
+        return {
+            digest: response_id
+            for digest, response_id in self._state.seen
+            if digest in digests
+            and response_id in kept
+            and kept[response_id].conversation_id in self._state.conversations
+        }
 
     async def delete(self, response_id: str) -> None:
         """Make a response unretrievable; a running one goes on and leaves no response behind."""

@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 
 from backend.conversations.domain.context_policy import ContextState
 from backend.knowledge.domain.labels import Labels
+from shared.ids import IdPrefix
 from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
@@ -81,6 +82,11 @@ class Entry(Value):
     label: Labels = ()
     reset: Reset | None = None
     context: ContextState | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a caller added it to the conversation without running a turn."""
+        return not self.turn_id.startswith(f"{IdPrefix.RESPONSE}_")
 
 
 def kind_of(message: HistoryMessage) -> EntryKind:

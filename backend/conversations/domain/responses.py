@@ -95,12 +95,23 @@ class Item(Value):
     body: ItemBody
 
 
+class SeenPoint(Value):
+    """What a client had seen (`seen_chain.Chain.digest`) when the log had this length."""
+
+    digest: str
+    log_end: int
+
+
 class OpenedConversation(Value):
-    """A conversation with its log (empty where it was not requested) and the sequence number of its next item."""
+    """A conversation with its log (empty where it was not requested) and the sequence number of its next item.
+
+    `seen` is what a client had seen at the end of the newest response, where that is known.
+    """
 
     conversation: Conversation
     log: tuple[Entry, ...]
     next_sequence: int
+    seen: SeenPoint | None = None
 
 
 class Hold(Value):
@@ -117,7 +128,8 @@ class StoredResponse(Value):
     `log_end` is the length of the log after the turn (None while it runs), at which a fork cuts the log; `items_end` is
     the same for the items. `last_event` is the sequence number of the newest event that is known to be stored, or of
     the terminal event. `replica` is the process that runs the turn, `fence` how often the turn was taken over before by
-    another process. `label` determines who may read the response.
+    another process. `label` determines who may read the response. `seen` is the chain of what a client has seen at its
+    end (`seen_chain.Chain.digest`), None where the answer was cut, or followed one that was.
     """
 
     id: str
@@ -135,6 +147,7 @@ class StoredResponse(Value):
     replica: str
     label: Labels = ()
     fence: int = 0
+    seen: str | None = None
 
     @property
     def hold(self) -> Hold:

@@ -26,6 +26,7 @@ from shared.models.messages import (
     ImageDetail,
     ImagePart,
     Part,
+    SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
@@ -41,12 +42,23 @@ class ParsedInput(Value):
     """The parts of an input.
 
     `history` holds the messages before the current one, without date suffixes. `current` is None when the turn
-    continues from tool results; `history` then ends with them.
+    continues from tool results; `history` then ends with them. `ends` says for each message of the history how many
+    items of the input it and those before it were read from.
     """
 
     instructions: tuple[str, ...]
     history: tuple[HistoryMessage, ...]
     current: Content | None
+    ends: tuple[int, ...] = ()
+
+    @property
+    def messages(self) -> tuple[HistoryMessage, ...]:
+        """All messages, the current one being the last."""
+        return self.history if self.current is None else (*self.history, UserMessage(content=self.current))
+
+    def behind(self, count: int) -> "ParsedInput":
+        """Return the input without the first `count` messages of its history."""
+        return self.model_copy(update={"history": self.history[count:], "ends": self.ends[count:]})
 
 
 def read_string(text: str, pending_calls: Sequence[str]) -> ParsedInput:
@@ -91,30 +103,38 @@ class _ListReader:
         self._where = where
         self._instructions: list[str] = []
         self._messages: list[HistoryMessage] = []
+        self._ends: list[int] = []
         self._calls: list[ToolCall] = []
+        self._calls_end = 0
 
     def feed(self, place: int, item: InputItem) -> None:
         param = f"{self._where}[{place}]"
         if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem):
             self._close_calls()
         match item:
-            case SystemItem():
-                if self._messages:
-                    message = f"A {item.role} message may stand only before all others."
-                    raise InvalidRequest(message, param=f"{param}.role")
+            case SystemItem() if not self._messages:
                 self._instructions.append(_joined(item.content))
+            case SystemItem():
+                _refuse_pending(self._pending, param)
+                self._add(SystemMessage(content=_joined(item.content)), place)
             case UserItem():
                 _refuse_pending(self._pending, param)
-                self._messages.append(UserMessage(content=_content(item.content)))
+                self._add(UserMessage(content=_content(item.content)), place)
             case AssistantItem():
                 _refuse_pending(self._pending, param)
-                self._messages.append(AssistantMessage(text=_joined(item.content)))
+                self._add(AssistantMessage(text=_joined(item.content)), place)
             case FunctionCallItem():
                 self._add_call(item, param)
+                self._calls_end = place + 1
             case FunctionCallOutputItem():
-                self._add_output(item, param)
+                self._answer_call(item, param)
+                self._add(ToolMessage(call_id=item.call_id, content=_content(item.output)), place)
             case _:
                 """Reasoning and searches that the client sends back are not sent to a model."""
+
+    def _add(self, message: HistoryMessage, place: int) -> None:
+        self._messages.append(message)
+        self._ends.append(place + 1)
 
     def _add_call(self, item: FunctionCallItem, param: str) -> None:
         if item.call_id in self._pending:
@@ -133,15 +153,15 @@ class _ListReader:
         if not self._calls:
             return
         last = self._messages.pop() if self._has_assistant_last else None
+        del self._ends[len(self._messages) :]
         said = last if isinstance(last, AssistantMessage) else AssistantMessage(text="")
-        self._messages.append(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)))
+        self._add(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)), self._calls_end - 1)
         self._calls.clear()
 
-    def _add_output(self, item: FunctionCallOutputItem, param: str) -> None:
+    def _answer_call(self, item: FunctionCallOutputItem, param: str) -> None:
         if item.call_id not in self._pending:
             raise InvalidRequest(f"No function call waits under {item.call_id!r}.", param=f"{param}.call_id")
         del self._pending[item.call_id]
-        self._messages.append(ToolMessage(call_id=item.call_id, content=_content(item.output)))
 
     def given_history(self) -> ParsedInput:
         self._close_calls()
@@ -155,11 +175,15 @@ class _ListReader:
             raise InvalidRequest("The input holds no message to answer.", param=self._where)
         if isinstance(last, AssistantMessage):
             raise InvalidRequest("The input ends with a message of the assistant.", param=self._where)
+        if isinstance(last, SystemMessage):
+            message = "The input ends with a system message: put it before the newest message of the user."
+            raise InvalidRequest(message, param=f"{self._where}[{self._ends[-1] - 1}].role")
         is_result = isinstance(last, ToolMessage)
         return ParsedInput(
             instructions=tuple(self._instructions),
             history=tuple(self._messages if is_result else self._messages[:-1]),
             current=None if is_result else last.content,
+            ends=tuple(self._ends if is_result else self._ends[:-1]),
         )
 
 

@@ -147,6 +147,13 @@ class TurnStore(Protocol):
         """Return a response, or None when there is none or it was deleted."""
         ...
 
+    async def newest_seen(self, digests: Sequence[str]) -> Mapping[str, str]:
+        """Return the newest response that ended at each of these chains, by the chain; none for one without any.
+
+        Responses that were deleted do not count, nor those whose conversation was.
+        """
+        ...
+
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
         """Return the stored model calls of a turn, in order.
 

@@ -143,7 +143,7 @@ def to_item(conversation_id: str, row: Row) -> Item:
 def response_parameters(response: StoredResponse, plan: str | None) -> Parameters:
     """Return the row of a response whose turn begins."""
     return {
-        **dict(response),
+        **{name: value for name, value in dict(response).items() if name != "seen"},
         "plan": plan,
         "settled_event": response.last_event,
         "status": response.status.value,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, SeenPoint
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,
@@ -26,12 +26,22 @@ from shared.errors import NotFound, TurnRunning
 _conversation = tables.conversation
 _entry = tables.log_entry
 _item = tables.item
+_seen = tables.seen_point
 _sequence = _item.c.sequence
 
 _INSERT = Statement(insert(_conversation))
 _FIND = Statement(select(_conversation).where(IS_CONVERSATION))
 _newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
-_OPEN = Statement(select(_conversation, _newest_sequence.label("newest_sequence")).where(IS_CONVERSATION))
+_OPEN = Statement(
+    select(
+        _conversation,
+        _newest_sequence.label("newest_sequence"),
+        _seen.c.digest.label("seen"),
+        _seen.c.log_end.label("seen_end"),
+    )
+    .outerjoin(_seen, _seen.c.response_id == _conversation.c.latest_response_id)
+    .where(IS_CONVERSATION)
+)
 _SET = Statement(update(_conversation).where(IS_CONVERSATION))
 _DELETE = Statement(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
 _GROW = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
@@ -113,11 +123,12 @@ class SqlConversationStore:
                 return None
             columns = dict(row)
             newest: int | None = columns.pop("newest_sequence")
+            digest, log_end = columns.pop("seen"), columns.pop("seen_end")
             found = to_conversation(columns)
             log = _read_log(connection, conversation_id, found.log_length) if needs_log(found) else ()
-            return OpenedConversation(
-                conversation=found, log=log, next_sequence=newest + 1 if newest is not None else 0
-            )
+            seen = SeenPoint(digest=digest, log_end=log_end) if digest is not None else None
+            sequence = newest + 1 if newest is not None else 0
+            return OpenedConversation(conversation=found, log=log, next_sequence=sequence, seen=seen)
 
         return await self._database.read(work)
 

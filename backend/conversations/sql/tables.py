@@ -1,6 +1,6 @@
 """The tables of conversations, their logs and items, responses and model calls."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
@@ -88,6 +88,21 @@ response = Table(
     Column("plan", Text),
     Column("settled_event", Integer),
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
+)
+
+# What a client had seen of a conversation at the end of a response: `digest` is the chain (domain/seen_chain.py), which
+# holds user and tenant. Of equal chains the highest `id` is the newest.
+seen_point = Table(
+    "seen_point",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    required("digest", Text),
+    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
+    required("response_id", Text, ForeignKey("response.id", ondelete="CASCADE")),
+    required("log_end", Integer),
+    Index(None, "response_id", unique=True),
+    Index(None, "digest", "id"),
+    sqlite_autoincrement=True,
 )
 
 # The tools and the system prompt that several calls of a conversation share.

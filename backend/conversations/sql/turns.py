@@ -1,6 +1,6 @@
 """The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, get_args
 
@@ -20,6 +20,7 @@ from backend.conversations.sql.codec import (
 )
 from backend.conversations.sql.leases import release, renew, running_ids, take_abandoned, take_again, take_all
 from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, written_calls
+from backend.conversations.sql.seen_points import newest_seen, written_seen
 from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
     IS_CONVERSATION,
@@ -64,7 +65,12 @@ _output: ColumnElement[str | None] = bindparam("output", type_=Text())
 _newest: ColumnElement[int] = bindparam("newest", type_=Integer())
 _is_newer = _response.c.last_event < _newest
 _INSERT_RESPONSE = Statement(insert(_response))
-_FIND = Statement(select(_response).where(_IS_RESPONSE, not_(_response.c.is_deleted)))
+_seen = tables.seen_point
+_FIND = Statement(
+    select(_response, _seen.c.digest.label("seen"))
+    .outerjoin(_seen, _seen.c.response_id == _response.c.id)
+    .where(_IS_RESPONSE, not_(_response.c.is_deleted))
+)
 _CHANGE_RUNNING = Statement(_change_running)
 _CHANGE_HELD = Statement(_change_held)
 _FIND_HELD = {
@@ -173,9 +179,9 @@ class SqlTurnStore:
             if is_deleted is None:
                 return False
             rows = new_rows(turn.response.conversation_id, turn.entries, turn.items)
-            calls = [] if is_deleted else written_calls(turn.calls)
+            shown = [] if is_deleted else [*written_calls(turn.calls), *written_seen(turn.response)]
             with positions_are_free():
-                freed, *_ = change_together(connection, [_freed_conversation(turn), *rows, *calls])
+                freed, *_ = change_together(connection, [_freed_conversation(turn), *rows, *shown])
             if not freed:
                 raise held_by_another()
             return True
@@ -192,6 +198,10 @@ class SqlTurnStore:
             return compute_off_event_loop(connection, partial(to_response, row))
 
         return await self._database.read(work, timeout_seconds=FIND_TIMEOUT_SECONDS)
+
+    async def newest_seen(self, digests: Sequence[str]) -> Mapping[str, str]:
+        """Return the newest response that ended at each of these chains, by the chain."""
+        return await self._database.read(lambda connection: newest_seen(connection, digests))
 
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
         """Return the stored model calls of a turn, in order."""

@@ -43,6 +43,11 @@ class Ending(Value):
         """Whether the model ended its answer itself or at a limit."""
         return self.status in (ResponseStatus.COMPLETED, ResponseStatus.INCOMPLETE) and not self.is_interrupted
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the client was shown all that the model said, be it that a limit of tokens ended it."""
+        return self.is_success and self.incomplete_reason in (None, INCOMPLETE_REASONS[FinishReason.LENGTH])
+
 
 def finished(reason: FinishReason, usage: Usage) -> Ending:
     """Build the ending of a turn that the model finished."""

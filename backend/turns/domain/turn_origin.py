@@ -1,6 +1,7 @@
 """Where a turn begins: in a new conversation, at the end of one, or at an earlier response of one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import BaseModel
@@ -8,9 +9,12 @@ from pydantic import BaseModel
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import shared_prompt
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
+from backend.conversations.domain.seen_chain import Chain, answered, chain_at_end, root_chain
+from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_object import ResponseBody
+from backend.turns.domain.turn_request import TurnRequest
 from shared.models.execution import ToolDefinition
 from shared.models.values import Value, objects_in
 
@@ -20,7 +24,8 @@ class Origin(Value):
 
     `conversation` is its state so far, its model empty before the first turn. `is_new` says that the turn
     creates it, `log` and `items` being copied then; of an existing one `items` is left empty.
-    `next_sequence` is where the turn's items go.
+    `next_sequence` is where the turn's items go. `seen` is what the client has seen so far, None where that is not
+    known.
     """
 
     conversation: Conversation
@@ -28,6 +33,30 @@ class Origin(Value):
     log: tuple[Entry, ...]
     items: tuple[Item, ...]
     next_sequence: int
+    seen: Chain | None
+
+
+@dataclass(frozen=True)
+class TurnStart:
+    """Where a turn begins, and what of its request is new there.
+
+    `request` and `read` hold the input without what the origin's log holds already. `waiting` are the calls at the end
+    of that log that the input answers. `seen` is what the client will have seen with the input. `is_recognised` says
+    that the client did not name the origin: it was found by the history in the input.
+    """
+
+    origin: Origin
+    request: TurnRequest
+    read: ParsedInput
+    waiting: tuple[str, ...]
+    seen: Chain | None
+    is_recognised: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many items and entries have to be gone through to build its request."""
+        items = 1 if isinstance(self.request.input, str) else len(self.request.input)
+        return items + len(self.origin.log)
 
 
 class _Ranking(BaseModel):
@@ -60,7 +89,8 @@ def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: date
         running_response_id=None,
         latest_response_id=None,
     )
-    return Origin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0)
+    seen = root_chain(caller.tenant, caller.user_id)
+    return Origin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0, seen=seen)
 
 
 def continued(opened: OpenedConversation) -> Origin:
@@ -71,6 +101,7 @@ def continued(opened: OpenedConversation) -> Origin:
         log=opened.log,
         items=(),
         next_sequence=opened.next_sequence,
+        seen=chain_at_end(opened, root_chain(opened.conversation.tenant, opened.conversation.user_id)),
     )
 
 
@@ -98,7 +129,10 @@ def forked(
             "sent": shared_prompt(conversation.sent, log),
         }
     )
-    return Origin(conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items))
+    seen = answered(response.seen) if response.seen is not None else None
+    return Origin(
+        conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items), seen=seen
+    )
 
 
 def _functions_in(body: ResponseBody) -> tuple[ToolDefinition, ...]:

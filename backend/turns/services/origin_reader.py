@@ -1,20 +1,26 @@
-"""Finding the origin of a turn."""
+"""Finding the origin of a turn: the conversation, and the place in it, that its request continues."""
 
 from collections.abc import Callable
 
-from backend.conversations.domain.conversation_log import Entry, broken_at
+from backend.conversations.domain.conversation_log import Entry, broken_at, history, pending_calls
 from backend.conversations.domain.responses import (
     Conversation,
     OpenedConversation,
     StoredResponse,
     conversation_cache_key,
 )
+from backend.conversations.domain.seen_chain import answered, boundaries_in_steps, extended_in_steps, root_chain
+from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
+from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
-from backend.turns.domain.turn_origin import Origin, blank_origin, continued, forked
+from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, continued, forked
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import CorruptRecord, NotFound, TurnRunning
 from shared.ids import IdPrefix, new_id
+
+GoesOn = Callable[[Conversation], bool]
+"""Whether a turn behind a response goes on in its conversation; otherwise it branches off into a new one."""
 
 
 class OriginReader:
@@ -26,33 +32,79 @@ class OriginReader:
         self._clock = ports.clock
         self._secret = secret
 
-    async def find(self, caller: Caller, request: TurnRequest) -> Origin:
-        """Return the origin: at the end of a conversation, after a response, or in a new conversation.
+    async def find(self, caller: Caller, request: TurnRequest) -> TurnStart:
+        """Return where a turn begins: where the request names, where its history ends, or in a new conversation.
 
         Raises:
+            InvalidRequest: the input is not valid there; `param` names the place.
             NotFound: the conversation or the response does not exist, or is somebody else's.
             CorruptRecord: its log cannot be read, or a part of it is missing.
             TurnRunning: a turn holds the conversation, or is that response.
         """
         if request.conversation_id is not None:
-            return continued(await self._opened(caller, request.conversation_id, "conversation", lambda _: True))
+            opened = await self._opened(caller, request.conversation_id, "conversation", lambda _: True)
+            return await _start(continued(opened), request)
         if request.previous_response_id is not None:
-            return await self._behind(caller, request.previous_response_id, is_stored=request.is_stored)
-        return self._blank(caller)
+            return await _start(await self._named(caller, request.previous_response_id, request), request)
+        start = await _start(self._blank(caller), request)
+        return await self._recognised(caller, start) or start
 
-    async def _behind(self, caller: Caller, response_id: str, *, is_stored: bool) -> Origin:
+    async def _recognised(self, caller: Caller, new: TurnStart) -> TurnStart | None:
+        """Find the response up to which the history in the input was seen; the longest such part counts."""
+        if not (new.request.is_stored and new.read.history):
+            return None
+        root = root_chain(caller.tenant, caller.user_id)
+        boundaries = await in_steps(boundaries_in_steps(root, new.read.history))
+        if not boundaries:
+            return None
+        known = await self._turns.newest_seen([each.digest for each in boundaries])
+        found = next((each for each in reversed(boundaries) if each.digest in known), None)
+        if found is None:
+            return None
+        origin = await self._seen(caller, known[found.digest])
+        if origin is None:
+            return None
+        rest = new.read.behind(found.message_count)
+        return TurnStart(
+            origin=origin,
+            request=_without_items(new.request, new.read.ends[found.message_count - 1]),
+            read=rest,
+            waiting=pending_calls(history(origin.log)),
+            seen=await in_steps(extended_in_steps(answered(found.digest), rest.messages)),
+            is_recognised=True,
+        )
+
+    async def _seen(self, caller: Caller, response_id: str) -> Origin | None:
+        """Return the place behind a response; None where it was deleted meanwhile.
+
+        What else stands behind it in its conversation, the client has not seen: then the turn branches off.
+        """
+        response = await self._turns.find(response_id)
+        if response is None or not _owns(caller, response) or not response.status.is_terminal:
+            return None
+
+        def goes_on(found: Conversation) -> bool:
+            return found.latest_response_id == response.id and found.log_length == response.log_end
+
+        try:
+            return await self._behind(caller, response, goes_on)
+        except NotFound:
+            return None
+
+    async def _named(self, caller: Caller, response_id: str, request: TurnRequest) -> Origin:
         response = await self._turns.find(response_id)
         if response is None or not _owns(caller, response):
             raise NotFound(f"There is no response '{response_id}'.", param="previous_response_id")
         if not response.status.is_terminal:
             raise TurnRunning("That response is still running.", param="previous_response_id")
+        return await self._behind(
+            caller, response, lambda found: request.is_stored and found.latest_response_id == response.id
+        )
 
-        def is_latest(conversation: Conversation) -> bool:
-            return is_stored and conversation.latest_response_id == response.id
-
-        opened = await self._opened(caller, response.conversation_id, "previous_response_id", is_latest)
+    async def _behind(self, caller: Caller, response: StoredResponse, goes_on: GoesOn) -> Origin:
+        opened = await self._opened(caller, response.conversation_id, "previous_response_id", goes_on)
         conversation = opened.conversation
-        if is_latest(conversation):
+        if goes_on(conversation):
             return continued(opened)
         length = response.log_end or 0
         log = await self._complete(conversation, await self._conversations.log(conversation.id, length), length)
@@ -60,7 +112,7 @@ class OriginReader:
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
     async def _opened(
-        self, caller: Caller, conversation_id: str, param: str, is_continued: Callable[[Conversation], bool]
+        self, caller: Caller, conversation_id: str, param: str, is_continued: GoesOn
     ) -> OpenedConversation:
         """Read a conversation of the caller, with its log where the turn goes on at its end."""
 
@@ -94,6 +146,23 @@ class OriginReader:
         conversation_id = new_id(IdPrefix.CONVERSATION)
         cache_key = conversation_cache_key(self._secret, caller.tenant, conversation_id)
         return blank_origin(caller, conversation_id, cache_key, self._clock.now())
+
+
+async def _start(origin: Origin, request: TurnRequest) -> TurnStart:
+    waiting = pending_calls(history(origin.log))
+    count = 1 if isinstance(request.input, str) else len(request.input)
+    read = await beside_others(count, lambda: _read(request, waiting))
+    seen = await in_steps(extended_in_steps(origin.seen, read.messages)) if request.is_stored else None
+    return TurnStart(origin=origin, request=request, read=read, waiting=waiting, seen=seen)
+
+
+def _read(request: TurnRequest, waiting: tuple[str, ...]) -> ParsedInput:
+    return read_string(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
+
+
+def _without_items(request: TurnRequest, count: int) -> TurnRequest:
+    """Return a request whose list of items lacks the first ones."""
+    return request if isinstance(request.input, str) else request.model_copy(update={"input": request.input[count:]})
 
 
 def _owns(caller: Caller, found: StoredResponse | Conversation) -> bool:

@@ -1,11 +1,8 @@
 """Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
-from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
-from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.shares import MOST, Holder
@@ -14,6 +11,7 @@ from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.turns.domain.requested_settings import turn_settings
+from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
@@ -22,7 +20,7 @@ from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
-from shared.errors import UnknownModel
+from shared.errors import TurnRunning, UnknownModel
 from shared.ids import IdPrefix, new_id
 
 
@@ -77,18 +75,29 @@ class StartTurn:
     async def _begun(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
-        draft = await self._drafted(caller, request, request_id, self._clock.now())
-        turn, new_turn = await beside_others(_length(request) + len(draft.origin.log), lambda: assembled(draft))
+        start = await self._origins.find(caller, request)
+        try:
+            return await self._stored_and_started(caller, start, request_id, claim)
+        except TurnRunning:
+            # Who resends a history names no conversation: where another turn was faster, this one branches off.
+            if not start.is_recognised:
+                raise
+            start = await self._origins.find(caller, request)
+            return await self._stored_and_started(caller, start, request_id, claim)
+
+    async def _stored_and_started(
+        self, caller: Caller, start: TurnStart, request_id: str, claim: KeyClaim | None
+    ) -> RunningTurn:
+        draft = await self._drafted(caller, start, request_id, self._clock.now())
+        turn, new_turn = await beside_others(start.size, lambda: assembled(draft))
         with self._registry.owning(turn.response.id):
-            if request.is_stored:
+            if turn.is_stored:
                 claimed = claim.of(turn.response.id) if claim is not None else None
                 await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
             return self._registry.start(turn)
 
-    async def _drafted(self, caller: Caller, request: TurnRequest, request_id: str, now: datetime) -> TurnDraft:
-        origin = await self._origins.find(caller, request)
-        waiting = pending_calls(history(origin.log))
-        read = await beside_others(_length(request), lambda: _read(request, waiting))
+    async def _drafted(self, caller: Caller, start: TurnStart, request_id: str, now: datetime) -> TurnDraft:
+        origin, request, read = start.origin, start.request, start.read
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
         card = await self._models.find(settings.model)
@@ -123,7 +132,8 @@ class StartTurn:
             dynamic_blocks=await self._context.dynamic_blocks(access.mode, facts),
             epoch=plan_epoch(origin.conversation, origin.log, settings, access),
             card=card,
-            needs_calls=bool(waiting),
+            needs_calls=bool(start.waiting),
+            seen=start.seen,
         )
 
     async def _default_model(self) -> str:
@@ -131,16 +141,6 @@ class StartTurn:
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name
-
-
-def _length(request: TurnRequest) -> int:
-    return 1 if isinstance(request.input, str) else len(request.input)
-
-
-def _read(request: TurnRequest, waiting: Sequence[str]) -> ParsedInput:
-    if isinstance(request.input, str):
-        return read_string(request.input, waiting)
-    return read_items(request.input, waiting)
 
 
 def _holders(caller: Caller) -> tuple[Holder, ...]:

@@ -25,6 +25,7 @@ from backend.conversations.domain.responses import (
     ResponseStatus,
     StoredResponse,
 )
+from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.domain.turn_entries import (
     EntryStamp,
     context_entry,
@@ -90,7 +91,8 @@ class TurnPolicy:
 class TurnDraft:
     """A turn being prepared: its ids, its origin, what its input means and what it runs with.
 
-    `needs_calls`: its input answers calls at the log's end. `base_texts` and `dynamic_blocks` are the context about
+    `needs_calls`: its input answers calls at the log's end. `seen` is what the client has seen with its input, where
+    that is known. `base_texts` and `dynamic_blocks` are the context about
     the bases in scope and this turn that the model may get.
     """
 
@@ -110,6 +112,7 @@ class TurnDraft:
     epoch: Epoch
     card: ModelCard
     needs_calls: bool
+    seen: Chain | None
 
     @property
     def log_length(self) -> int:
@@ -150,6 +153,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         starts_epoch=draft.epoch.starts,
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
+        seen=draft.seen,
     )
     return turn, new_turn.model_copy(update={"plan": own_plan.model_dump_json(exclude_defaults=True)})
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.foundation.services.supervision import Supervisor
 from backend.restricted.services.outgoing_check import OutgoingCheck
@@ -49,7 +50,8 @@ class Turn:
     `log_length` and `next_sequence` are where its own entries and output items go. A turn that is not
     stored writes nothing but events, which are dropped once it has ended and nobody reads. `epoch_reason` is why
     its epoch began, `starts_epoch` that it did with this turn. `keeps_context` says that its context message, if it
-    has one, is in the log; `sent` is what the newest model call before it sent.
+    has one, is in the log; `sent` is what the newest model call before it sent. `seen` is what the client has seen with
+    the turn's input; it is not known of a turn that was taken over.
     """
 
     request: ExecutionRequest
@@ -64,6 +66,7 @@ class Turn:
     keeps_context: bool = False
     sent: SentPrompt | None = None
     begun: Begun | None = None
+    seen: Chain | None = None
 
     @property
     def declared_reset(self) -> str | None:

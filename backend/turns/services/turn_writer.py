@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade
 from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, ItemBody, StoredResponse
+from backend.conversations.domain.seen_chain import answer_seen, extended
 from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_log import TurnLog
@@ -225,9 +226,16 @@ class TurnWriter:
             "log_end": self._log.length,
             "items_end": self._turn.next_sequence + len(items),
             "last_event": self._projection.last_number,
+            "seen": self._seen(ending, body),
         }
         response = self._turn.response.model_copy(update=changes)
         return FinishedTurn(response=response, entries=entries, items=items, calls=self._last_calls(entries))
+
+    def _seen(self, ending: Ending, body: ResponseBody) -> str | None:
+        """Return what the client has seen at the end; None where its answer was cut, or is not that of the log."""
+        answer = answer_seen(objects_in(body["output"])) if ending.is_whole else None
+        chain = extended(self._turn.seen, (answer,)) if answer is not None else None
+        return chain.digest if chain is not None else None
 
     def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
         """Return the calls to store with the end; later requests do not extend the prompt of a void turn."""

@@ -19,6 +19,7 @@ from shared.models.messages import (
     AssistantMessage,
     ImageDetail,
     ImagePart,
+    SystemMessage,
     TextPart,
     ToolCall,
     ToolMessage,
@@ -55,6 +56,7 @@ def test_the_last_user_message_is_the_current_one() -> None:
         instructions=("Be kind.",),
         history=(UserMessage(content="Hi"), AssistantMessage(text="Hello")),
         current="Again",
+        ends=(2, 3),
     )
 
 
@@ -116,10 +118,26 @@ def test_outputs_answer_calls_of_the_log() -> None:
     assert read(output("a"), pending=("a",)).current is None
 
 
+def test_a_system_message_in_the_history_stands_where_it_was_given() -> None:
+    found = read(SYSTEM, USER, {"role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}, USER)
+    assert (found.instructions, found.current) == (("Be kind.",), "Hi")
+    assert found.history == (UserMessage(content="Hi"), SystemMessage(content="Be brief."))
+    assert found.ends == (2, 3)
+
+
+def test_calls_belong_to_the_message_before_them_and_searches_to_none() -> None:
+    search = {"type": "file_search_call", "queries": ["fox"], "status": "completed"}
+    found = read(USER, search, ANSWER, call("a"), call("b"), output("b"), output("a"), USER)
+    assert [message.role for message in found.history] == ["user", "assistant", "tool", "tool"]
+    assert found.ends == (1, 5, 6, 7)
+    assert found.behind(2).history == found.history[2:]
+
+
 @pytest.mark.parametrize(
     ("raw", "pending", "param"),
     [
-        ([USER, SYSTEM, USER], (), "input[1].role"),
+        ([USER, ANSWER, SYSTEM], (), "input[2].role"),
+        ([SYSTEM, USER, SYSTEM], (), "input[2].role"),
         ([USER, ANSWER], (), "input"),
         ([SYSTEM], (), "input"),
         ([USER], ("a",), "input[0]"),
