@@ -356,3 +356,50 @@ async def test_a_fork_may_repeat_the_ids_of_items(stores: Stores) -> None:
     fork = make_turn(None, "resp_b", "conv_b")
     await stores.turns.begin(fork.model_copy(update={"items": make_turn().items}))
     assert await stores.conversations.find_item("conv_b", "msg_0") == make_item(0)
+
+
+async def seen_turn(stores: Stores, conversation_id: str, digest: str | None, length: int | None = None) -> str:
+    """Run a turn that ends at this chain, and return its response's id."""
+    response_id = f"resp_{conversation_id}_{length or 0}"
+    await stores.turns.begin(make_turn(length, response_id, conversation_id))
+    end = make_end((length or 0) + 1, response_id, conversation_id)
+    response = end.response.model_copy(update={"seen": digest})
+    assert await stores.turns.finish(end.model_copy(update={"response": response}))
+    assert await stores.turns.find(response_id) == response
+    return response_id
+
+
+async def test_the_newest_response_of_each_chain_is_found(stores: Stores) -> None:
+    first = await seen_turn(stores, "conv_a", "11")
+    second = await seen_turn(stores, "conv_a", "22", 2)
+    newest = await seen_turn(stores, "conv_b", "11")
+    await seen_turn(stores, "conv_c", None)
+    assert await stores.turns.newest_seen(["33", "11", "22"]) == {"11": newest, "22": second}
+    assert await stores.turns.newest_seen(["33"]) == {}
+    await stores.turns.delete(newest)
+    assert await stores.turns.newest_seen(["11"]) == {"11": first}
+    await stores.conversations.delete("conv_a")
+    assert await stores.turns.newest_seen(["11", "22"]) == {}
+
+
+async def test_an_opened_conversation_tells_what_was_seen_at_the_end_of_its_newest_response(stores: Stores) -> None:
+    async def seen(conversation_id: str) -> tuple[str, int] | None:
+        opened = await stores.conversations.opened(conversation_id, lambda _: False)
+        assert opened is not None
+        return (opened.seen.digest, opened.seen.log_end) if opened.seen is not None else None
+
+    await seen_turn(stores, "conv_a", "11")
+    assert await seen("conv_a") == ("11", 2)
+    await seen_turn(stores, "conv_a", None, 2)
+    assert await seen("conv_a") is None
+    await stores.turns.begin(make_turn(4, "resp_running", "conv_a"))
+    assert await seen("conv_a") is None
+
+
+async def test_a_response_that_was_deleted_while_it_ran_leaves_no_chain(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    await stores.turns.delete("resp_a")
+    end = make_end(1)
+    response = end.response.model_copy(update={"seen": "11"})
+    assert await stores.turns.finish(end.model_copy(update={"response": response}))
+    assert await stores.turns.newest_seen(["11"]) == {}

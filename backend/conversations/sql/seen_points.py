@@ -18,7 +18,7 @@ _ADD = Statement(insert(_point).inline())
 def _newest(dialect: Dialect) -> Executable:
     """Look up one row for each digest, however many responses ended at the same chain."""
     if dialect == "postgresql":
-        given = func.unnest(bindparam("digests", type_=ARRAY(Text()))).table_valued("value")
+        given = func.unnest(bindparam("digests", type_=ARRAY(Text()))).table_valued("value").render_derived()
     else:
         given = func.json_each(bindparam("digests", type_=Text())).table_valued("value")
     digest = column("value", Text(), _selectable=given)

@@ -169,6 +169,7 @@ class _Stage:
             epoch=_epoch(turn, origin, settings),
             card=self._card(settings.model),
             needs_calls=False,
+            seen=None,
         )
 
     def _card(self, model: str) -> ModelCard:
