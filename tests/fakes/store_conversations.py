@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, SeenPoint
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, SeenPoint
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from shared.errors import NotFound, TurnRunning
@@ -118,6 +118,17 @@ class FakeConversationStore:
     async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
         """Return the items with a sequence below `end`, in order."""
         return tuple(self._state.items.get(conversation_id, ())[:end])
+
+    async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
+        """Return those of these items that are in conversations of a user, each once."""
+        own = [one.id for one in self._state.conversations.values() if (one.tenant, one.user_id) == (tenant, user_id)]
+        found = {
+            item.id: OwnedItem(conversation_id=conversation_id, item=item)
+            for conversation_id in own
+            for item in self._state.items.get(conversation_id, ())
+            if item.id in ids
+        }
+        return tuple(found.values())
 
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
         """Return one item, or None."""

@@ -188,6 +188,13 @@ class FileSearchItem(Given):
     results: list[JsonValue] | None = None
 
 
+class ItemReference(Given):
+    """A stored item of the caller, named by its id; the item takes its place before the input is read."""
+
+    type: Literal["item_reference"]
+    id: Annotated[str, Field(min_length=1, max_length=256)]
+
+
 def _tag_of_item(value: JsonValue) -> str | None:
     if not isinstance(value, dict):
         return "user"
@@ -205,7 +212,8 @@ InputItem = Annotated[
     | Annotated[FunctionCallItem, Tag("function_call")]
     | Annotated[FunctionCallOutputItem, Tag("function_call_output")]
     | Annotated[ReasoningItem, Tag("reasoning")]
-    | Annotated[FileSearchItem, Tag("file_search_call")],
+    | Annotated[FileSearchItem, Tag("file_search_call")]
+    | Annotated[ItemReference, Tag("item_reference")],
     Discriminator(_tag_of_item),
 ]
 MAX_ITEMS = 2_000

@@ -34,6 +34,11 @@ def body_in_steps(kind: type[Body], text: JsonText, field: str, element: TypeAda
     return body.model_copy(update={field: (yield from _elements_in_steps(items, field, element))}) if is_long else body
 
 
+def item_of(body: JsonValue) -> InputItem:
+    """Read a stored item as one that a client sends."""
+    return INPUT_ITEM.validate_python(body)
+
+
 def _elements_in_steps(items: list[JsonValue], field: str, element: TypeAdapter[Element]) -> Steps[list[Element]]:
     read: list[Element] = []
     weight = 0

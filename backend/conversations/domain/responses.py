@@ -95,6 +95,13 @@ class Item(Value):
     body: ItemBody
 
 
+class OwnedItem(Value):
+    """An item with the conversation that it was found in; the turn `item.response_id` may be withheld there."""
+
+    conversation_id: str
+    item: Item
+
+
 class SeenPoint(Value):
     """What a client had seen (`seen_chain.Chain.digest`) when the log had this length."""
 

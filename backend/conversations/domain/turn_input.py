@@ -12,6 +12,7 @@ from backend.conversations.domain.input_items import (
     InputItem,
     InputPart,
     InputTextPart,
+    ItemReference,
     OutputTextPart,
     ReasoningItem,
     RefusalPart,
@@ -112,11 +113,8 @@ class _ListReader:
         if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem):
             self._close_calls()
         match item:
-            case SystemItem() if not self._messages:
-                self._instructions.append(_joined(item.content))
             case SystemItem():
-                _refuse_pending(self._pending, param)
-                self._add(SystemMessage(content=_joined(item.content)), place)
+                self._add_system(_joined(item.content), place)
             case UserItem():
                 _refuse_pending(self._pending, param)
                 self._add(UserMessage(content=_content(item.content)), place)
@@ -129,8 +127,19 @@ class _ListReader:
             case FunctionCallOutputItem():
                 self._answer_call(item, param)
                 self._add(ToolMessage(call_id=item.call_id, content=_content(item.output)), place)
+            case ItemReference():
+                message = "Give the item itself: references are resolved in the input of a response only."
+                raise InvalidRequest(message, param=f"{param}.type")
             case _:
                 """Reasoning and searches that the client sends back are not sent to a model."""
+
+    def _add_system(self, text: str, place: int) -> None:
+        """Read a message of the system or a developer: before all others it belongs to the instructions."""
+        if not self._messages:
+            self._instructions.append(text)
+            return
+        _refuse_pending(self._pending, f"{self._where}[{place}]")
+        self._add(SystemMessage(content=text), place)
 
     def _add(self, message: HistoryMessage, place: int) -> None:
         self._messages.append(message)

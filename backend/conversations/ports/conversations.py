@@ -15,6 +15,7 @@ from backend.conversations.domain.responses import (
     Item,
     NewTurn,
     OpenedConversation,
+    OwnedItem,
     StoredResponse,
 )
 from backend.foundation.domain.idempotency import KeyClaim
@@ -102,6 +103,10 @@ class ConversationStore(Protocol):
 
     async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
         """Return the items with a sequence below `end`, in order."""
+        ...
+
+    async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
+        """Return those of these items that are in conversations of a user, each once: forks share items."""
         ...
 
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:

@@ -1,11 +1,12 @@
 """Conversations, their logs and their items in a SQL database."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import get_args
 
-from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
+from sqlalchemy import ClauseElement, Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, SeenPoint
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, SeenPoint
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,
@@ -19,6 +20,7 @@ from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSAT
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.labels import Labels, decode_labels
 from shared.errors import NotFound, TurnRunning
@@ -31,6 +33,25 @@ _sequence = _item.c.sequence
 
 _INSERT = Statement(insert(_conversation))
 _FIND = Statement(select(_conversation).where(IS_CONVERSATION))
+
+
+def _owned(dialect: Dialect) -> ClauseElement:
+    """Select each of these items once, from any of the user's conversations that hold it."""
+    is_own = (_conversation.c.tenant == bindparam("where_tenant")) & (
+        _conversation.c.user_id == bindparam("where_user")
+    )
+    chosen = (
+        select(_item.c.id, func.max(_item.c.conversation_id).label("conversation_id"))
+        .join(_conversation, _conversation.c.id == _item.c.conversation_id)
+        .where(is_own, is_among(_item.c.id, "ids", dialect))
+        .group_by(_item.c.id)
+        .subquery()
+    )
+    is_chosen = (chosen.c.id == _item.c.id) & (chosen.c.conversation_id == _item.c.conversation_id)
+    columns = (_item.c.conversation_id, _item.c.id, _sequence, _item.c.response_id, _item.c.body)
+    return select(*columns).join(chosen, is_chosen)
+
+
 _newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
 _OPEN = Statement(
     select(
@@ -81,6 +102,7 @@ _FIND_ITEM = Statement(_items.where(_item.c.id == bindparam("where_item_id")))
 _PAGE_UP = Statement(_items.where(_is_above).order_by(_sequence).limit(_page_size))
 _PAGE_DOWN = Statement(_items.where(_is_below).order_by(_sequence.desc()).limit(_page_size))
 
+_OWNED = {dialect: Statement(_owned(dialect)) for dialect in get_args(Dialect)}
 _BEFORE_ALL = -1
 _BEHIND_ALL = 2**31 - 1
 
@@ -201,6 +223,18 @@ class SqlConversationStore:
         return await self._database.read(
             lambda connection: _read_items(connection, _ITEMS_BELOW, conversation_id, page)
         )
+
+    async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
+        """Return those of these items that are in conversations of a user, each once."""
+
+        def work(connection: Connection) -> tuple[OwnedItem, ...]:
+            dialect = connection.dialect.name
+            owner = {"where_tenant": tenant, "where_user": user_id}
+            rows = _OWNED[dialect].rows(connection, {**owner, "ids": list_parameter(ids, dialect)})
+            places = [(row["conversation_id"], row) for row in rows]
+            return tuple([OwnedItem(conversation_id=place, item=to_item(place, row)) for place, row in places])
+
+        return await self._database.read(work)
 
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
         """Return one item, or None."""

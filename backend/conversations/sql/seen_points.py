@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from sqlalchemy import ARRAY, Connection, Executable, Text, bindparam, column, func, insert, select
+from sqlalchemy import ARRAY, ClauseElement, Connection, Text, bindparam, column, func, insert, select
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.sql import tables
@@ -15,7 +15,7 @@ _point = tables.seen_point
 _ADD = Statement(insert(_point).inline())
 
 
-def _newest(dialect: Dialect) -> Executable:
+def _newest(dialect: Dialect) -> ClauseElement:
     """Look up one row for each digest, however many responses ended at the same chain."""
     if dialect == "postgresql":
         given = func.unnest(bindparam("digests", type_=ARRAY(Text()))).table_valued("value").render_derived()

@@ -59,6 +59,7 @@ item = Table(
     Column("response_id", Text),
     required("body", Text),
     Index(None, "conversation_id", "id", unique=True),
+    Index(None, "id"),
 )
 
 # There is no foreign key, because responses stay when their conversation is deleted. `partial_output` is the checkpoint

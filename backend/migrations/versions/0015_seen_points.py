@@ -28,8 +28,10 @@ def upgrade() -> None:
     op.create_index("ix_seen_point_conversation_id", "seen_point", ["conversation_id"])
     op.create_index("ix_seen_point_response_id", "seen_point", ["response_id"], unique=True)
     op.create_index("ix_seen_point_digest_id", "seen_point", ["digest", "id"])
+    op.create_index("ix_item_id", "item", ["id"])
 
 
 def downgrade() -> None:
     """Drop it; clients that resend their history begin new conversations."""
+    op.drop_index("ix_item_id", "item")
     op.drop_table("seen_point")

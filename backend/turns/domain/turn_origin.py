@@ -12,6 +12,7 @@ from backend.conversations.domain.responses import Conversation, Item, OpenedCon
 from backend.conversations.domain.seen_chain import Chain, answered, chain_at_end, root_chain
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
+from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.domain.turn_request import TurnRequest
@@ -42,7 +43,8 @@ class TurnStart:
 
     `request` and `read` hold the input without what the origin's log holds already. `waiting` are the calls at the end
     of that log that the input answers. `seen` is what the client will have seen with the input. `is_recognised` says
-    that the client did not name the origin: it was found by the history in the input.
+    that the client did not name the origin: it was found by the history in the input. `labels` name the bases from
+    which the text of stored items may come that the input names.
     """
 
     origin: Origin
@@ -51,6 +53,7 @@ class TurnStart:
     waiting: tuple[str, ...]
     seen: Chain | None
     is_recognised: bool = False
+    labels: Labels = ()
 
     @property
     def size(self) -> int:

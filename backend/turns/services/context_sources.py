@@ -1,12 +1,13 @@
 """The sources of a turn's dynamic context: the knowledge bases in scope and the blocks of the deployment."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.supervision import result_or_error
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import access_to
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
@@ -54,6 +55,10 @@ class ContextSources:
     async def withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of the turns of a log whose text the caller may not read today."""
         return withheld_turns(log, await access_to(self._knowledge, caller, labels_in(log)))
+
+    async def access(self, caller: Caller, labels: Collection[Label]) -> Access:
+        """Return the caller's mode of today in each of the labelled bases of which he is a member."""
+        return await access_to(self._knowledge, caller, labels)
 
     async def dynamic_blocks(self, mode: AccessMode, facts: TurnFacts) -> tuple[DynamicBlock, ...]:
         """Return the blocks of this deployment; a restricted turn gets those of sources that accept it.

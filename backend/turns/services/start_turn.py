@@ -1,5 +1,6 @@
 """Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
@@ -15,6 +16,7 @@ from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.item_references import ItemReferences, ResolvedInput
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
@@ -43,6 +45,7 @@ class StartTurn:
         self._turns = ports.turns
         self._clock = ports.clock
         self._origins = OriginReader(ports, policy.secret)
+        self._references = ItemReferences(ports.conversations, context)
         self._context = context
         self._models = models
         self._policy = policy
@@ -75,15 +78,20 @@ class StartTurn:
     async def _begun(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
-        start = await self._origins.find(caller, request)
+        resolved = await self._references.resolved(caller, request)
+        start = await self._found(caller, resolved)
         try:
             return await self._stored_and_started(caller, start, request_id, claim)
         except TurnRunning:
             # Who resends a history names no conversation: where another turn was faster, this one branches off.
             if not start.is_recognised:
                 raise
-            start = await self._origins.find(caller, request)
+            start = await self._found(caller, resolved)
             return await self._stored_and_started(caller, start, request_id, claim)
+
+    async def _found(self, caller: Caller, resolved: ResolvedInput) -> TurnStart:
+        start = await self._origins.find(caller, resolved.request)
+        return replace(start, labels=resolved.labels_of(start.request))
 
     async def _stored_and_started(
         self, caller: Caller, start: TurnStart, request_id: str, claim: KeyClaim | None
@@ -134,6 +142,7 @@ class StartTurn:
             card=card,
             needs_calls=bool(start.waiting),
             seen=start.seen,
+            given=start.labels,
         )
 
     async def _default_model(self) -> str:

@@ -1,0 +1,70 @@
+"""Resolving the items of an input that name stored items of the caller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backend.conversations.domain.item_references import referenced_ids, resolved_in_steps
+from backend.conversations.domain.responses import OwnedItem
+from backend.conversations.domain.withheld import emptied_item
+from backend.conversations.ports.conversations import ConversationStore
+from backend.foundation.services.steps import in_steps
+from backend.identity.domain import Caller
+from backend.knowledge.domain.labels import Label, Labels, joined_labels, may_read
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.context_sources import ContextSources
+from shared.errors import InvalidRequest
+
+MAX_CONVERSATIONS = 100
+"""From how many conversations the items of one input may come: the labels of each are read."""
+
+
+@dataclass(frozen=True)
+class ResolvedInput:
+    """A request whose input names no stored items, and the labels of those that it named, by their ids."""
+
+    request: TurnRequest
+    labels: Mapping[str, Labels]
+
+    def labels_of(self, rest: TurnRequest) -> Labels:
+        """Return the labels of the stored items that are left in an input."""
+        if isinstance(rest.input, str):
+            return ()
+        return joined_labels([label for item in rest.input for label in self.labels.get(getattr(item, "id", ""), ())])
+
+
+class ItemReferences:
+    """Puts stored items in the places of those that name them; a withheld one comes without its text."""
+
+    def __init__(self, conversations: ConversationStore, context: ContextSources) -> None:
+        self._conversations = conversations
+        self._context = context
+
+    async def resolved(self, caller: Caller, request: TurnRequest) -> ResolvedInput:
+        """Return the request with the items themselves.
+
+        Raises:
+            InvalidRequest: there is no such item of this caller; `param` names the reference.
+        """
+        ids = () if isinstance(request.input, str) else referenced_ids(request.input)
+        if isinstance(request.input, str) or not ids:
+            return ResolvedInput(request, {})
+        found = await self._conversations.owned_items(caller.tenant, caller.user_id, ids)
+        labels = await self._labels(found)
+        access = await self._context.access(caller, frozenset[Label]().union(*labels.values()))
+        bodies = {
+            each.item.id: each.item.body
+            if may_read(access, labels.get(each.item.id, ()))
+            else emptied_item(each.item.body)
+            for each in found
+        }
+        items = await in_steps(resolved_in_steps(request.input, bodies))
+        return ResolvedInput(request.model_copy(update={"input": items}), labels)
+
+    async def _labels(self, found: tuple[OwnedItem, ...]) -> Mapping[str, Labels]:
+        """Return the labels of the items' turns, by the ids of the items."""
+        places = {each.conversation_id for each in found}
+        if len(places) > MAX_CONVERSATIONS:
+            message = f"The items come from {len(places)} conversations; {MAX_CONVERSATIONS} are possible."
+            raise InvalidRequest(message, param="input")
+        turns = {place: await self._conversations.labels(place) for place in sorted(places)}
+        return {each.item.id: turns[each.conversation_id].get(each.item.response_id or "", ()) for each in found}
