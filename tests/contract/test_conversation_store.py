@@ -191,3 +191,16 @@ async def test_one_item_is_found_in_its_conversation_only(store: ConversationSto
     assert await store.find_item("conv_a", "msg_1") == make_item(1)
     assert await store.find_item("conv_b", "msg_0") == make_item(0, None)
     assert await store.find_item("conv_b", "msg_1") is None
+
+
+async def test_the_items_of_a_user_are_found_by_their_ids_each_once(stores: Stores) -> None:
+    items = (make_item(0, item_id="msg_x"), make_item(1, item_id="msg_y"))
+    for conversation_id in ("conv_a", "conv_b"):
+        await stores.conversations.create(make_conversation(conversation_id), (), items)
+    foreign = make_conversation("conv_c", user_id="bob")
+    await stores.conversations.create(foreign, (), (make_item(0, item_id="msg_z"),))
+    found = await stores.conversations.owned_items("acme", "ann", ["msg_x", "msg_z", "msg_y", "msg_none"])
+    assert sorted(each.item.id for each in found) == ["msg_x", "msg_y"]
+    assert {each.conversation_id for each in found} <= {"conv_a", "conv_b"}
+    assert found[0].item in items
+    assert await stores.conversations.owned_items("elsewhere", "ann", ["msg_x"]) == ()

@@ -48,7 +48,7 @@ def root_chain(tenant: str, user_id: str) -> Chain:
     return Chain(result_of(_hashed_in_steps("", ("root", tenant, user_id))), ends_with_answer=False)
 
 
-def answered(digest: str) -> Chain:
+def stored_chain(digest: str) -> Chain:
     """Return a chain that is stored, which an answer ends."""
     return Chain(digest, ends_with_answer=True)
 
@@ -109,7 +109,7 @@ def chain_at_end(opened: OpenedConversation, root: Chain) -> Chain | None:
     It is None where anything else stands there: a turn that did not end well, an item that was taken out, or a turn
     of a release that keeps no chains.
     """
-    chain = answered(opened.seen.digest) if opened.seen is not None else root
+    chain = stored_chain(opened.seen.digest) if opened.seen is not None else root
     rest = opened.log[opened.seen.log_end if opened.seen is not None else 0 :]
     return extended(chain, _given(rest)) if all(map(_is_given, rest)) else None
 

@@ -37,13 +37,11 @@ _FIND = Statement(select(_conversation).where(IS_CONVERSATION))
 
 def _owned(dialect: Dialect) -> ClauseElement:
     """Select each of these items once, from any of the user's conversations that hold it."""
-    is_own = (_conversation.c.tenant == bindparam("where_tenant")) & (
-        _conversation.c.user_id == bindparam("where_user")
-    )
+    is_of_user = _conversation.c.user_id == bindparam("where_user")
     chosen = (
         select(_item.c.id, func.max(_item.c.conversation_id).label("conversation_id"))
         .join(_conversation, _conversation.c.id == _item.c.conversation_id)
-        .where(is_own, is_among(_item.c.id, "ids", dialect))
+        .where(_conversation.c.tenant == bindparam("where_tenant"), is_of_user, is_among(_item.c.id, "ids", dialect))
         .group_by(_item.c.id)
         .subquery()
     )

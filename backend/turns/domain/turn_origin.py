@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import shared_prompt
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
-from backend.conversations.domain.seen_chain import Chain, answered, chain_at_end, root_chain
+from backend.conversations.domain.seen_chain import Chain, chain_at_end, root_chain, stored_chain
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Labels
@@ -132,7 +132,7 @@ def forked(
             "sent": shared_prompt(conversation.sent, log),
         }
     )
-    seen = answered(response.seen) if response.seen is not None else None
+    seen = stored_chain(response.seen) if response.seen is not None else None
     return Origin(
         conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items), seen=seen
     )

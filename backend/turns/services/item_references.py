@@ -32,7 +32,7 @@ class ResolvedInput:
         return joined_labels([label for item in rest.input for label in self.labels.get(getattr(item, "id", ""), ())])
 
 
-class ItemReferences:
+class ReferencedItems:
     """Puts stored items in the places of those that name them; a withheld one comes without its text."""
 
     def __init__(self, conversations: ConversationStore, context: ContextSources) -> None:

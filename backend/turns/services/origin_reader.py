@@ -9,7 +9,7 @@ from backend.conversations.domain.responses import (
     StoredResponse,
     conversation_cache_key,
 )
-from backend.conversations.domain.seen_chain import answered, boundaries_in_steps, extended_in_steps, root_chain
+from backend.conversations.domain.seen_chain import boundaries_in_steps, extended_in_steps, root_chain, stored_chain
 from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
 from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
@@ -70,7 +70,7 @@ class OriginReader:
             request=_without_items(new.request, new.read.ends[found.message_count - 1]),
             read=rest,
             waiting=pending_calls(history(origin.log)),
-            seen=await in_steps(extended_in_steps(answered(found.digest), rest.messages)),
+            seen=await in_steps(extended_in_steps(stored_chain(found.digest), rest.messages)),
             is_recognised=True,
         )
 

@@ -16,7 +16,7 @@ from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
-from backend.turns.services.item_references import ItemReferences, ResolvedInput
+from backend.turns.services.item_references import ReferencedItems, ResolvedInput
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
@@ -45,7 +45,7 @@ class StartTurn:
         self._turns = ports.turns
         self._clock = ports.clock
         self._origins = OriginReader(ports, policy.secret)
-        self._references = ItemReferences(ports.conversations, context)
+        self._references = ReferencedItems(ports.conversations, context)
         self._context = context
         self._models = models
         self._policy = policy

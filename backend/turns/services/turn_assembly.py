@@ -92,8 +92,8 @@ class TurnDraft:
     """A turn being prepared: its ids, its origin, what its input means and what it runs with.
 
     `needs_calls`: its input answers calls at the log's end. `seen` is what the client has seen with its input, where
-    that is known. `given` labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the context about
-    the bases in scope and this turn that the model may get.
+    that is known. `given` labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the
+    context about the bases in scope and this turn that the model may get.
     """
 
     policy: TurnPolicy
@@ -301,9 +301,8 @@ def _label(draft: TurnDraft) -> Labels:
     """Label the turn with the bases whose text it may hold: its own, and those of the turns that its model gets."""
     own = [Label(binding.base.id, binding.role.access_mode) for binding in draft.bindings]
     withheld = frozenset(draft.epoch.reset.withheld)
-    return joined_labels(
-        [*own, *draft.given, *labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])]
-    )
+    sent = labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])
+    return joined_labels([*own, *draft.given, *sent])
 
 
 def _history(draft: TurnDraft, history_entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
