@@ -111,8 +111,6 @@ class ToolMessage(Value):
     content: Content
 
 
-HistoryMessage = Annotated[
-    UserMessage | AssistantMessage | ToolMessage | SystemMessage, Field(discriminator="role")
-]
+HistoryMessage = Annotated[UserMessage | AssistantMessage | ToolMessage | SystemMessage, Field(discriminator="role")]
 AddedMessage = Annotated[AssistantMessage | ToolMessage, Field(discriminator="role")]
 Message = UserMessage | AssistantMessage | ToolMessage | SystemMessage

@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.bench.building import building_figures
 from tests.bench.figures import Figure, render_table, write_json
 from tests.bench.pair import BenchPair, bench_pair
+from tests.bench.recognising import recognising_figures
 from tests.bench.searching import search_figures
 from tests.bench.stores import STORES, Store, bench_store
 from tests.bench.streaming import (
@@ -77,7 +78,7 @@ def main(arguments: list[str]) -> None:
         for name in (given.store or STORES) if chosen else ():
             show(STORES[name], measure_store(name, chosen, Path(directory)))
         if BUILDING in only:
-            figures = building_figures(Path(directory))
+            figures = [*building_figures(Path(directory)), *recognising_figures(Path(directory))]
             write_json(figures, RESULTS / "building.json")
             show("Building a request", figures)
 

@@ -22,6 +22,7 @@ RANKED = {"type": "file_search", "vector_store_ids": ["a"]}
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"input": 5}, "input"),
     ({"input": []}, "input"),
+    ({"input": [7]}, "input[0]"),
     ({"input": [{"role": "user"}]}, "input[0].content"),
     ({"input": [{"content": "x"}]}, "input[0].role"),
     ({"input": [{"role": "king", "content": "x"}]}, "input[0].role"),
