@@ -63,6 +63,7 @@ class Twins:
     """The two houses, over the same knowledge and scripts, and what either user has seen."""
 
     rng: random.Random
+    callers: Sequence[Caller]
     resent: TurnHouse
     named: TurnHouse
     knowledge: FakeKnowledge
@@ -86,7 +87,7 @@ class Twins:
     def _chosen(self, tabs: list[Tab]) -> Tab:
         kind = self.rng.random()
         if not tabs or kind < 0.2:
-            tabs.append(Tab(self.rng.choice((ADA, BOB))))
+            tabs.append(Tab(self.rng.choice(self.callers)))
         elif kind < 0.35:
             twin = self.rng.choice(tabs)
             tabs.append(Tab(twin.caller, twin.history, twin.newest, twin.twin))
@@ -191,10 +192,10 @@ class Twins:
     async def _change_knowledge(self) -> None:
         kind = self.rng.random()
         if kind < 0.2:
-            await self.knowledge.update_base(_base(self.rng.choice(SUMMARIES)))
+            await self.knowledge.update_base(_base(self.rng.choice(SUMMARIES), self.callers[0].tenant))
         elif kind < 0.27:
             role = self.rng.choice(ROLES)
-            user_id = self.rng.choice((ADA, BOB)).user_id
+            user_id = self.rng.choice(self.callers).user_id
             if role is None:
                 await self.knowledge.remove_member("kb_a", user_id)
             else:
@@ -222,21 +223,22 @@ class Twins:
 
 
 @asynccontextmanager
-async def open_twins(seed: int) -> AsyncGenerator[Twins]:
-    """Open both houses, with a base that one user owns and the other reads."""
+async def open_twins(seed: int, tenant: str = "default", **fields: Any) -> AsyncGenerator[Twins]:
+    """Open both houses, with a base that both users read; `fields` are those of the house that gets histories."""
+    callers = tuple(user.model_copy(update={"tenant": tenant}) for user in (ADA, BOB))
     knowledge = FakeKnowledge()
-    await knowledge.create_base(_base(SUMMARIES[0]), "owner")
-    for user in (ADA, BOB):
+    await knowledge.create_base(_base(SUMMARIES[0], tenant), "owner")
+    for user in callers:
         await knowledge.set_member("kb_a", user.user_id, MemberRole.READER)
-    houses = [TurnHouse(chat_shell=ScriptedChatShell(), knowledge=knowledge) for _ in range(2)]
+    houses = [TurnHouse(chat_shell=ScriptedChatShell(), knowledge=knowledge, **given) for given in (fields, {})]
     async with houses[0].registry, houses[1].registry:
-        yield Twins(random.Random(seed), houses[0], houses[1], knowledge)
+        yield Twins(random.Random(seed), callers, houses[0], houses[1], knowledge)
 
 
-def _base(summary: str) -> KnowledgeBase:
+def _base(summary: str, tenant: str) -> KnowledgeBase:
     return KnowledgeBase(
         id="kb_a",
-        tenant="default",
+        tenant=tenant,
         name="Travel",
         summary=summary,
         topics=(),
