@@ -121,7 +121,7 @@ def _cuts(turns: Sequence[_Sized]) -> list[tuple[int, int]]:
     for _, group in groupby(turns, lambda sized: sized[0].turn_id):
         turn = list(group)
         first = turn[0][0]
-        if first.kind in (EntryKind.USER, EntryKind.NOTICE) and first is not turns[0][0]:
+        if first.kind in (EntryKind.USER, EntryKind.NOTICE, EntryKind.SYSTEM) and first is not turns[0][0]:
             cuts.append((first.position, kept))
         kept -= sum(size for _, size in turn)
     return cuts

@@ -35,14 +35,15 @@ def alternating_messages(
     """Return the field `messages`; `marks` are the indexes of messages behind which the cache is written.
 
     Neighbours of one role become one message, in which results of tools come first. Blank texts are left out, because
-    the API refuses them.
+    the API refuses them. A message of the system inside the history stands at its place in the user's role: the API has
+    no other there, and moved to the front it would change what the cache holds.
 
     Raises:
         InvalidRequest: an image is neither at an address nor one of the API's kinds in base64.
     """
     turns: list[tuple[str, list[JsonObject]]] = []
     for index, message in enumerate(messages):
-        if isinstance(message, SystemMessage):
+        if index == 0 and isinstance(message, SystemMessage):
             continue
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
         blocks = list(_blocks(message, sends_thinking))

@@ -15,6 +15,7 @@ from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
 from shared.models.canonical import sorted_keys
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolDefinition, Verbosity
+from shared.models.messages import SystemMessage
 from shared.models.values import JsonObject
 
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
@@ -55,8 +56,9 @@ def encode_messages_request(call: ModelCall, form: MessagesForm) -> bytes:
 def _header(call: ModelCall, marks: CacheMarks) -> JsonObject:
     """Return tools and system; the mark stands at the end of the last of the two."""
     tools = [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)]
-    texts = [message.content for message in call.messages if message.role == "system" and message.content.strip()]
-    system: list[JsonObject] = [{"type": "text", "text": text} for text in texts]
+    first = call.messages[0] if call.messages else None
+    text = first.content if isinstance(first, SystemMessage) else ""
+    system: list[JsonObject] = [{"type": "text", "text": text}] if text.strip() else []
     last = system or tools
     if marks.on_header and last:
         last[-1] = last[-1] | {"cache_control": CACHE_CONTROL}

@@ -14,7 +14,7 @@ from chat_shell.models.transport.kept_items import pieces_of
 from shared.errors import InvalidRequest
 from shared.models.canonical import sorted_keys
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice, ToolDefinition
-from shared.models.messages import AssistantMessage, Message, OpaqueItem, ToolCall
+from shared.models.messages import AssistantMessage, Message, OpaqueItem, SystemMessage, ToolCall
 from shared.models.openai_items import encode_items
 from shared.models.values import JsonObject, JsonValue
 
@@ -41,14 +41,14 @@ def encode_response_request(
 
 
 def _constant_fields(call: ModelCall) -> JsonObject:
-    system = "".join(message.content for message in call.messages if message.role == "system")
+    first = call.messages[0] if call.messages else None
     return {
         "model": call.model,
         "prompt_cache_key": call.cache_key or None,
         "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "instructions": system or None,
+        "instructions": (first.content if isinstance(first, SystemMessage) else "") or None,
         "tools": [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)] or None,
         "parallel_tool_calls": call.parameters.parallel_tool_calls if call.tools else None,
     }
@@ -67,15 +67,16 @@ def _tool(tool: ToolDefinition) -> JsonObject:
 
 def _input(call: ModelCall, sends_reasoning: bool) -> list[JsonObject]:
     items: list[JsonObject] = []
-    for message in call.messages:
-        items += _items(message, sends_reasoning)
+    for place, message in enumerate(call.messages):
+        if place or not isinstance(message, SystemMessage):
+            items += _items(message, sends_reasoning)
     return items
 
 
 def _items(message: Message, sends_reasoning: bool) -> list[JsonObject]:
     if message.role == "assistant":
         return list(_answer(message, sends_reasoning))
-    return [] if message.role == "system" else encode_items((message,), None)
+    return encode_items((message,), None)
 
 
 def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonObject]:

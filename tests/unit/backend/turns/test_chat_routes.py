@@ -220,3 +220,35 @@ async def test_the_description_holds_the_request_whole() -> None:
         schema = described["paths"][PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert {"messages", "response_format", "max_completion_tokens"} <= set(schema["properties"])
         assert "$defs" not in str(schema)
+
+
+async def test_a_client_that_resends_its_messages_stays_in_one_conversation_through_either_door() -> None:
+    searched = [*answer("Let me see.")[:-1], *answer("Rain.")]
+    async with open_door(function_calls("c1", text="I look."), searched, answer("Yes."), answer("Bye.")) as door:
+        client = door.openai.chat.completions
+        messages: list[Any] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Weather?"}]
+        first = await client.create(model="demo-model", messages=messages, tools=[WEATHER])
+        messages.append(first.choices[0].message.model_dump(exclude_none=True))
+        messages.append({"role": "tool", "tool_call_id": "c1", "content": "wet"})
+        async with client.stream(model="demo-model", messages=messages, tools=[WEATHER]) as events:
+            second = await events.get_final_completion()
+        assert second.choices[0].message.content == "Let me see.\n\nRain."
+        messages.append({"role": "assistant", "content": second.choices[0].message.content})
+        messages.append({"role": "user", "content": "Sure?"})
+        third = await client.create(model="demo-model", messages=messages, tools=[WEATHER])
+        items: list[Any] = [
+            {"role": "user", "content": "Weather?"},
+            {"role": "assistant", "content": "I look."},
+            {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "wet"},
+            {"role": "assistant", "content": "Let me see."},
+            {"role": "assistant", "content": "Rain."},
+            {"role": "user", "content": "Sure?"},
+            {"role": "assistant", "content": "Yes."},
+            {"role": "user", "content": "Bye"},
+        ]
+        fourth = await door.openai.responses.create(model="demo-model", input=items)
+        ids = [first.id, second.id, third.id, fourth.id]
+        stored = [await door.openai.responses.retrieve(each) for each in ids]
+        assert len({response.conversation.id for response in stored if response.conversation}) == 1
+        assert [sent.epoch for sent in door.turns.sent] == [0] * 4

@@ -81,6 +81,8 @@ def conversations(draw: st.DrawFn, api: str) -> list[ModelCall]:
     number = 0
     for turn in range(draw(st.integers(1, 4))):
         stored = len(log) + 1
+        if log and draw(st.booleans()):
+            log.append(SystemMessage(content=f"It is evening {turn}."))
         if draw(st.booleans()):
             log.append(UserMessage(content=f"Knowledge bases in scope are now: {turn}."))
         log.append(UserMessage(content=draw(words) + f"\n\n<time>{turn}</time>"))

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from chat_shell.models.anthropic_messages.encoder import encode_messages_request
 from chat_shell.models.ports import ModelCall
-from shared.models.messages import AssistantMessage
+from shared.models.messages import AssistantMessage, SystemMessage, UserMessage
 from tests.examples import examples
-from tests.unit.chat_shell.models.conversations import COMPARED, FORM, conversations
+from tests.fakes.model_calls import model_call, tool
+from tests.unit.chat_shell.models.conversations import COMPARED, FORM, SYSTEM, conversations
 
 
 @pytest.mark.parametrize("api", COMPARED)
@@ -36,6 +37,16 @@ def test_what_a_provider_wants_back_goes_back_to_it_and_to_nobody_else(api: str,
         sent = [orjson.dumps(part[1] if isinstance(part, tuple) else part).decode() for part in compared(last)]
         returned = [part for part in sent if part in kept]
         assert returned == (kept if name == api else [])
+
+
+@pytest.mark.parametrize("api", COMPARED)
+def test_a_message_of_the_system_inside_the_history_is_sent_at_its_place(api: str):
+    night = SystemMessage(content="It is night.")
+    said = (UserMessage(content="Hi"), AssistantMessage(text="Hello"), night, UserMessage(content="And now?"))
+    sent = [orjson.dumps(part) for part in COMPARED[api](model_call(messages=(SYSTEM, *said), tools=(tool("look"),)))]
+    places = [place for place, part in enumerate(sent) if b"It is night." in part]
+    assert places == [len(sent) - 2]
+    assert b"Be brief." in sent[0] + sent[1]
 
 
 @examples(500, few=40)
