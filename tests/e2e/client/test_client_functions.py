@@ -189,7 +189,9 @@ async def test_the_choice_of_a_function(ann: AsyncOpenAI, wire: Wire, model: Fak
         assert (await model.requests())[-1].json_body["tool_choice"] == choice
 
 
-async def test_a_history_with_calls_is_resent(ann: AsyncOpenAI, wire: Wire, model: FakeModelControl) -> None:
+async def test_a_resent_history_with_calls_continues_its_conversation(
+    ann: AsyncOpenAI, wire: Wire, model: FakeModelControl
+) -> None:
     await model.script(Reply(text=("Look.",), tool_calls=(ROME,)), Reply(text=("Sunny.",)))
     asked: list[Any] = [{"role": "user", "content": "Weather?"}]
     first = await ann.responses.create(input=asked, tools=[WEATHER])
@@ -200,8 +202,9 @@ async def test_a_history_with_calls_is_resent(ann: AsyncOpenAI, wire: Wire, mode
     ]
     second = await ann.responses.create(input=resent, tools=[WEATHER])
     assert second.output_text == "Sunny."
-    assert second.conversation != first.conversation
-    sent = messages_of((await model.requests())[1])
+    assert second.conversation == first.conversation
+    before, sent = map(messages_of, await model.requests())
+    assert sent[: len(before)] == before
     assert [message["role"] for message in sent[1:]] == ["user", "assistant", "tool"]
     assert (sent[2]["content"], sent[2]["tool_calls"][0]["id"]) == ("Look.", "call_rome")
 

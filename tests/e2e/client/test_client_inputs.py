@@ -76,16 +76,20 @@ async def test_everything_before_the_last_message_is_history(
     given: Any = [
         {"role": "developer", "content": "Be kind."},
         {"role": "system", "content": [{"type": "input_text", "text": "Be brief."}]},
-        {"role": "user", "content": "a"},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A", "annotations": []}]},
+        {"role": "user", "content": "Never said here"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Nor answered", "annotations": []}],
+        },
         {"role": "user", "content": "b"},
     ]
     response = await ann.responses.create(input=given, instructions="Be honest.")
     system, *sent = messages_of((await model.requests())[0])
     assert system["content"].startswith("Be honest.\n\nBe kind.\n\nBe brief.")
     assert [(message["role"], message["content"].partition("\n")[0]) for message in sent] == [
-        ("user", "a"),
-        ("assistant", "A"),
+        ("user", "Never said here"),
+        ("assistant", "Nor answered"),
         ("user", "b"),
     ]
     assert "<time>" not in sent[0]["content"]
@@ -95,14 +99,23 @@ async def test_everything_before_the_last_message_is_history(
     assert b"<time>" not in wire.newest.body
 
 
-async def test_an_instruction_in_the_middle_is_refused(ann: AsyncOpenAI) -> None:
+async def test_an_instruction_inside_the_history_is_sent_where_it_stands(
+    ann: AsyncOpenAI, model: FakeModelControl
+) -> None:
     given: Any = [
-        {"role": "user", "content": "a"},
-        {"role": "system", "content": "b"},
+        {"role": "user", "content": "Begun elsewhere"},
+        {"role": "system", "content": "Be brief from here on."},
         {"role": "user", "content": "c"},
     ]
+    await ann.responses.create(input=given)
+    _, *sent = messages_of((await model.requests())[0])
+    assert [message["role"] for message in sent] == ["user", "system", "user"]
+    assert sent[1]["content"] == "Be brief from here on."
+
+
+async def test_an_instruction_behind_the_last_user_message_is_refused(ann: AsyncOpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        await ann.responses.create(input=given)
+        await ann.responses.create(input=[{"role": "user", "content": "a"}, {"role": "system", "content": "b"}])
     assert caught.value.param == "input[1].role"
 
 
