@@ -105,11 +105,13 @@ class LoopWatchdog:
 
     def _measure(self, loop: asyncio.AbstractEventLoop, watched: int) -> None:
         self._answered.clear()
+        if self._stopped.is_set():
+            return  # the loop's thread waits for this one and answers no more; its last sign may have been cleared
         asked_at, computed_at = time.monotonic(), _cpu_seconds(watched)
         loop.call_soon_threadsafe(self._answered.set)
         places: list[str] = []
         if not self._answered.wait(self._held_seconds):
-            places = _places(sys._current_frames().get(watched))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            places = places_of(sys._current_frames().get(watched))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._answered.wait()
         now = time.monotonic()
         lag = now - asked_at
@@ -124,7 +126,8 @@ def _cpu_seconds(thread: int) -> float:
     return time.clock_gettime(clock_of(thread)) if clock_of is not None else 0.0
 
 
-def _places(frame: FrameType | None) -> list[str]:
+def places_of(frame: FrameType | None) -> list[str]:
+    """Return the innermost places of a thread as module, function and line: no values, so no text of users."""
     places: list[str] = []
     while frame is not None and len(places) < MAX_FRAMES:
         module = frame.f_globals.get("__name__", "?")

@@ -1,8 +1,10 @@
 """The watchdog sees that the loop is held, how long and where; and that it is not."""
 
 import asyncio
+import sys
 import threading
 import time
+from types import FrameType
 
 from shared.loop_watchdog import Held, LatestLags, LoopWatchdog
 
@@ -52,3 +54,33 @@ def test_old_lags_are_forgotten_however_long_they_were() -> None:
     assert len(lags) == 1
     assert lags.longest(100.0) == 50.0
     assert lags.longest(116.0) == 0.0
+
+
+def test_a_block_that_ends_as_the_loop_is_asked_does_not_wait_for_ever() -> None:
+    """The thread stands between two looks, and goes on once the loop's thread waits for its end."""
+    asking, is_joined = threading.Event(), threading.Event()
+
+    def stop_before_a_look(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "_measure":
+            asking.set()
+            is_joined.wait()
+
+    def tell_of_joining(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "join":
+            is_joined.set()
+
+    async def end_as_it_asks() -> None:
+        threading.settrace(stop_before_a_look)
+        try:
+            with LoopWatchdog(lambda _: None, period_seconds=0.001):
+                threading.settrace(None)
+                asking.wait()
+                sys.settrace(tell_of_joining)
+        finally:
+            sys.settrace(None)
+
+    ending = threading.Thread(target=asyncio.run, args=(end_as_it_asks(),), daemon=True)
+    ending.start()
+    ending.join(timeout=30)
+    assert is_joined.is_set()
+    assert not ending.is_alive()
