@@ -50,6 +50,7 @@ from shared.clock import SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
+from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 
 log = structlog.get_logger("backend")
 
@@ -110,6 +111,7 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
 
 
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
+    bound = ShutdownBound(_log_hanging)
     async with asyncio.TaskGroup() as group:
         async with backend.turns.registry as registry:
             await backend.supervisor.until_done("recovery_at_start", backend.recovery.at_start, stop)
@@ -118,10 +120,16 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
             log.info("Ready", port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=registry.running_count)
+            bound.begin(registry.longest_drain_seconds + CLOSING_SECONDS)
             backend.admission.close()
+        bound.begin(CLOSING_SECONDS)
         for task in background:
             task.cancel()
         server.should_exit = True
+
+
+def _log_hanging(running: StillRunning) -> None:
+    log.error("Shutdown takes too long", tasks=running.tasks, threads=running.threads)
 
 
 async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:

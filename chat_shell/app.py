@@ -42,6 +42,7 @@ from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
+from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 
 log = structlog.get_logger("chat_shell")
 
@@ -167,8 +168,13 @@ async def _serve_doors(settings: Settings, turns: TurnService, admission: Admiss
             admission.close()
             await grpc_door.announce_drain()
             await admission.wait_until_idle()
+            ShutdownBound(_log_hanging).begin(CLOSING_SECONDS)
             await grpc_door.stop(GRPC_GRACE_SECONDS)
             server.should_exit = True
+
+
+def _log_hanging(running: StillRunning) -> None:
+    log.error("Shutdown takes too long", tasks=running.tasks, threads=running.threads)
 
 
 def _doors(settings: Settings, turns: TurnService) -> tuple[GrpcDoor, HttpServer]:

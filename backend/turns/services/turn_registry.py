@@ -126,6 +126,11 @@ class TurnRegistry:
         """How many turns run now."""
         return len(self._tasks)
 
+    @property
+    def longest_drain_seconds(self) -> float:
+        """How long leaving the registry may wait for turns."""
+        return self._drain_seconds + INTERRUPTION_SECONDS
+
     @contextmanager
     def preparing(self) -> Generator[None]:
         """Count a turn that is being prepared in this block: leaving the registry waits for it, too."""
