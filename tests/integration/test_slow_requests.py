@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from backend.foundation.http.listening import http_server, listening_socket
-from backend.foundation.http.reading import ReadLimits
+from shared.request_timing import ReadLimits
 from tests.fakes.http_door import FakeHouse
 
 LIMITS = ReadLimits(seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3)

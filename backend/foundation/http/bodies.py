@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.errors import error_response, log_server_error
-from backend.foundation.services.shares import QUARTER, Holder, SharedBudget
 from shared.errors import BallastError, PayloadTooLarge, TooManyRequests
+from shared.shares import QUARTER, Holder, SharedBudget
 
 SMALL_BODY_BYTES = 65_536
 """A longer body is read only for a caller who is known, whose part of all bytes it counts against."""

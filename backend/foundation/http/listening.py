@@ -9,7 +9,8 @@ from typing import cast
 import uvicorn
 from fastapi import FastAPI
 
-from backend.foundation.http.reading import ReadLimits, TimedProtocol, UnfinishedHeads
+from backend.foundation.http.reading import TimedProtocol, UnfinishedHeads
+from shared.request_timing import ReadLimits
 
 SLOW_READER_SECONDS = 10
 """How long open connections may take to end after the shutdown of the application."""

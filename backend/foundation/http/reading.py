@@ -1,29 +1,12 @@
-"""How long a client may take to send a request: the server's own protocol has no such limit.
-
-A connection that sends a byte now and then would otherwise be kept for ever, and thousands of them would leave no
-room for others (the attack is known as Slowloris).
-"""
+"""How long a client may take to send a request: the server's own protocol has no such limit."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, cast
 
-import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-
-@dataclass(frozen=True)
-class ReadLimits:
-    """The limits of one request, and how many connections may wait for the end of their headers.
-
-    A body may take `seconds`, and more the longer it is: it is slow when it comes with less than `bytes_a_second`.
-    """
-
-    seconds: float = 30.0
-    bytes_a_second: int = 16_384
-    head_bytes: int = 65_536
-    unfinished_heads: int = 1024
+from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
 
 
 class _HeadTooLarge(Exception):
@@ -55,10 +38,8 @@ class TimedProtocol(HttpToolsProtocol):
         super().__init__(**settings)
         self._limits = limits
         self._heads = heads
-        self._timer: asyncio.TimerHandle | None = None
-        self._began_at = 0.0
+        self._clock = RequestClock(limits, self.loop, self.refuse_late, lambda: self.flow.read_paused)
         self._head_bytes = 0
-        self._body_bytes = 0
         self._in_head = False
         self._has_begun = False
 
@@ -94,13 +75,12 @@ class TimedProtocol(HttpToolsProtocol):
             raise _HeadTooLarge
         self._in_head = False
         self._heads.discard(self)
-        self._body_bytes = 0
-        self._start_timer(self._limits.seconds, self._check_body)
+        self._clock.expect_body()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
-        self._body_bytes += len(body)
+        self._clock.note_body(len(body))
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -112,42 +92,25 @@ class TimedProtocol(HttpToolsProtocol):
         """Refuse what is no HTTP, or whose headers are too long, in the form of all errors of this API."""
         is_long = self._head_bytes > self._limits.head_bytes
         refusal = f"The headers are longer than {self._limits.head_bytes} bytes." if is_long else msg
-        self._refuse(431 if is_long else 400, refusal, "invalid_request")
+        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if is_long else HTTPStatus.BAD_REQUEST
+        self._refuse(raw_refusal(status, refusal, "invalid_request"))
 
     def refuse_late(self) -> None:
         """Answer that a request came too slowly, where it began and no answer did, and close the connection."""
-        self._refuse(408, "The request did not arrive in time.", "request_timeout")
+        self._refuse(late_refusal())
 
     def _expect_head(self) -> None:
         self._in_head = True
         self._has_begun = False
         self._head_bytes = 0
         self._heads.add(self)
-        self._start_timer(self._limits.seconds, self.refuse_late)
-
-    def _check_body(self) -> None:
-        allowed = self._limits.seconds + self._body_bytes / self._limits.bytes_a_second
-        left = self._began_at + allowed - self.loop.time()
-        if self.flow.read_paused:
-            left = self._limits.seconds  # the wait is for this server
-        if left > 0:
-            self._timer = self.loop.call_later(left, self._check_body)
-        else:
-            self.refuse_late()
-
-    def _start_timer(self, seconds: float, at_end: Callable[[], None]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._began_at = self.loop.time()
-        self._timer = self.loop.call_later(seconds, at_end)
+        self._clock.expect_head()
 
     def _stop_timer(self) -> None:
         self._heads.discard(self)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._clock.stop()
 
-    def _refuse(self, status: int, message: str, code: str) -> None:
+    def _refuse(self, refusal: bytes) -> None:
         self._stop_timer()
         if self.transport.is_closing():
             return
@@ -156,16 +119,8 @@ class TimedProtocol(HttpToolsProtocol):
         is_waiting = self._has_begun and self._in_head and (cycle is None or cycle.response_complete)
         is_unanswered = not self._in_head and cycle is not None and not cycle.response_started
         if is_waiting or is_unanswered:
-            self.transport.write(_refusal(status, message, code))
+            self.transport.write(refusal)
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()
-
-
-def _refusal(status: int, message: str, code: str) -> bytes:
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
-    body = orjson.dumps({"error": error})
-    phrase = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}[status]
-    head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    return f"{head}connection: close\r\n\r\n".encode() + body

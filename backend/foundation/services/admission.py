@@ -1,8 +1,8 @@
 """Whether this process takes new turns, and whose."""
 
 from backend.foundation.ports.readiness import Presence
-from backend.foundation.services.shares import Holder, Lease, SharedBudget
 from shared.errors import Draining, Unavailable
+from shared.shares import Holder, Lease, SharedBudget
 
 RETRY_AFTER_SECONDS = 1.0
 """How long a refused client waits: its next attempt may reach another replica."""

@@ -6,12 +6,12 @@ from functools import partial
 
 from backend.conversations.domain.leases import TakenTurn
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.shares import Holder
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import Draining, TurnTaken, Unavailable
+from shared.shares import Holder
 
 ONLY_REPLICA_SECONDS = 2.0
 """Pause between looks of an only replica, which has no lease to renew."""

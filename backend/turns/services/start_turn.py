@@ -6,7 +6,6 @@ from datetime import datetime
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.shares import MOST, Holder
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
@@ -24,6 +23,7 @@ from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from shared.errors import TurnRunning, UnknownModel
 from shared.ids import IdPrefix, new_id
+from shared.shares import MOST, Holder
 
 
 class StartTurn:

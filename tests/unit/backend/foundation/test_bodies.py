@@ -11,8 +11,8 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, held_body
-from backend.foundation.services.shares import SharedBudget
 from shared.errors import Unauthenticated
+from shared.shares import SharedBudget
 
 LARGE = SMALL_BODY_BYTES + 1
 

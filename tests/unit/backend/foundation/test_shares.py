@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.shares import MOST, Holder, SharedBudget
 from shared.errors import Draining, TooManyRequests, Unavailable
+from shared.shares import MOST, Holder, SharedBudget
 
 ANN, BOB, CIA = Holder("ann"), Holder("bob"), Holder("cia")
 

@@ -14,7 +14,6 @@ from backend.conversations.domain.leases import LeaseTerms, TakenTurn
 from backend.conversations.domain.responses import Conversation, NewTurn, OpenedConversation, StoredResponse
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.shares import Holder
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import MAX_TAKEOVERS, TakeOver
@@ -33,6 +32,7 @@ from shared.models.events import (
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.message_order import messages_of_request
+from shared.shares import Holder
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import SECRET, TurnHouse, open_house

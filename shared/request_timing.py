@@ -1,0 +1,92 @@
+"""How slowly an HTTP request may arrive, which uvicorn does not bound: the limits, the clock, and the refusal.
+
+A connection that sends a byte now and then would otherwise be kept for ever, and thousands of them would leave no
+room for others (the attack is known as Slowloris).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import orjson
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """The limits of one request, and how many connections may wait for the end of their headers.
+
+    A body may take `seconds`, and more the longer it is: it is slow when it comes with less than `bytes_a_second`.
+    """
+
+    seconds: float = 30.0
+    bytes_a_second: int = 16_384
+    head_bytes: int = 65_536
+    unfinished_heads: int = 1024
+
+
+class RequestClock:
+    """Calls `on_late` when a request takes too long to arrive; one clock serves the requests of a connection in turn.
+
+    While `is_paused`, this server does not read: then the wait is not the client's, and counts for nothing.
+    """
+
+    def __init__(
+        self,
+        limits: ReadLimits,
+        loop: asyncio.AbstractEventLoop,
+        on_late: Callable[[], None],
+        is_paused: Callable[[], bool],
+    ) -> None:
+        self._limits = limits
+        self._loop = loop
+        self._on_late = on_late
+        self._is_paused = is_paused
+        self._timer: asyncio.TimerHandle | None = None
+        self._began_at = 0.0
+        self._body_bytes = 0
+
+    def expect_head(self) -> None:
+        """Begin to wait for the headers of a request."""
+        self._start(self._on_late)
+
+    def expect_body(self) -> None:
+        """Begin to wait for the body of a request."""
+        self._body_bytes = 0
+        self._start(self._check_body)
+
+    def note_body(self, length: int) -> None:
+        """Note so many bytes of a body."""
+        self._body_bytes += length
+
+    def stop(self) -> None:
+        """Wait for nothing."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _start(self, at_end: Callable[[], None]) -> None:
+        self.stop()
+        self._began_at = self._loop.time()
+        self._timer = self._loop.call_later(self._limits.seconds, at_end)
+
+    def _check_body(self) -> None:
+        allowed = self._limits.seconds + self._body_bytes / self._limits.bytes_a_second
+        left = self._limits.seconds if self._is_paused() else self._began_at + allowed - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._check_body)
+        else:
+            self._on_late()
+
+
+def raw_refusal(status: HTTPStatus, message: str, code: str) -> bytes:
+    """Write a whole answer in the form of all errors, for a connection that is closed behind it."""
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
+    body = orjson.dumps({"error": error})
+    head = f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+
+
+def late_refusal() -> bytes:
+    """Write the answer to a request that came too slowly."""
+    return raw_refusal(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.", "request_timeout")
