@@ -15,6 +15,7 @@ from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_http_app
 from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket
 from chat_shell.foundation.services.admission import Admission
+from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.loop import LoopMeter
 from chat_shell.knowledge.http.backend import BackendKnowledge
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
@@ -180,13 +181,14 @@ def _log_hanging(running: StillRunning) -> None:
 def _doors(settings: Settings, turns: TurnService) -> tuple[GrpcDoor, HttpServer]:
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
+    bounds = MessageBounds(settings.max_message_bytes, settings.max_messages_bytes)
     try:
         # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
         listening_socket(settings.host, settings.grpc_port).close()
-        grpc_door = create_grpc_server(turns, token, address=address, max_message_bytes=settings.max_message_bytes)
+        grpc_door = create_grpc_server(turns, token, bounds, address=address)
     except (OSError, RuntimeError):
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
-    return grpc_door, http_server(create_http_app(turns, token, max_body_bytes=settings.max_message_bytes))
+    return grpc_door, http_server(create_http_app(turns, token, bounds))
 
 
 def _listening(settings: Settings) -> socket.socket:

@@ -36,6 +36,7 @@ class Settings(ServiceSettings):
     max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1)
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
     max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
+    max_messages_bytes: int = Field(134_217_728, alias="CHAT_SHELL_MAX_MESSAGES_BYTES", ge=1024)
     service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
 
     @classmethod
@@ -48,4 +49,10 @@ class Settings(ServiceSettings):
     def _name_and_address_together(self) -> Self:
         if ("model" in self.model_fields_set) != ("model_base_url" in self.model_fields_set):
             raise ValueError("CHAT_SHELL_MODEL and CHAT_SHELL_MODEL_BASE_URL: one is set without the other")
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_one_message(self) -> Self:
+        if self.max_messages_bytes < self.max_message_bytes:
+            raise ValueError("CHAT_SHELL_MAX_MESSAGES_BYTES: must be at least CHAT_SHELL_MAX_MESSAGE_BYTES")
         return self

@@ -36,6 +36,11 @@ class Lease:
         self._amount = 0
         self._is_kept = False
 
+    @property
+    def amount(self) -> int:
+        """How much is held now."""
+        return self._amount
+
     def grow(self, amount: int) -> None:
         """Take more.
 

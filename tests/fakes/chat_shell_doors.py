@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,6 +14,7 @@ from backend.turns.ports.chat_shell import ChatShell
 from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_http_app
 from chat_shell.foundation.services.admission import Admission
+from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import ModelLister, TurnService
 from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard
@@ -30,6 +31,7 @@ class Shell:
     runner: ScriptedRunner
     admission: Admission
     turns: TurnService
+    bounds: MessageBounds = field(default_factory=lambda: MessageBounds(MAX_BYTES, 16 * MAX_BYTES))
 
 
 def list_cards() -> tuple[ModelCard, ...]:
@@ -47,7 +49,7 @@ def shell_with(runner: ScriptedRunner, models: ModelLister = list_cards, clock: 
 @asynccontextmanager
 async def grpc_door(shell: Shell, token: str = SERVICE_TOKEN) -> AsyncGenerator[GrpcDoor]:
     """Open the gRPC door on a free port."""
-    door = create_grpc_server(shell.turns, token, address="127.0.0.1:0", max_message_bytes=MAX_BYTES)
+    door = create_grpc_server(shell.turns, token, shell.bounds, address="127.0.0.1:0")
     await door.start()
     try:
         yield door
@@ -83,7 +85,7 @@ async def served(app: FastAPI) -> AsyncGenerator[str]:
 @asynccontextmanager
 async def http_door(shell: Shell, token: str = SERVICE_TOKEN, heartbeat_seconds: float = 15.0) -> AsyncGenerator[str]:
     """Open the HTTP door on a free port and yield its address."""
-    app = create_http_app(shell.turns, token, max_body_bytes=MAX_BYTES, heartbeat_seconds=heartbeat_seconds)
+    app = create_http_app(shell.turns, token, shell.bounds, heartbeat_seconds=heartbeat_seconds)
     async with served(app) as address:
         yield address
 

@@ -5,7 +5,6 @@ Requests are decoded here and not by gRPC, so that bytes which are no message ar
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from hmac import compare_digest
 from typing import TypeVar
 
 import structlog
@@ -18,10 +17,12 @@ from grpc import (
 )
 from grpc.aio import ServicerContext
 
+from chat_shell.doors.grpc.arrival import has_arrived
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
+from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
-from shared.errors import BallastError, InternalError, InvalidRequest, Unauthenticated
+from shared.errors import BallastError, InternalError, InvalidRequest
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest
 from shared.wire import card_to_proto, event_to_proto, request_from_proto
@@ -41,9 +42,9 @@ SERVICE_NAME = chat_shell_pb2.DESCRIPTOR.services_by_name["ChatShell"].full_name
 class ChatShellHandlers:
     """Handles the calls of `execution.v1.ChatShell`."""
 
-    def __init__(self, turns: TurnService, service_token: str) -> None:
+    def __init__(self, turns: TurnService, bounds: MessageBounds) -> None:
         self._turns = turns
-        self._authorization = f"Bearer {service_token}".encode()
+        self._bounds = bounds
 
     def generic_handler(self) -> GenericRpcHandler:
         """Return the handler to register with a gRPC server."""
@@ -57,24 +58,21 @@ class ChatShellHandlers:
 
     async def execute(self, body: bytes, context: Context) -> None:
         """Run a turn; cancelling the call cancels the turn."""
-        self._authenticate(context)
-        decoded = await asyncio.to_thread(_decode, body) if len(body) > SHORT_BYTES else _decode(body)
-        request = self._turns.bounded(decoded, context.time_remaining())
-        async with self._turns.open(request) as events:
-            while ready := await events.take():
-                for event in ready:
-                    await context.write(_encode(event))
+        with self._bounds.held() as held:
+            held.grow(len(body))
+            decoded = await asyncio.to_thread(_decode, body) if len(body) > SHORT_BYTES else _decode(body)
+            has_arrived()
+            request = self._turns.bounded(decoded, context.time_remaining())
+            async with self._turns.open(request) as events:
+                while ready := await events.take():
+                    for event in ready:
+                        await context.write(_encode(event))
 
-    async def list_models(self, _body: bytes, context: Context) -> bytes:
+    async def list_models(self, _body: bytes, _context: Context) -> bytes:
         """List the models that are offered."""
-        self._authenticate(context)
+        has_arrived()
         cards = [card_to_proto(card) for card in self._turns.models()]
         return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
-
-    def _authenticate(self, context: Context) -> None:
-        given = dict(context.invocation_metadata() or ()).get("authorization", "")
-        if not compare_digest(given if isinstance(given, bytes) else given.encode(), self._authorization):
-            raise Unauthenticated("The service token is missing or wrong.")
 
 
 def with_error_status(answer: Answer[T]) -> Answer[T]:
@@ -84,7 +82,8 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
         try:
             return await answer(body, context)
         except BallastError as error:
-            refusal = error
+            # The traceback holds this frame, which holds the error: a cycle that would keep the message for minutes.
+            refusal = error.with_traceback(None)
         except Exception as error:
             if context.cancelled():
                 raise  # the caller cancelled during a write: there is nobody to answer, and no defect

@@ -6,7 +6,9 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from chat_shell.doors.grpc.arrival import Arrivals
 from chat_shell.doors.grpc.handlers import SERVICE_NAME, ChatShellHandlers
+from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 
 KEEPALIVE_OPTIONS = (
@@ -16,6 +18,9 @@ KEEPALIVE_OPTIONS = (
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
 )
+
+# Windows of fixed size: otherwise gRPC takes in the bytes of calls that may not arrive yet without a bound.
+WINDOW_OPTIONS = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
 
 
 class HealthServicer(Protocol):
@@ -52,21 +57,23 @@ class GrpcDoor:
         await self._server.stop(grace_seconds)
 
 
-def create_grpc_server(turns: TurnService, service_token: str, *, address: str, max_message_bytes: int) -> GrpcDoor:
+def create_grpc_server(turns: TurnService, service_token: str, bounds: MessageBounds, *, address: str) -> GrpcDoor:
     """Build the server and bind it; port 0 chooses a free port.
 
     Raises:
         RuntimeError: the address cannot be bound.
     """
     server = grpc.aio.server(
+        interceptors=(Arrivals(SERVICE_NAME, service_token, bounds),),
         options=(
             *KEEPALIVE_OPTIONS,
-            ("grpc.max_receive_message_length", max_message_bytes),
-            ("grpc.max_send_message_length", max_message_bytes),
+            *WINDOW_OPTIONS,
+            ("grpc.max_receive_message_length", bounds.max_message_bytes),
+            ("grpc.max_send_message_length", bounds.max_message_bytes),
             ("grpc.so_reuseport", 0),
-        )
+        ),
     )
-    server.add_generic_rpc_handlers((ChatShellHandlers(turns, service_token).generic_handler(),))
+    server.add_generic_rpc_handlers((ChatShellHandlers(turns, bounds).generic_handler(),))
     health_servicer: HealthServicer = cast(Any, health).aio.HealthServicer()
     cast(Any, health_pb2_grpc).add_HealthServicer_to_server(health_servicer, server)
     reflection.enable_server_reflection((SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server)

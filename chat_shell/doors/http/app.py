@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect
 from chat_shell.doors.http.bodies import read_json_object
 from chat_shell.doors.http.errors import error_response, http_status
 from chat_shell.doors.http.turn_response import TurnResponse
+from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
@@ -27,11 +28,11 @@ CLIENT_CLOSED_REQUEST = 499
 
 
 def create_http_app(
-    turns: TurnService, service_token: str, *, max_body_bytes: int, heartbeat_seconds: float = HEARTBEAT_SECONDS
+    turns: TurnService, service_token: str, bounds: MessageBounds, *, heartbeat_seconds: float = HEARTBEAT_SECONDS
 ) -> FastAPI:
     """Build the application: turns and models need the service token, health checks and metrics do not."""
     app = FastAPI(title="chat_shell", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(_turn_routes(turns, service_token, max_body_bytes, heartbeat_seconds))
+    app.include_router(_turn_routes(turns, service_token, bounds, heartbeat_seconds))
     app.include_router(_operator_routes(turns))
     app.add_exception_handler(BallastError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_route)
@@ -40,7 +41,7 @@ def create_http_app(
     return app
 
 
-def _turn_routes(turns: TurnService, service_token: str, max_body_bytes: int, heartbeat_seconds: float) -> APIRouter:
+def _turn_routes(turns: TurnService, service_token: str, bounds: MessageBounds, heartbeat_seconds: float) -> APIRouter:
     authorization = f"Bearer {service_token}".encode()
 
     async def authenticate(request: Request) -> None:
@@ -52,8 +53,10 @@ def _turn_routes(turns: TurnService, service_token: str, max_body_bytes: int, he
 
     @router.post("/responses")
     async def run_turn(request: Request) -> Response:
-        body = await read_json_object(request, max_body_bytes)
-        return TurnResponse(turns, OpenAIRequestConverter.to_execution_request(body), heartbeat_seconds)
+        with bounds.held() as held:
+            body = await read_json_object(request, bounds.max_message_bytes, held)
+            execution = OpenAIRequestConverter.to_execution_request(body)
+            return TurnResponse(turns, execution, heartbeat_seconds, at_end=held.keep())
 
     @router.get("/models")
     async def list_models() -> Response:

@@ -3,12 +3,19 @@
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
 
+from chat_shell.doors.http.reading import TimedRequests
+from shared.request_timing import ReadLimits
+
 SLOW_READER_SECONDS = 10
 """How long clients may take to read the rest of their responses when the server stops."""
+
+DEFAULT_LIMITS = ReadLimits()
 
 
 class HttpServer(uvicorn.Server):
@@ -20,13 +27,13 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def http_server(app: FastAPI) -> HttpServer:
+def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer:
     """Build the server; run it with `serve(sockets=[…])`."""
     return HttpServer(
         uvicorn.Config(
             app,
             loop="uvloop",
-            http="httptools",
+            http=cast(type[TimedRequests], partial(TimedRequests, limits)),
             lifespan="off",
             access_log=False,
             log_config=None,

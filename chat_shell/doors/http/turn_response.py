@@ -1,6 +1,7 @@
 """Stream a turn as server-sent events. When the client disconnects, the turn is cancelled."""
 
 import asyncio
+from collections.abc import Callable
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -17,25 +18,34 @@ DONE = b"data: [DONE]\n\n"
 
 
 class TurnResponse(Response):
-    """Streams the events of a turn; an error before the first event becomes an ordinary error response."""
+    """Streams the events of a turn; an error before the first event becomes an ordinary error response.
+
+    `at_end` is called when the turn has ended, whatever ended it.
+    """
 
     media_type = "text/event-stream"
 
-    def __init__(self, turns: TurnService, request: ExecutionRequest, heartbeat_seconds: float) -> None:
+    def __init__(
+        self, turns: TurnService, request: ExecutionRequest, heartbeat_seconds: float, at_end: Callable[[], None]
+    ) -> None:
         self.status_code = 200
         self.background = None
         self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
         self._turns = turns
         self._request = request
         self._heartbeat_seconds = heartbeat_seconds
+        self._at_end = at_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the turn ends or the client disconnects."""
-        async with asyncio.TaskGroup() as group:
-            streaming = group.create_task(self._stream(scope, receive, send))
-            listening = group.create_task(_wait_for_disconnect(receive))
-            listening.add_done_callback(lambda _: streaming.cancel())
-            streaming.add_done_callback(lambda _: listening.cancel())
+        try:
+            async with asyncio.TaskGroup() as group:
+                streaming = group.create_task(self._stream(scope, receive, send))
+                listening = group.create_task(_wait_for_disconnect(receive))
+                listening.add_done_callback(lambda _: streaming.cancel())
+                streaming.add_done_callback(lambda _: listening.cancel())
+        finally:
+            self._at_end()
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -1,0 +1,92 @@
+"""What happens to a call before its message is read: gRPC reads a message whole before any handler sees it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
+from hmac import compare_digest
+from typing import TypeAlias
+
+from grpc import HandlerCallDetails, RpcMethodHandler, stream_stream_rpc_method_handler
+from grpc.aio import ServerInterceptor, ServicerContext
+
+from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
+from chat_shell.foundation.services.message_bounds import READING_SECONDS, MessageBounds
+from shared.errors import BallastError, Unauthenticated, Unavailable
+from shared.shares import RETRY_AFTER_SECONDS, Lease
+
+Handler: TypeAlias = "RpcMethodHandler[object, object] | None"  # the class has its parameters in its stubs only
+Continuation: TypeAlias = "Callable[[HandlerCallDetails], Awaitable[Handler]]"
+
+_PLACE: ContextVar[Lease] = ContextVar("place_to_arrive")
+
+
+def has_arrived() -> None:
+    """Give back the place of the current call's message; handlers call it once they have decoded the message."""
+    _PLACE.get().release()
+
+
+class Arrivals(ServerInterceptor):
+    """Lets the messages of one service arrive, only with the service token, and only so many at a time.
+
+    Until a call has its place, the bytes of its message stay with the caller, but for gRPC's windows. A place is held
+    for `reading_seconds`: after that the call is given up.
+    """
+
+    def __init__(
+        self, service: str, service_token: str, bounds: MessageBounds, reading_seconds: float = READING_SECONDS
+    ) -> None:
+        self._prefix = f"/{service}/"
+        self._authorization = f"Bearer {service_token}".encode()
+        self._bounds = bounds
+        self._reading_seconds = reading_seconds
+
+    async def intercept_service(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, continuation: Continuation, handler_call_details: HandlerCallDetails
+    ) -> Handler:
+        """Return the handler of a call once its message may arrive, or one that refuses the call unread."""
+        handler = await continuation(handler_call_details)
+        if handler is None or not str(handler_call_details.method).startswith(self._prefix):
+            return handler
+        try:
+            self._authenticate(handler_call_details)
+            place = await self._place()
+        except BallastError as refusal:
+            return _refusing(refusal)
+        _PLACE.set(place)
+        self._bound_arrival(place)
+        return handler
+
+    def _authenticate(self, call: HandlerCallDetails) -> None:
+        given = dict(call.invocation_metadata or ()).get("authorization", "")
+        if not compare_digest(given if isinstance(given, bytes) else given.encode(), self._authorization):
+            raise Unauthenticated("The service token is missing or wrong.")
+
+    async def _place(self) -> Lease:
+        try:
+            async with asyncio.timeout(self._reading_seconds):
+                return await self._bounds.place_to_arrive()
+        except TimeoutError:
+            message = "The model runner is reading too many requests."
+            raise Unavailable(message, retry_after_seconds=RETRY_AFTER_SECONDS) from None
+
+    def _bound_arrival(self, place: Lease) -> None:
+        """End the call where its message does not arrive in time; the end of the call frees its place at any rate."""
+        call = asyncio.current_task()
+        if call is None:
+            raise RuntimeError("gRPC handles each call in a task of its own")
+
+        def give_up() -> None:
+            if place.amount:
+                call.cancel()
+
+        timer = asyncio.get_running_loop().call_later(self._reading_seconds, give_up)
+        call.add_done_callback(lambda _: (timer.cancel(), place.release()))
+
+
+def _refusing(refusal: BallastError) -> Handler:
+    """Return a handler that reads nothing; only those of streams do not wait for a message before they are called."""
+
+    async def refuse(_unread: AsyncIterator[bytes], context: ServicerContext[bytes, bytes]) -> None:
+        await context.abort(grpc_status(refusal), refusal.message, trailers_of(refusal))
+
+    return stream_stream_rpc_method_handler(refuse)

@@ -1,0 +1,37 @@
+"""The bytes of requests: how long one may be, how many may be held at a time, and how many requests may be arriving."""
+
+from shared.shares import Lease, SharedBudget
+
+READING_SECONDS = 30.0
+"""How long a message may take to arrive, and another may wait until it may begin to."""
+
+
+class MessageBounds:
+    """Bounds what the requests of a process may take of its memory; one instance serves both doors.
+
+    A request's bytes are held until its turn ends, because the turn's values are made of them. What is arriving over
+    gRPC cannot be counted before it is whole: of such messages only so many are read at a time as have room together.
+    """
+
+    def __init__(self, max_message_bytes: int, max_messages_bytes: int) -> None:
+        self.max_message_bytes = max_message_bytes
+        self._budget = SharedBudget("room for requests", max_messages_bytes)
+        self._arriving = SharedBudget("room for arriving requests", max(1, max_messages_bytes // max_message_bytes))
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes of requests are held now."""
+        return self._budget.taken
+
+    @property
+    def arriving(self) -> int:
+        """How many messages may be arriving over gRPC now."""
+        return self._arriving.taken
+
+    def held(self) -> Lease:
+        """Return a lease of bytes that grows with a request; use it as `with`."""
+        return self._budget.lease()
+
+    async def place_to_arrive(self) -> Lease:
+        """Wait until one more message may arrive; whoever asks must release the place, and bound the wait."""
+        return await self._arriving.wait_for(1)
