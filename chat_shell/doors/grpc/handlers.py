@@ -82,8 +82,7 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
         try:
             return await answer(body, context)
         except BallastError as error:
-            # The traceback holds this frame, which holds the error: a cycle that would keep the message for minutes.
-            refusal = error.with_traceback(None)
+            refusal = error
         except Exception as error:
             if context.cancelled():
                 raise  # the caller cancelled during a write: there is nobody to answer, and no defect
