@@ -1,0 +1,100 @@
+"""Requests at chat_shell's doors that come too slowly, or for whose bytes there is no room."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import grpc.aio
+import pytest
+
+from backend.turns.chat_shell.grpc_client import error_of_call
+from chat_shell.doors.grpc.handlers import SERVICE_NAME
+from chat_shell.doors.http.app import create_http_app
+from chat_shell.doors.http.listening import http_server, listening_socket
+from chat_shell.foundation.services.message_bounds import MessageBounds
+from shared.errors import ChatShellUnavailable, InternalError
+from shared.request_timing import ReadLimits
+from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_door, pair, shell_with
+from tests.fakes.chat_shell_requests import full_request
+from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
+from tests.fakes.chat_shell_scripted import answer
+
+LIMITS = ReadLimits(seconds=0.3, bytes_a_second=1000, head_bytes=4096)
+HEAD = b"POST /v1/responses HTTP/1.1\r\nHost: x\r\n"
+BODY = HEAD + f"Authorization: Bearer {SERVICE_TOKEN}\r\nContent-Length: 9999\r\n\r\n{{".encode()
+TOKEN = (("authorization", f"Bearer {SERVICE_TOKEN}"),)
+EXECUTE = f"/{SERVICE_NAME}/Execute"
+
+
+def narrow(max_messages_bytes: int) -> Shell:
+    shell = shell_with(ScriptedRunner(saying_all(answer("Hello."))))
+    return Shell(shell.runner, shell.admission, shell.turns, MessageBounds(max_messages_bytes, max_messages_bytes))
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[tuple[str, int]]:
+    shell = shell_with(ScriptedRunner(saying_all(answer("Hello."))))
+    server = http_server(create_http_app(shell.turns, SERVICE_TOKEN, shell.bounds), LIMITS)
+    listener = listening_socket("127.0.0.1", 0)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener]))
+        yield listener.getsockname()
+        server.should_exit = True
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(HEAD, b"408"), (BODY, b"408"), (HEAD + b"X: " + 5000 * b"x", b"431"), (b"", b"")],
+    ids=["half of the headers", "half of the body", "headers without end", "nothing"],
+)
+async def test_half_a_request_ends(address: tuple[str, int], sent: bytes, status: bytes) -> None:
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(sent)
+    async with asyncio.timeout(30):
+        told = await reader.read()
+    assert told[9:12] == status
+    writer.close()
+
+
+@pytest.mark.parametrize("transport", ["grpc", "http"])
+async def test_a_request_without_room_is_refused_as_overload_and_the_room_comes_back(transport: str) -> None:
+    shell = narrow(1_000_000)
+    async with pair(transport, shell) as client, asyncio.timeout(30):
+        with shell.bounds.held() as others:
+            others.grow(999_999)
+            with pytest.raises(ChatShellUnavailable):
+                await anext(client.execute(full_request()))
+        assert [batch async for batch in client.execute(full_request())]
+    assert (shell.bounds.held_bytes, shell.bounds.arriving) == (0, 0)
+
+
+def call_of(channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...]) -> Any:
+    """Begin a call whose message does not come: on the wire a stream of none as yet."""
+    return cast(Any, channel).stream_stream(EXECUTE)(metadata=metadata, timeout=30)
+
+
+async def test_a_message_is_not_read_before_it_has_a_place() -> None:
+    """The second call waits where one message alone has room, and goes on when the first gives up."""
+    shell = narrow(1_000_000)
+    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+        half = call_of(channel, TOKEN)
+        await half.wait_for_connection()
+        while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
+            await asyncio.sleep(0)
+        async with connected(f"grpc://127.0.0.1:{door.port}") as client, asyncio.timeout(30):
+            waiting = asyncio.create_task(client.models())
+            await asyncio.wait([waiting], timeout=0.2)
+            assert not waiting.done()
+            half.cancel()
+            assert await waiting
+    assert shell.bounds.arriving == 0
+
+
+async def test_a_call_without_the_token_is_refused_before_its_message_comes() -> None:
+    shell = narrow(1_000_000)
+    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+        call = call_of(channel, ())
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await call.read()
+    assert isinstance(error_of_call(refused.value, begun=False), InternalError)
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
