@@ -111,7 +111,7 @@ class LoopWatchdog:
         loop.call_soon_threadsafe(self._answered.set)
         places: list[str] = []
         if not self._answered.wait(self._held_seconds):
-            places = places_of(sys._current_frames().get(watched))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            places = frames_of_thread(sys._current_frames().get(watched))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             self._answered.wait()
         now = time.monotonic()
         lag = now - asked_at
@@ -126,7 +126,7 @@ def _cpu_seconds(thread: int) -> float:
     return time.clock_gettime(clock_of(thread)) if clock_of is not None else 0.0
 
 
-def places_of(frame: FrameType | None) -> list[str]:
+def frames_of_thread(frame: FrameType | None) -> list[str]:
     """Return the innermost places of a thread as module, function and line: no values, so no text of users."""
     places: list[str] = []
     while frame is not None and len(places) < MAX_FRAMES:

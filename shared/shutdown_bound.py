@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NamedTuple, cast
 
-from shared.loop_watchdog import places_of
+from shared.loop_watchdog import frames_of_thread
 
 CLOSING_SECONDS = 30.0
 """How long a process may take to end once no turn runs: the slowest reader has ten seconds, a statement some more."""
@@ -60,7 +60,7 @@ def still_running(loop: asyncio.AbstractEventLoop) -> StillRunning:
     threads = [each for each in threading.enumerate() if each is not threading.current_thread()]
     return StillRunning(
         [f"{task.get_name()} at {_place_of(task)}" for task in asyncio.all_tasks(loop)],
-        [f"{each.name} at {' < '.join(places_of(frames.get(each.ident or 0))[:4])}" for each in threads],
+        [f"{each.name} at {' < '.join(frames_of_thread(frames.get(each.ident or 0))[:4])}" for each in threads],
     )
 
 
