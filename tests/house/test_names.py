@@ -19,7 +19,11 @@ _GIVEN_IN = {
     "data": (_OUTSIDE, "backend/conversations/domain/item_pages.py", "tests/"),  # lists and frames of OpenAI's API
     "info": (_OUTSIDE, "shared/telemetry.py", "tests/"),  # a logger's method
     "DATA_URL": ("backend/conversations/domain/images.py",),  # RFC 2397
-    "data_received": ("backend/foundation/http/reading.py", "chat_shell/doors/http/reading.py", "tests/"),  # asyncio.Protocol
+    "data_received": (
+        "backend/foundation/http/reading.py",
+        "chat_shell/doors/http/reading.py",
+        "tests/",
+    ),  # asyncio
     "handle_data": ("backend/",),  # html.parser
     "process_bind_param": ("backend/foundation/sql/",),  # SQLAlchemy
     "process_result_value": ("backend/foundation/sql/",),
