@@ -11,6 +11,7 @@ import structlog
 from google.protobuf.message import DecodeError
 from grpc import (
     GenericRpcHandler,
+    StatusCode,
     method_handlers_generic_handler,
     unary_stream_rpc_method_handler,
     unary_unary_rpc_method_handler,
@@ -82,15 +83,20 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
         try:
             return await answer(body, context)
         except BallastError as error:
-            refusal = error
+            refusal = _refusal_of(error)  # not the error: its frames hold the request, and this one would hold it
         except Exception as error:
             if context.cancelled():
                 raise  # the caller cancelled during a write: there is nobody to answer, and no defect
             log.exception("Call broke")
-            refusal = InternalError(f"An internal error ended the call ({type(error).__name__}).")
-        return await context.abort(grpc_status(refusal), refusal.message, trailers_of(refusal))
+            refusal = _refusal_of(InternalError(f"An internal error ended the call ({type(error).__name__})."))
+        del body  # gRPC keeps the error of an abort, and with it this frame, until Python looks for cycles
+        return await context.abort(*refusal)
 
     return call
+
+
+def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, bytes], ...]]:
+    return grpc_status(error), error.message, trailers_of(error)
 
 
 def _decode(body: bytes) -> ExecutionRequest:

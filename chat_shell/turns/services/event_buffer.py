@@ -66,6 +66,14 @@ class EventBuffer:
             BallastError: the turn was refused before its first event.
         """
         taken = await self._events.take()
-        if not taken and self._refusal is not None:
-            raise self._refusal
+        if not taken:
+            self._raise_refusal()
         return coalesced(taken, MAX_JOINED_CHARACTERS)
+
+    def _raise_refusal(self) -> None:
+        refusal, self._refusal = self._refusal, None
+        try:
+            if refusal is not None:
+                raise refusal
+        finally:
+            del refusal  # its frames hold the request: a cycle of both would stay until Python looks for cycles

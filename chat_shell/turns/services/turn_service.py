@@ -75,15 +75,20 @@ class TurnService:
             if not left_seconds:
                 raise DeadlineExceeded("The turn's deadline has passed.")
             buffer = EventBuffer(self._rounds)
+            failure: Exception | None = None
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(self._run_into(buffer, request, left_seconds))
+                try:
+                    yield buffer
+                except Exception as error:  # noqa: BLE001  # raised below: the group would wrap it
+                    failure = error
+                finally:
+                    running.cancel()
             try:
-                async with asyncio.TaskGroup() as group:
-                    running = group.create_task(self._run_into(buffer, request, left_seconds))
-                    try:
-                        yield buffer
-                    finally:
-                        running.cancel()
-            except BaseExceptionGroup as broken:  # the task never raises, so the only exception is the block's own
-                raise broken.exceptions[0] from None
+                if failure is not None:
+                    raise failure
+            finally:
+                del failure  # its frames hold the request: a cycle of both would stay until Python looks for cycles
 
     async def _run_into(self, buffer: EventBuffer, request: ExecutionRequest, left_seconds: float) -> None:
         limit = asyncio.timeout(left_seconds + self._deadline_grace_seconds)

@@ -1,6 +1,9 @@
 import asyncio
+import contextlib
+import gc
 import itertools
-from collections.abc import Callable
+import weakref
+from collections.abc import AsyncGenerator, Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +17,7 @@ from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import Draining, UnknownModel
 from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
+from shared.models.execution import ExecutionRequest
 from shared.rounds import Rounds
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
@@ -121,6 +125,33 @@ async def test_an_error_of_the_block_is_raised_as_it_is():
             await events.take()
             raise ConnectionResetError
     assert runner.live == 0
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_collections")
+async def test_a_refused_turn_leaves_no_cycle_that_holds_its_request():
+    """A request may have 60 MB, and Python looks for cycles rarely."""
+
+    async def refusing(_request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        raise UnknownModel("No model of that name.")
+        yield TEXT
+
+    async def held_after_refusal() -> weakref.ref[ExecutionRequest]:
+        request = full_request()
+        with contextlib.suppress(UnknownModel):
+            async with turns_of(ScriptedRunner(refusing), Admission()).open(request) as events:
+                await events.take()
+                pytest.fail("the turn was not refused")
+        return weakref.ref(request)
+
+    request = await held_after_refusal()
+    assert request() is None
 
 
 async def test_a_turn_is_its_events_and_then_nothing():
