@@ -13,6 +13,8 @@ from functools import partial
 
 import structlog
 
+from backend.agents.services.agent_presets import AgentPresets
+from backend.agents.wiring import agent_services, agent_store
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.foundation.http.app import create_app
@@ -39,12 +41,14 @@ from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
+from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.model_names import ModelNames
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.telemetry.observer import LoggingTurnObserver
-from backend.turns.wiring import event_store, turn_context, turn_services
+from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
 from shared.clock import SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
@@ -155,8 +159,14 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     admission = Admission(store.presence, settings.max_turns)
     context = turn_context(ports, knowledge.store, knowledge.descriptions)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
-    cited = CitedDocuments(knowledge.store)
-    turns = turn_services(ports, context, policy, admission, conversations.services.withheld, cited)
+    agents = agent_store(database)
+    sources = TurnSources(
+        context=context,
+        models=ModelNames(ModelCatalogue(chat_shell, clock), AgentPresets(agents)),
+        withheld=conversations.services.withheld,
+        cited=CitedDocuments(knowledge.store),
+    )
+    turns = turn_services(ports, sources, policy, admission)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
@@ -166,6 +176,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         knowledge=knowledge.services,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
         turns=turns,
+        agents=agent_services(agents, knowledge.store, sources.models, clock),
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
