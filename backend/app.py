@@ -110,7 +110,9 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
         is_chat_shell = presented is not None and hmac.compare_digest(presented.encode(), token.encode())
         return "chat_shell" if is_chat_shell else await backend.identity.authenticate.key_id(presented)
 
-    return HttpOptions(token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of)
+    return HttpOptions(
+        token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of, cors_origins=settings.cors_origins
+    )
 
 
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
