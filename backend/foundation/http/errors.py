@@ -68,7 +68,7 @@ def status_of(error: type[errors.BallastError]) -> tuple[int, str]:
 def error_body(error: errors.BallastError) -> dict[str, str | None]:
     """Return the value of `error` in the body of an error: OpenAI's four keys."""
     _, type_ = status_of(type(error))
-    return {"message": error.message, "type": type_, "param": error.param, "code": error.code}
+    return {"message": error.full_message, "type": type_, "param": error.param, "code": error.code}
 
 
 def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> Response:

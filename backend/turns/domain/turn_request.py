@@ -131,7 +131,7 @@ class StreamOptions(Given):
 
 def _tag_of_choice(value: object) -> str | None:
     if not isinstance(value, dict):
-        return "mode"
+        return "(mode)"
     fields = cast(JsonObject, value)
     kind = fields.get("type")
     return kind if isinstance(kind, str) else None
@@ -143,7 +143,7 @@ def _tag_of_conversation(value: object) -> str:
 
 Tool = Annotated[FunctionTool | FileSearchTool, Field(discriminator="type")]
 ToolChoiceBody = Annotated[
-    Annotated[Literal["auto", "none", "required"], Tag("mode")]
+    Annotated[Literal["auto", "none", "required"], Tag("(mode)")]
     | Annotated[FunctionChoice, Tag("function")]
     | Annotated[FileSearchChoice, Tag("file_search")],
     Discriminator(_tag_of_choice),
@@ -330,11 +330,17 @@ def _check_combinations(request: TurnRequest) -> None:
             "Give either 'conversation' or 'previous_response_id', not both.", param="previous_response_id"
         )
     if not request.is_stored and request.is_background:
-        raise InvalidRequest("A turn in the background must be stored.", param="store")
+        raise InvalidRequest(
+            "A turn in the background must be stored; leave this field out, or give true.", param="store"
+        )
     if not request.is_stored and request.conversation is not None:
-        raise InvalidRequest("A turn in a conversation must be stored.", param="store")
+        raise InvalidRequest(
+            "A turn in a conversation must be stored; leave this field out, or give true.", param="store"
+        )
     if request.top_logprobs:
-        raise UnsupportedValue("Log probabilities are not delivered.", param="top_logprobs")
+        raise UnsupportedValue(
+            "Log probabilities are not delivered; leave this field out, or give 0.", param="top_logprobs"
+        )
 
 
 def check_functions(tools: Sequence[Tool]) -> None:
@@ -349,7 +355,10 @@ def check_functions(tools: Sequence[Tool]) -> None:
             continue
         param = f"tools[{place}].name"
         if tool.name in names:
-            raise InvalidRequest(f"The function {tool.name!r} is given twice.", param=param)
+            raise InvalidRequest(
+                f"The function {tool.name!r} is given twice; each must have a name of its own.", param=param
+            )
         if tool.name.startswith(RESERVED_FUNCTION_PREFIX):
-            raise InvalidRequest(f"Names that begin with {RESERVED_FUNCTION_PREFIX!r} are reserved.", param=param)
+            message = f"Names that begin with {RESERVED_FUNCTION_PREFIX!r} are reserved; use another one."
+            raise InvalidRequest(message, param=param)
         names.add(tool.name)
