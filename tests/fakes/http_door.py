@@ -7,7 +7,7 @@ import httpx2
 from fastapi import FastAPI
 
 from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agents import Agents
+from backend.agents.services.agents import AgentCatalogue
 from backend.agents.services.use_cases import AgentServices
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions, install_services
@@ -73,7 +73,7 @@ class FakeHouse:
             self.turns.conversation_services,
             self.turns.services,
             AgentServices(
-                Agents(self.turns.agents, self.knowledge, self.turns.services.models, self.clock),
+                AgentCatalogue(self.turns.agents, self.knowledge, self.turns.services.models, self.clock),
                 AgentMembers(self.turns.agents),
             ),
             build_knowledge(knowledge, self.turns.descriptions),

@@ -18,7 +18,7 @@ async def find_agent(store: AgentStore, caller: Caller, name: str) -> KnownAgent
     return found
 
 
-def require_owner(known: KnownAgent) -> None:
+def require_agent_owner(known: KnownAgent) -> None:
     """Require the role that may change members and delete the agent.
 
     Raises:

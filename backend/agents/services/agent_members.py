@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from backend.agents.domain.agent import AgentRole
 from backend.agents.ports.agents import AgentStore
-from backend.agents.services.agent_access import find_agent, require_owner
+from backend.agents.services.agent_access import find_agent, require_agent_owner
 from backend.identity.domain import Caller
 from shared.errors import NotFound, PermissionDenied
 
@@ -48,7 +48,7 @@ class AgentMembers:
             Conflict: no owner would be left.
         """
         known = await find_agent(self._store, caller, name)
-        require_owner(known)
+        require_agent_owner(known)
         return await self._store.set_member(known.agent.id, user_id, role)
 
     async def remove(self, caller: Caller, name: str, user_id: str) -> None:
@@ -60,7 +60,7 @@ class AgentMembers:
             Conflict: no owner would be left.
         """
         known = await find_agent(self._store, caller, name)
-        require_owner(known)
+        require_agent_owner(known)
         if not await self._store.remove_member(known.agent.id, user_id):
             raise _no_such_member(user_id)
 

@@ -8,7 +8,7 @@ from backend.turns.ports.presets import OfferedPreset
 
 
 class AgentPresets:
-    """Implements `Presets` with stored agents."""
+    """Implements `PresetSource` with stored agents."""
 
     def __init__(self, store: AgentStore) -> None:
         self._store = store

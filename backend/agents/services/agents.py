@@ -2,7 +2,7 @@
 
 from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentStore
-from backend.agents.services.agent_access import find_agent, no_such_agent, require_owner
+from backend.agents.services.agent_access import find_agent, no_such_agent, require_agent_owner
 from backend.identity.domain import Caller
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.turns.domain.turn_request import check_functions
@@ -15,7 +15,7 @@ MAX_AGENTS = 1_000
 """In a tenant: a user's list of models names all that he may use."""
 
 
-class Agents:
+class AgentCatalogue:
     """The agents of a caller."""
 
     def __init__(self, store: AgentStore, knowledge: KnowledgeStore, models: ModelNames, clock: Clock) -> None:
@@ -78,7 +78,7 @@ class Agents:
             PermissionDenied: the caller is no owner.
         """
         known = await find_agent(self._store, caller, name)
-        require_owner(known)
+        require_agent_owner(known)
         await self._store.delete(known.agent.id)
 
     async def _created(self, caller: Caller, name: str, definition: AgentDefinition) -> KnownAgent:

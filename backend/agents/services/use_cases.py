@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agents import Agents
+from backend.agents.services.agents import AgentCatalogue
 
 
 @dataclass(frozen=True)
 class AgentServices:
     """The use cases of callers."""
 
-    agents: Agents
+    agents: AgentCatalogue
     members: AgentMembers

@@ -13,7 +13,7 @@ class OfferedPreset(NamedTuple):
     created_at: int
 
 
-class Presets(Protocol):
+class PresetSource(Protocol):
     """The presets of callers; a preset that a caller may not use does not exist for him."""
 
     async def find(self, caller: Caller, name: str) -> Preset | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from backend.identity.domain import Caller
 from backend.turns.domain.presets import ModelMeaning
-from backend.turns.ports.presets import OfferedPreset, Presets
+from backend.turns.ports.presets import OfferedPreset, PresetSource
 from backend.turns.services.model_catalogue import ModelCatalogue
 from shared.errors import UnknownModel
 from shared.models.events import ModelCard
@@ -16,7 +16,7 @@ MAX_NAMED = 30
 class ModelNames:
     """Finds what a name means. A model wins over a preset of the same name."""
 
-    def __init__(self, models: ModelCatalogue, presets: Presets) -> None:
+    def __init__(self, models: ModelCatalogue, presets: PresetSource) -> None:
         self._models = models
         self._presets = presets
 
