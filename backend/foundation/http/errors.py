@@ -168,7 +168,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 def _methods_of(request: Request) -> str:
     """List the methods of a path, as RFC 9110, section 10.2.1, requires; the router lists those of one route only."""
     routes = list(_single_routes(cast(FastAPI, request.app).router.routes))
-    scopes = {method: {**request.scope, "method": method, "path_params": {}} for method in METHODS}
+    scopes: dict[str, Scope] = {method: {**request.scope, "method": method, "path_params": {}} for method in METHODS}
     return ", ".join([method for method in METHODS if any(_is_at(route, scopes[method]) for route in routes)])
 
 

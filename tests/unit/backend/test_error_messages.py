@@ -92,28 +92,28 @@ async def walk(app: FastAPI, admin: httpx2.AsyncClient) -> None:
     assert len(refused) > 100
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (
-            {"input": [{"role": "user", "content": "a"}, {"type": "foo"}]},
-            "input[1].type: 'foo' is not supported; use message, function_call, function_call_output, reasoning, file",
-        ),
-        ({"input": "a", "tools": [{"type": "magic"}]}, "tools[0].type: 'magic' is not supported; use function,"),
-        ({"input": "a", "tools": [{}]}, "tools[0].type: this field is required; give the type"),
-        ({"input": "a", "tool_choice": {"type": "x"}}, "tool_choice.type: 'x' is not supported; use function, file"),
-        ({"input": "a", "temperature": 9}, "temperature: must be at most 2."),
-        ({"input": "a", "model": "gpt-nope"}, "model: The model 'gpt-nope' does not exist; use one of 'demo-model', '"),
-        ({"input": [{"role": "assistant", "content": "a"}]}, "input: The last message is the assistant's; add a"),
-        ({"input": "a", "store": False, "background": True}, "store: A turn in the background must be stored; leave"),
-        (
-            {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
-            "input[0].call_id: No function call waits under 'c'; use the call_id",
-        ),
-        ({"input": "a", "tool_choice": "required"}, "tool_choice: There are no tools of which one could be called;"),
-        ({"input": "a", "prompt": {"id": "x"}}, "prompt: this field is not supported; leave it out."),
-    ],
-)
+RESPONSES_SAY: list[tuple[Any, str]] = [
+    (
+        {"input": [{"role": "user", "content": "a"}, {"type": "foo"}]},
+        "input[1].type: 'foo' is not supported; use message, function_call, function_call_output, reasoning, file",
+    ),
+    ({"input": "a", "tools": [{"type": "magic"}]}, "tools[0].type: 'magic' is not supported; use function,"),
+    ({"input": "a", "tools": [{}]}, "tools[0].type: this field is required; give the type"),
+    ({"input": "a", "tool_choice": {"type": "x"}}, "tool_choice.type: 'x' is not supported; use function, file"),
+    ({"input": "a", "temperature": 9}, "temperature: must be at most 2."),
+    ({"input": "a", "model": "gpt-nope"}, "model: The model 'gpt-nope' does not exist; use one of 'demo-model', '"),
+    ({"input": [{"role": "assistant", "content": "a"}]}, "input: The last message is the assistant's; add a"),
+    ({"input": "a", "store": False, "background": True}, "store: A turn in the background must be stored; leave"),
+    (
+        {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
+        "input[0].call_id: No function call waits under 'c'; use the call_id",
+    ),
+    ({"input": "a", "tool_choice": "required"}, "tool_choice: There are no tools of which one could be called;"),
+    ({"input": "a", "prompt": {"id": "x"}}, "prompt: this field is not supported; leave it out."),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), RESPONSES_SAY)
 async def test_what_responses_say(user: httpx2.AsyncClient, body: Any, message: str) -> None:
     said = (await user.post("/v1/responses", json=body)).json()["error"]["message"]
     assert said.startswith(message), said

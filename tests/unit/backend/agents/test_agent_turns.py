@@ -179,7 +179,7 @@ async def test_a_chat_client_uses_an_agent_and_is_recognised() -> None:
             ended = await running.ended()
             await house.registry.release(running)
             messages += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Once more"}]
-        assert ended.body["model"] == "helper"
+            assert ended.body["model"] == "helper"
         assert house.sent[1].conversation_id == house.sent[0].conversation_id
         assert house.sent[1].system_prompt == house.sent[0].system_prompt
         assert house.sent[0].system_prompt.startswith("Be brief.\n\nIn French.\n\n")
