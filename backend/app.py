@@ -13,6 +13,7 @@ from functools import partial
 
 import structlog
 
+from backend.agents.wiring import build_agent_room
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.foundation.http.app import create_app
@@ -37,16 +38,18 @@ from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
+from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
+from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.telemetry.observer import LoggingTurnObserver
-from backend.turns.wiring import event_store, turn_context, turn_services
+from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
-from shared.clock import SystemClock
+from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
@@ -107,7 +110,9 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
         is_chat_shell = presented is not None and hmac.compare_digest(presented.encode(), token.encode())
         return "chat_shell" if is_chat_shell else await backend.identity.authenticate.key_id(presented)
 
-    return HttpOptions(token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of)
+    return HttpOptions(
+        token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of, cors_origins=settings.cors_origins
+    )
 
 
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
@@ -138,12 +143,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     is_only_replica = not settings.redis_url
     with _naming_setting("BACKEND_REDIS_URL"):
         store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, stack)
-    chat_shell = connect_chat_shell(
-        settings.chat_shell_url,
-        settings.service_token.get_secret_value(),
-        clock=clock,
-        max_message_bytes=2 * settings.max_body_bytes,
-    )
+    chat_shell = _chat_shell(settings, clock)
     stack.push_async_callback(chat_shell.close)
     knowledge = build_knowledge_room(database, clock, base_deletion_hooks=(forget_results_of,))
     stack.push_async_callback(knowledge.reader.close)
@@ -161,10 +161,15 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         background=supervisor,
     )
     admission = Admission(store.presence, settings.max_turns)
-    context = turn_context(ports, knowledge.store, knowledge.descriptions)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
-    cited = CitedDocuments(knowledge.store)
-    turns = turn_services(ports, context, policy, admission, conversations.services.withheld, cited)
+    agents = build_agent_room(database, knowledge.store, ModelCatalogue(chat_shell, clock), clock)
+    sources = TurnSources(
+        context=turn_context(ports, knowledge.store, knowledge.descriptions),
+        models=agents.models,
+        withheld=conversations.services.withheld,
+        cited=CitedDocuments(knowledge.store),
+    )
+    turns = turn_services(ports, sources, policy, admission)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
@@ -174,9 +179,19 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         knowledge=knowledge.services,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
         turns=turns,
+        agents=agents.services,
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
+    )
+
+
+def _chat_shell(settings: Settings, clock: Clock) -> ChatShell:
+    return connect_chat_shell(
+        settings.chat_shell_url,
+        settings.service_token.get_secret_value(),
+        clock=clock,
+        max_message_bytes=2 * settings.max_body_bytes,
     )
 
 

@@ -1,5 +1,6 @@
 """All routers of the backend's HTTP application."""
 
+from backend.agents.http import routes as agents
 from backend.conversations.http import routes as conversations
 from backend.conversations.http import routes_prompts as prompts
 from backend.foundation.http import routes_health as health
@@ -14,5 +15,5 @@ from backend.turns.http import routes_models as models
 # Tried in this order: the routes that are called most come first.
 ROUTERS = tuple(
     part.router
-    for part in (responses, chat, prompts, health, conversations, models, knowledge, api_keys, audit, internal)
+    for part in (responses, chat, prompts, health, conversations, models, agents, knowledge, api_keys, audit, internal)
 )

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
@@ -60,6 +61,19 @@ def _split_budgets(value: object) -> object:
     return dict(budgets)
 
 
+def _split_origins(value: object) -> object:
+    return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
+
+
+def _one_meaning(origins: tuple[str, ...]) -> tuple[str, ...]:
+    """Check each origin; `*` makes others pointless, and beside them it is likely a mistake."""
+    for origin in origins:
+        checked_origin(origin)
+    if ANY_ORIGIN in origins and len(origins) > 1:
+        raise ValueError("must hold either * alone or origins, such as https://app.example.com")
+    return origins
+
+
 class DatabaseSettings(ServiceSettings):
     """What the commands need that change the schema and end; the settings of the service may be there as well."""
 
@@ -97,6 +111,9 @@ class Settings(DatabaseSettings):
     event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
+    )
+    cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_origins), AfterValidator(_one_meaning)] = Field(
+        (), alias="BACKEND_CORS_ORIGINS"
     )
     embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 
+from backend.agents.services.use_cases import AgentServices
 from backend.conversations.services.conversations import ConversationServices
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
@@ -30,6 +31,7 @@ class Backend:
     knowledge: KnowledgeServices
     restricted: RestrictedServices
     turns: TurnServices
+    agents: AgentServices
     recovery: Recovery
     supervisor: Supervisor
     caretaking: Callable[[], Awaitable[None]]
@@ -37,7 +39,7 @@ class Backend:
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        rooms = (self.identity, self.conversations, self.knowledge, self.restricted, self.turns)
+        rooms = (self.identity, self.conversations, self.knowledge, self.restricted, self.turns, self.agents)
         return (self.readiness, self.once, *rooms)
 
     @property

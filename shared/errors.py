@@ -53,6 +53,19 @@ class BallastError(Exception):
         self.param = param
         self.retry_after_seconds = retry_after_seconds
 
+    @property
+    def full_message(self) -> str:
+        """The message with the field that it is about at its beginning: most clients show nothing but the message."""
+        if self.param is None or self.message.startswith(f"{self.param}: "):
+            return self.message
+        return f"{self.param}: {self.message}"
+
+    def name(self, param: str | None) -> None:
+        """Let it be about a field of another name, for a client that has written the field under that name."""
+        if self.param is not None:
+            self.message = self.message.removeprefix(f"{self.param}: ")
+        self.param = param
+
 
 class InvalidRequest(BallastError):
     """A value of the request is wrong; `param` names the field."""

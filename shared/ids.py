@@ -20,6 +20,7 @@ class IdPrefix(StrEnum):
     REASONING = "rs"
     KNOWLEDGE_BASE = "kb"
     DOCUMENT = "doc"
+    AGENT = "agent"
     EDITION = "ed"
     CHUNK = "chunk"
     SEALED_SEARCH = "search"

@@ -234,9 +234,9 @@ def _new_secret() -> str:
 
 def _checked_user_id(act_for: str | None) -> str:
     if not act_for:
-        raise InvalidRequest(f"A service key says for whom it acts: send {ACT_FOR_HEADER}.", param=ACT_FOR_HEADER)
+        raise InvalidRequest(f"A service key must say for whom it acts; send {ACT_FOR_HEADER}.", param=ACT_FOR_HEADER)
     if len(act_for) > MAX_USER_ID_CHARS or not act_for.isprintable():
         raise InvalidRequest(
-            f"{ACT_FOR_HEADER} is at most {MAX_USER_ID_CHARS} printable characters.", param=ACT_FOR_HEADER
+            f"The user must be named by at most {MAX_USER_ID_CHARS} printable characters.", param=ACT_FOR_HEADER
         )
     return act_for

@@ -1,5 +1,6 @@
 """All tables of the backend: importing a room's module of tables puts them into the one `metadata`."""
 
+from backend.agents.sql import tables as agents
 from backend.conversations.sql import tables as conversations
 from backend.foundation.sql import tables as foundation
 from backend.foundation.sql.schema import metadata
@@ -7,4 +8,4 @@ from backend.identity.sql import tables as identity
 from backend.knowledge.sql import tables as knowledge
 from backend.restricted.sql import tables as restricted
 
-__all__ = ["conversations", "foundation", "identity", "knowledge", "metadata", "restricted"]
+__all__ = ["agents", "conversations", "foundation", "identity", "knowledge", "metadata", "restricted"]

@@ -1,6 +1,7 @@
 """Building the event store and the use cases of turns."""
 
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
@@ -13,11 +14,13 @@ from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
-from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.model_names import ModelNames
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from backend.turns.services.use_cases import TurnServices
@@ -57,23 +60,27 @@ def turn_context(ports: TurnPorts, knowledge: KnowledgeStore, descriptions: Safe
     return ContextSources(knowledge, descriptions, installed_blocks(), ports.observer)
 
 
-def turn_services(
-    ports: TurnPorts,
-    context: ContextSources,
-    policy: TurnPolicy,
-    admission: Admission,
-    withheld: WithheldText,
-    cited: CitedDocuments,
-) -> TurnServices:
+@dataclass(frozen=True)
+class TurnSources:
+    """What turns read besides their own ports."""
+
+    context: ContextSources
+    models: ModelNames
+    withheld: WithheldText
+    cited: CitedDocuments
+
+
+def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission) -> TurnServices:
     """Build the use cases of turns."""
     registry = TurnRegistry(ports, drain_seconds=(policy.drain or policy.timeout).total_seconds())
-    models = ModelCatalogue(ports.chat_shell, ports.clock)
+    drafting = TurnDrafting(ports, sources.context, sources.models, policy)
     return TurnServices(
-        start=StartTurn(ports, context, models, policy, admission, registry),
+        start=StartTurn(ports, drafting, admission, registry),
+        count=CountInput(drafting),
         follow=FollowEvents(ports.turns, ports.events),
         responses=Responses(ports),
-        models=models,
+        models=sources.models,
         registry=registry,
-        withheld=withheld,
-        cited=cited,
+        withheld=sources.withheld,
+        cited=sources.cited,
     )

@@ -1,5 +1,6 @@
 """Convert the errors that pydantic finds to one error of ours, which names the field that the caller must change."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar, cast
@@ -11,39 +12,41 @@ from shared.models.values import Value
 
 V = TypeVar("V", bound=Value)
 
-_NOT_AN_OBJECT = "Invalid value for '{field}': input should be an object."
+_NOT_AN_OBJECT = "{field}: must be an object."
+_MAX_SHOWN = 64
+"""Characters of a wrong value that a message repeats."""
+
 _SENTENCES = {
-    "missing": "Missing required field '{field}'.",
-    "extra_forbidden": "Unknown field '{field}'.",
+    "missing": "{field}: this field is required; add it.",
+    "extra_forbidden": "{field}: there is no such field here; leave it out.",
     "model_type": _NOT_AN_OBJECT,
     "model_attributes_type": _NOT_AN_OBJECT,
     "dict_type": _NOT_AN_OBJECT,
-    "none_required": "The field '{field}' is not supported; leave it out.",
-    "union_tag_invalid": "Invalid value for '{field}': this type is not supported.",
-    "union_tag_not_found": "Invalid value for '{field}': this type is not supported.",
+    "none_required": "{field}: this field is not supported; leave it out.",
+    "union_tag_not_found": "{field}: this field is required; give the type of the object as a string.",
 }
 _PLAIN = {
-    "too_short": "it has too few elements; the least is {min_length}",
-    "too_long": "it has too many elements; the most is {max_length}",
-    "string_too_short": "it has too few characters; the least is {min_length}",
-    "string_too_long": "it has too many characters; the most is {max_length}",
-    "string_pattern_mismatch": "it must match the pattern {pattern}",
-    "string_type": "it must be a string",
-    "list_type": "it must be a list",
-    "tuple_type": "it must be a list",
-    "bool_type": "it must be true or false",
-    "bool_parsing": "it must be true or false",
-    "int_type": "it must be a whole number",
-    "int_parsing": "it must be a whole number",
-    "int_from_float": "it must be a whole number",
-    "int_parsing_size": "it has too many digits",
-    "float_type": "it must be a number",
-    "float_parsing": "it must be a number",
-    "finite_number": "it must be a finite number",
-    "greater_than": "it must be greater than {gt}",
-    "greater_than_equal": "it must be at least {ge}",
-    "less_than": "it must be less than {lt}",
-    "less_than_equal": "it must be at most {le}",
+    "too_short": "has too few elements; use at least {min_length}",
+    "too_long": "has too many elements; use at most {max_length}",
+    "string_too_short": "has too few characters; use at least {min_length}",
+    "string_too_long": "has too many characters; use at most {max_length}",
+    "string_pattern_mismatch": "must match the pattern {pattern}",
+    "string_type": "must be a string",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "has too many digits; it must fit into 64 bits",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
 }
 """What is wrong, for types of errors whose own messages speak of pydantic's steps; a bound is in their context."""
 
@@ -105,7 +108,7 @@ def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object
     if kind in _UNION_TAGS:
         path = [*path, "type"]
     param = place_of(root, path)
-    sentence = _SENTENCES.get(kind, "Invalid value for '{field}': {what}.")
+    sentence = _SENTENCES.get(kind, "{field}: {what}.")
     text = sentence.format(field=param or "body", what=message[:1].lower() + message[1:])
     return InvalidRequest(text, param=param or None)
 
@@ -127,7 +130,21 @@ def read(kind: type[V], raw: object, place: str) -> V:
 def _plain(complaint: Complaint) -> str:
     if complaint.kind in _PLAIN:
         return _PLAIN[complaint.kind].format(**complaint.context)
-    return complaint.message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if complaint.kind == "union_tag_invalid":
+        return _other_type(complaint.context)
+    said = complaint.message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return said.replace("Input should be ", "must be ", 1)
+
+
+def _other_type(context: Mapping[str, object]) -> str:
+    """Say which types there are, by the tags of a union's members: their last word, as in `'user's message'`.
+
+    A tag in parentheses belongs to a member that has no type.
+    """
+    tags = re.findall(r"'([^,]*)'(?:,|$)", str(context.get("expected_tags", "")))
+    types = dict.fromkeys(tag.rpartition(" ")[2] for tag in tags if not tag.startswith("("))
+    shown = str(context.get("tag", "")).rpartition(" ")[2][:_MAX_SHOWN]
+    return f"'{shown}' is not supported; use {', '.join(types)}"
 
 
 def _path(complaint: Complaint, given: object) -> Sequence[str | int]:

@@ -26,7 +26,8 @@ from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 
-SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai"})
+APP = "https://app.example.com"
+SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai", "BACKEND_CORS_ORIGINS": APP})
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,24 @@ async def mortal_model(mortal_pair: Pair) -> AsyncIterator[FakeModelControl]:
     async with mortal_pair.control() as control:
         await control.reset()
         yield control
+
+
+async def test_a_browser_app_of_an_allowed_origin_streams_a_turn_and_reads_errors(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    await mortal_model.script(Reply(text=("Hello.",)))
+    async with bare_client(mortal_pair, "browser") as client:
+        asked = {"origin": APP, "access-control-request-method": "POST", "access-control-request-headers": "x-new"}
+        async with httpx2.AsyncClient(base_url=client.base_url) as keyless:
+            preflight = await keyless.options("/v1/responses", headers=asked)
+            refused = await keyless.post("/v1/responses", headers={"origin": APP}, json={"input": "Hi"})
+        assert (preflight.status_code, preflight.headers["access-control-allow-origin"]) == (200, APP)
+        assert preflight.headers["access-control-allow-headers"] == "x-new"
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, APP)
+        answer = await client.post("/v1/responses", headers={"origin": APP}, json={"input": "Hi", "stream": True})
+        assert answer.headers["access-control-allow-origin"] == APP
+        assert "x-ballast-response-id" in answer.headers["access-control-expose-headers"]
+        assert answer.text.endswith("[DONE]\n\n")
 
 
 async def test_a_draining_backend_finishes_its_turns_and_takes_no_more(

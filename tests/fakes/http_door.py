@@ -6,6 +6,9 @@ from datetime import timedelta
 import httpx2
 from fastapi import FastAPI
 
+from backend.agents.services.agent_members import AgentMembers
+from backend.agents.services.agents import AgentCatalogue
+from backend.agents.services.use_cases import AgentServices
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.services.admission import Admission
@@ -69,6 +72,10 @@ class FakeHouse:
             Readiness(self.admission, self.probe),
             self.turns.conversation_services,
             self.turns.services,
+            AgentServices(
+                AgentCatalogue(self.turns.agents, self.knowledge, self.turns.services.models, self.clock),
+                AgentMembers(self.turns.agents),
+            ),
             build_knowledge(knowledge, self.turns.descriptions),
             build_restricted(
                 RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),

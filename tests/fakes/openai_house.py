@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from backend.agents.services.agent_presets import AgentPresets
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import StoredResponse
@@ -29,19 +30,23 @@ from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 from backend.turns.ports.observer import TakeoverOutcome
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.model_names import ModelNames
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
+from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
@@ -130,6 +135,7 @@ class TurnHouse:
     )
     signals: MemoryStopSignals = field(default_factory=MemoryStopSignals)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
+    agents: FakeAgentStore = field(default_factory=FakeAgentStore)
     failures: RecordingFailures = field(default_factory=RecordingFailures)
     cuts: FakeAnswerCuts = field(default_factory=FakeAnswerCuts)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
@@ -179,7 +185,8 @@ class TurnHouse:
             secret=SECRET,
         )
         context = ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer)
-        models = ModelCatalogue(self.chat_shell, self.clock)
+        models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
+        drafting = TurnDrafting(self.ports, context, models, policy)
         withheld = WithheldText(self.conversations, self.knowledge)
         self.conversation_services = ConversationServices(
             conversations=CallerConversations(self.conversations, self.clock, SECRET),
@@ -187,7 +194,8 @@ class TurnHouse:
             withheld=withheld,
         )
         return TurnServices(
-            start=StartTurn(self.ports, context, models, policy, self.admission, self.registry),
+            start=StartTurn(self.ports, drafting, self.admission, self.registry),
+            count=CountInput(drafting),
             follow=FollowEvents(self.turns, self.events, self.late_seconds, self.opening_seconds),
             responses=Responses(self.ports),
             models=models,
@@ -218,6 +226,11 @@ class TurnHouse:
         ended = await running.ended()
         await self.registry.release(running)
         return ended
+
+    async def count(self, caller: Caller = ADA, **fields: Any) -> int:
+        """Count the tokens that a turn would send."""
+        request = parse_turn_request(orjson.dumps({"input": "Hi", **fields}))
+        return await self.services.count(caller, request, "req_1")
 
     async def all_events(self, response: StoredResponse, after: int = -1) -> list[dict[str, Any]]:
         """Follow a response to its end."""

@@ -92,7 +92,8 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
     least = fixed + said + cuts[-1][1] if cuts else needed
     if least > budget:
         raise ContextTooLong(
-            f"This turn needs about {least} tokens; the model takes {budget} in a request.", param="input"
+            f"This turn needs about {least} tokens; the model takes {budget} in a request; use a shorter input.",
+            param="input",
         )
     low_enough = (at for at, kept in cuts if (fixed + said + kept) * 100 <= budget * TARGET_PERCENT)
     begins_at = next(low_enough, cuts[-1][0] if cuts else None)

@@ -195,20 +195,22 @@ class ItemReference(Given):
     id: Annotated[str, Field(min_length=1, max_length=256)]
 
 
+_TAG_OF_ROLE = {"system": "system message", "developer": "system message", "assistant": "assistant message"}
+
+
 def _tag_of_item(value: JsonValue) -> str | None:
     if not isinstance(value, dict):
-        return "user"
+        return "user message"
     kind = value.get("type", "message")
     if kind != "message":
         return kind if isinstance(kind, str) else None
-    role = value.get("role")
-    return {"system": "system", "developer": "system", "assistant": "assistant"}.get(str(role), "user")
+    return _TAG_OF_ROLE.get(str(value.get("role")), "user message")
 
 
 InputItem = Annotated[
-    Annotated[UserItem, Tag("user")]
-    | Annotated[SystemItem, Tag("system")]
-    | Annotated[AssistantItem, Tag("assistant")]
+    Annotated[UserItem, Tag("user message")]
+    | Annotated[SystemItem, Tag("system message")]
+    | Annotated[AssistantItem, Tag("assistant message")]
     | Annotated[FunctionCallItem, Tag("function_call")]
     | Annotated[FunctionCallOutputItem, Tag("function_call_output")]
     | Annotated[ReasoningItem, Tag("reasoning")]

@@ -40,12 +40,42 @@ class ResponseStatus(StrEnum):
         return self not in (ResponseStatus.QUEUED, ResponseStatus.IN_PROGRESS)
 
 
+class ConversationSettings(Value):
+    """The settings of a turn, which later turns use where they do not set other values.
+
+    The oldest stored rows have no `search`.
+    """
+
+    model: str
+    instructions: str
+    functions: tuple[ToolDefinition, ...]
+    knowledge_base_ids: tuple[str, ...]
+    search: SearchOptions = SearchOptions()
+
+    def system_prompt(self, template_version: int) -> str:
+        """Return the system message: the same text in every turn of an epoch."""
+        section = KNOWLEDGE_SECTIONS[template_version]
+        return f"{self.instructions}\n\n{section}" if self.instructions.strip() else section
+
+
+class PresetUse(Value):
+    """The preset by whose name a turn asked for its model, and the settings of the turn without that preset.
+
+    `own.model` is the model that ran.
+    """
+
+    response_id: str
+    name: str
+    own: ConversationSettings
+
+
 class Conversation(Value):
     """A dialogue of one user.
 
     Every append compares `log_length` with the expected length. `instructions`, `model`, `functions`,
     `knowledge_base_ids` and `search` are those of the newest turn, used by turns that do not set them.
     `running_response_id` is the turn that holds the conversation, `latest_response_id` the turn that was started last.
+    Where that turn named its model by a preset, `preset_use` holds what they are without it.
     `cache_key` is sent to the provider and shared with forks. `sent` is the prompt of the newest model call outside of
     void turns.
     """
@@ -66,24 +96,20 @@ class Conversation(Value):
     latest_response_id: str | None
     search: SearchOptions = SearchOptions()
     sent: SentPrompt | None = None
+    preset_use: PresetUse | None = None
 
-
-class ConversationSettings(Value):
-    """The settings of a turn, which later turns use where they do not set other values.
-
-    The oldest stored rows have no `search`.
-    """
-
-    model: str
-    instructions: str
-    functions: tuple[ToolDefinition, ...]
-    knowledge_base_ids: tuple[str, ...]
-    search: SearchOptions = SearchOptions()
-
-    def system_prompt(self, template_version: int) -> str:
-        """Return the system message: the same text in every turn of an epoch."""
-        section = KNOWLEDGE_SECTIONS[template_version]
-        return f"{self.instructions}\n\n{section}" if self.instructions.strip() else section
+    @property
+    def own_settings(self) -> ConversationSettings:
+        """The settings of the newest turn without those that a preset gave it."""
+        if self.preset_use is not None:
+            return self.preset_use.own
+        return ConversationSettings(
+            model=self.model,
+            instructions=self.instructions,
+            functions=self.functions,
+            knowledge_base_ids=self.knowledge_base_ids,
+            search=self.search,
+        )
 
 
 class Item(Value):
@@ -136,7 +162,8 @@ class StoredResponse(Value):
     the same for the items. `last_event` is the sequence number of the newest event that is known to be stored, or of
     the terminal event. `replica` is the process that runs the turn, `fence` how often the turn was taken over before by
     another process. `label` determines who may read the response. `seen` is the chain of what a client has seen at its
-    end (`seen_chain.Chain.digest`), None where the answer was cut, or followed one that was.
+    end (`seen_chain.Chain.digest`), None where the answer was cut, or followed one that was. `preset_use` is set where
+    the turn named its model by a preset.
     """
 
     id: str
@@ -155,6 +182,7 @@ class StoredResponse(Value):
     label: Labels = ()
     fence: int = 0
     seen: str | None = None
+    preset_use: PresetUse | None = None
 
     @property
     def hold(self) -> Hold:

@@ -19,7 +19,7 @@ def check_no_instructions(given: Sequence[InputItem]) -> None:
     for place, item in enumerate(given):
         if isinstance(item, SystemItem):
             raise InvalidRequest(
-                f"A conversation keeps no {item.role} messages: give 'instructions' with a response.",
+                f"A conversation keeps no {item.role} messages; give 'instructions' with a response.",
                 param=f"items[{place}].role",
             )
 

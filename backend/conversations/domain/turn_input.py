@@ -128,7 +128,7 @@ class _ListReader:
                 self._answer_call(item, param)
                 self._add(ToolMessage(call_id=item.call_id, content=_content(item.output)), place)
             case ItemReference():
-                message = "Give the item itself: references are resolved in the input of a response only."
+                message = "References are resolved in the input of a response only; give the item itself."
                 raise InvalidRequest(message, param=f"{param}.type")
             case _:
                 """Reasoning and searches that the client sends back are not sent to a model."""
@@ -147,7 +147,8 @@ class _ListReader:
 
     def _add_call(self, item: FunctionCallItem, param: str) -> None:
         if item.call_id in self._pending:
-            raise InvalidRequest(f"The call {item.call_id!r} waits for its output already.", param=f"{param}.call_id")
+            message = f"The call {item.call_id!r} waits for its output already; each call must have an id of its own."
+            raise InvalidRequest(message, param=f"{param}.call_id")
         if not self._calls and not self._has_assistant_last:
             _refuse_pending(self._pending, param)
         self._calls.append(ToolCall(call_id=item.call_id, name=item.name, arguments=item.arguments))
@@ -169,7 +170,8 @@ class _ListReader:
 
     def _answer_call(self, item: FunctionCallOutputItem, param: str) -> None:
         if item.call_id not in self._pending:
-            raise InvalidRequest(f"No function call waits under {item.call_id!r}.", param=f"{param}.call_id")
+            message = f"No function call waits under {item.call_id!r}; use the call_id of a function_call before it."
+            raise InvalidRequest(message, param=f"{param}.call_id")
         del self._pending[item.call_id]
 
     def given_history(self) -> ParsedInput:
@@ -181,9 +183,10 @@ class _ListReader:
         _refuse_pending(self._pending, self._where)
         last = self._messages[-1] if self._messages else None
         if last is None:
-            raise InvalidRequest("The input holds no message to answer.", param=self._where)
+            raise InvalidRequest("There is no message to answer; add a message of the user.", param=self._where)
         if isinstance(last, AssistantMessage):
-            raise InvalidRequest("The input ends with a message of the assistant.", param=self._where)
+            message = "The last message is the assistant's; add a message of the user behind it."
+            raise InvalidRequest(message, param=self._where)
         if isinstance(last, SystemMessage):
             message = "The input ends with a system message: put it before the newest message of the user."
             raise InvalidRequest(message, param=f"{self._where}[{self._ends[-1] - 1}].role")
@@ -199,7 +202,9 @@ class _ListReader:
 def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
     if pending_calls:
         names = ", ".join(repr(call_id) for call_id in islice(pending_calls, MAX_NAMED_CALLS))
-        raise InvalidRequest(f"No output was given for the function call {names}.", param=param)
+        raise InvalidRequest(
+            f"No output was given for the function call {names}; add a function_call_output for each.", param=param
+        )
 
 
 def _joined(content: str | Sequence[InputTextPart | OutputTextPart | RefusalPart]) -> str:

@@ -13,6 +13,7 @@ from backend.conversations.domain.responses import (
     ConversationSettings,
     Item,
     ItemBody,
+    PresetUse,
     ResponseStatus,
     StoredResponse,
 )
@@ -32,11 +33,20 @@ def conversation_parameters(conversation: Conversation) -> Parameters:
     """Return the row of a conversation."""
     settings = set(ConversationSettings.model_fields)
     return {
-        **conversation.model_dump(exclude={*settings, "metadata", "sent"}),
+        **conversation.model_dump(exclude={*settings, "metadata", "sent", "preset_use"}),
         "metadata": to_json(conversation.metadata),
         "turn_defaults": to_json(conversation.model_dump(include=settings)),
         "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
+        "preset_use": _optional_json(conversation.preset_use),
     }
+
+
+def _optional_json(use: PresetUse | None) -> str | None:
+    return use.model_dump_json() if use is not None else None
+
+
+def _to_preset_use(stored: str | None) -> PresetUse | None:
+    return PresetUse.model_validate_json(stored) if stored is not None else None
 
 
 def to_conversation(row: Row) -> Conversation:
@@ -47,7 +57,10 @@ def to_conversation(row: Row) -> Conversation:
         metadata = orjson.loads(columns.pop("metadata"))
         sent_prompt = columns.pop("sent_prompt")
         sent = SentPrompt.model_validate_json(sent_prompt) if sent_prompt is not None else None
-        return Conversation(**columns, metadata=metadata, sent=sent, **dict(defaults))
+        use = _to_preset_use(columns.pop("preset_use"))
+        if use is not None and use.response_id != columns["latest_response_id"]:
+            use = None
+        return Conversation(**columns, metadata=metadata, sent=sent, preset_use=use, **dict(defaults))
     except ValueError as error:
         raise CorruptRecord(f"Conversation {row['id']} cannot be read.") from error
 
@@ -144,6 +157,7 @@ def response_parameters(response: StoredResponse, plan: str | None) -> Parameter
     """Return the row of a response whose turn begins."""
     return {
         **{name: value for name, value in dict(response).items() if name != "seen"},
+        "preset_use": _optional_json(response.preset_use),
         "plan": plan,
         "settled_event": response.last_event,
         "status": response.status.value,
@@ -167,8 +181,9 @@ def to_response(row: Row) -> StoredResponse:
             body["output"] = orjson.loads(partial_output)
         input_items: list[ItemBody] = orjson.loads(columns.pop("input_items"))
         status = ResponseStatus(columns.pop("status"))
-        label = decode_labels(columns.pop("label"))
-        return StoredResponse(**columns, label=label, status=status, body=body, input_items=tuple(input_items))
+        columns["label"] = decode_labels(columns["label"])
+        columns["preset_use"] = _to_preset_use(columns["preset_use"])
+        return StoredResponse(**columns, status=status, body=body, input_items=tuple(input_items))
     except ValueError as error:
         raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
 

@@ -13,7 +13,8 @@ def _conversation_key() -> Column[str]:
 
 
 # `turn_defaults` is the JSON of the newest turn's `ConversationSettings`, `sent_prompt` that of the newest model call's
-# `SentPrompt`.
+# `SentPrompt`. `preset_use` is that of a turn's `PresetUse`; it holds only where that turn is the newest, because the
+# release before begins turns and leaves it as it is.
 conversation = Table(
     "conversation",
     metadata,
@@ -29,6 +30,7 @@ conversation = Table(
     Column("running_response_id", Text),
     Column("latest_response_id", Text),
     Column("sent_prompt", Text),
+    Column("preset_use", Text),
 )
 
 # `content` is the message in JSON; a void entry has none. `label` names the knowledge from which the text may come.
@@ -88,6 +90,7 @@ response = Table(
     required("fence", Integer, server_default="0"),
     Column("plan", Text),
     Column("settled_event", Integer),
+    Column("preset_use", Text),
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
 )
 

@@ -182,7 +182,7 @@ def _containers(body: JsonObject) -> Iterator[dict[object, object] | list[object
 def _refuse_large_objects(body: JsonObject) -> None:
     for value, path, _ in _values(body):
         if isinstance(value, dict) and len(cast(JsonObject, value)) > MAX_MEMBERS:
-            raise InvalidRequest(f"An object has more than {MAX_MEMBERS} members.", param=path or None)
+            raise InvalidRequest(f"An object must have at most {MAX_MEMBERS} members.", param=path or None)
 
 
 def _refuse_large_numbers(raw: bytes | bytearray) -> None:
@@ -206,7 +206,7 @@ def _whole_number(digits: str) -> object:
 def _refuse_nul_and_depth(body: object) -> None:
     for value, path, depth in _values(body):
         if depth > MAX_DEPTH:
-            raise InvalidRequest(f"The body is nested too deeply: more than {MAX_DEPTH} levels.", param=path)
+            raise InvalidRequest(f"The body is nested too deeply; it must have at most {MAX_DEPTH} levels.", param=path)
         texts = cast("dict[str, object]", value) if isinstance(value, dict) else (value,)
         if any(isinstance(text, str) and _NUL in text for text in texts):
             raise InvalidRequest(_NUL_MESSAGE, param=path or None)

@@ -7,6 +7,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
 
 from backend.foundation.http.bodies import BodyLimit
+from backend.foundation.http.cross_origin import CrossOrigin
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held
 from backend.foundation.http.services import HttpOptions, install_services
@@ -32,6 +33,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
         middleware=[
             Middleware(RequestIds),
             Middleware(AccessLog),
+            *([Middleware(CrossOrigin, options.cors_origins)] if options.cors_origins else []),
             Middleware(LastCatch),
             Middleware(CleanAddress),
             Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),

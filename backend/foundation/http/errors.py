@@ -1,19 +1,20 @@
 """The only table from error class to HTTP status, and the only JSON shape of errors."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 import orjson
 import structlog
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from shared import errors
+from shared.ids import IdPrefix
 from shared.models.invalid_fields import Complaint, refusal_among
 from shared.telemetry import LogEvent, origin_of
 
@@ -67,7 +68,7 @@ def status_of(error: type[errors.BallastError]) -> tuple[int, str]:
 def error_body(error: errors.BallastError) -> dict[str, str | None]:
     """Return the value of `error` in the body of an error: OpenAI's four keys."""
     _, type_ = status_of(type(error))
-    return {"message": error.message, "type": type_, "param": error.param, "code": error.code}
+    return {"message": error.full_message, "type": type_, "param": error.param, "code": error.code}
 
 
 def error_response(error: errors.BallastError, *, turn_begun: bool = False) -> Response:
@@ -149,26 +150,48 @@ def _complaint(error: ErrorDetails, location: tuple[int | str, ...]) -> Complain
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     """Answer errors of the router itself: unknown paths and methods."""
     found = cast(HTTPException, error)
+    allowed = _methods_of(request) if found.status_code == 405 else ""
+    status = 404 if found.status_code == 405 and not allowed else found.status_code
     message = {
-        404: f"There is nothing at {request.url.path}.",
-        405: f"{request.method} is not allowed at {request.url.path}.",
-    }.get(found.status_code, str(found.detail))
+        404: f"There is nothing at {request.url.path}; /docs lists all paths.",
+        405: f"{request.method} is not allowed at {request.url.path}; use {allowed}.",
+    }.get(status, str(found.detail))
     body = {
         "message": message,
-        "type": "not_found_error" if found.status_code == 404 else "invalid_request_error",
+        "type": "not_found_error" if status == 404 else "invalid_request_error",
         "param": None,
-        "code": CODE_BY_STATUS.get(found.status_code, "invalid_request"),
+        "code": CODE_BY_STATUS.get(status, "invalid_request"),
     }
-    headers = {"allow": _methods_of(request)} if found.status_code == 405 else found.headers
-    return render(found.status_code, body, headers)
+    return render(status, body, {"allow": allowed} if allowed else None if status == 404 else found.headers)
 
 
 def _methods_of(request: Request) -> str:
     """List the methods of a path, as RFC 9110, section 10.2.1, requires; the router lists those of one route only."""
-    routes = cast(FastAPI, request.app).router.routes
-    found = (
-        method
-        for method in METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
-    )
-    return ", ".join(found)
+    routes = list(_single_routes(cast(FastAPI, request.app).router.routes))
+    scopes: dict[str, Scope] = {method: {**request.scope, "method": method, "path_params": {}} for method in METHODS}
+    return ", ".join([method for method in METHODS if any(_is_at(route, scopes[method]) for route in routes)])
+
+
+def _single_routes(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
+    """Return the routes of included routers one by one: a router as a whole does not tell a path's parameters."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        yield from _single_routes(included.routes) if isinstance(included, APIRouter) else (route,)
+
+
+def _is_at(route: BaseRoute, scope: Scope) -> bool:
+    """Whether a route answers at an address whose parameters may be what they are named after.
+
+    `/v1/responses/compact` matches the path of a response; but no response has such an id, so that nothing is there.
+    """
+    match, found = route.matches(scope)
+    if match is not Match.FULL:
+        return False
+    return all(_may_hold(name, str(value)) for name, value in found.get("path_params", {}).items())
+
+
+def _may_hold(name: str, value: str) -> bool:
+    """Whether the value may be an id, for a path parameter that is named after a kind of ids, such as `response_id`."""
+    kind = f"_{name.removesuffix('_id')}"
+    prefixes = [prefix for prefix in IdPrefix if f"_{prefix.name.lower()}".endswith(kind)]
+    return not name.endswith("_id") or not prefixes or any(value.startswith(f"{prefix}_") for prefix in prefixes)

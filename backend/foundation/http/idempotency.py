@@ -36,7 +36,7 @@ async def _key(request: Request, given: _KeyHeader = None) -> str | None:
         raise InvalidRequest(f"The header {KEY_HEADER} must not be sent more than once.", param=KEY_HEADER)
     if not _KEY.fullmatch(given):
         raise InvalidRequest(
-            f"{KEY_HEADER} is 1 to {MAX_KEY_CHARS} visible ASCII characters, without blanks.", param=KEY_HEADER
+            f"The key must be 1 to {MAX_KEY_CHARS} visible ASCII characters, without blanks.", param=KEY_HEADER
         )
     return given
 

@@ -50,14 +50,14 @@ def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, 
 
 def _check(blocks: Sequence[Block], limits: ContentLimits) -> None:
     if not blocks:
-        raise InvalidRequest("The document has no text in it.", param="body")
+        raise InvalidRequest("The document has no text in it; it must hold some.", param="body")
     _check_count(len(blocks), limits.blocks, "headings and paragraphs")
     _check_count(sum(len(block.text) for block in blocks), limits.text_characters, "characters of text")
 
 
 def _check_count(count: int, most: int, of_what: str) -> None:
     if count > most:
-        raise PayloadTooLarge(f"The document has more than {most} {of_what}.", param="body")
+        raise PayloadTooLarge(f"The document must have at most {most} {of_what}.", param="body")
 
 
 def _batches(pieces: Sequence[Piece]) -> Iterator[PieceBatch]:

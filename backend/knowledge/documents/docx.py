@@ -43,7 +43,9 @@ def read_docx(body: bytes) -> list[Block]:
         _check_size(body)
         return list(_blocks(body))
     except _MALFORMED as error:
-        raise InvalidRequest("The DOCX cannot be read; it may be damaged or encrypted.", param="body") from error
+        raise InvalidRequest(
+            "The DOCX cannot be read; it must be neither damaged nor encrypted.", param="body"
+        ) from error
 
 
 def _check_size(body: bytes) -> None:
@@ -51,7 +53,7 @@ def _check_size(body: bytes) -> None:
     with ZipFile(BytesIO(body)) as archive:
         unpacked_bytes = sum(entry.file_size for entry in archive.infolist())
     if unpacked_bytes > MAX_UNPACKED_BYTES:
-        raise PayloadTooLarge(f"The DOCX unpacks to more than {MAX_UNPACKED_BYTES} bytes.", param="body")
+        raise PayloadTooLarge(f"The DOCX must unpack to at most {MAX_UNPACKED_BYTES} bytes.", param="body")
 
 
 def _blocks(body: bytes) -> Iterator[Block]:

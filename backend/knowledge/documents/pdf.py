@@ -39,15 +39,15 @@ def read_pdf(body: bytes) -> list[Block]:
     try:
         return [block for text in _page_texts(body) for block in paragraphs_of(_unwrapped(text))]
     except _MALFORMED as error:
-        raise InvalidRequest("The PDF cannot be read; it may be damaged.", param="body") from error
+        raise InvalidRequest("The PDF cannot be read; it must not be damaged.", param="body") from error
 
 
 def _page_texts(body: bytes) -> Iterator[str]:
     reader = PdfReader(BytesIO(body))
     if reader.is_encrypted:
-        raise InvalidRequest("The PDF is encrypted.", param="body")
+        raise InvalidRequest("The PDF must not be encrypted.", param="body")
     if len(reader.pages) > MAX_PAGES:
-        raise PayloadTooLarge(f"The PDF has more than {MAX_PAGES} pages.", param="body")
+        raise PayloadTooLarge(f"The PDF must have at most {MAX_PAGES} pages.", param="body")
     for page in reader.pages:
         yield storable(page.extract_text())
 

@@ -38,7 +38,10 @@ class LibraryDocumentReader:
     async def read(self, file: ReadableFile) -> AsyncGenerator[CutFile]:
         """Yield the pieces of a file; who leaves early ends the work of the child."""
         if file.media_type not in READABLE:
-            raise UnsupportedValue(f"Documents of type {file.media_type} are not read.", param="Content-Type")
+            raise UnsupportedValue(
+                f"Documents of type {file.media_type} are not read; use text, Markdown, HTML, PDF or DOCX.",
+                param="Content-Type",
+            )
         if len(file.body) <= _READ_HERE.get(file.media_type, 0):
             batches = _cut_here(file, self._limits)
             async with aclosing(batches):
@@ -102,7 +105,7 @@ async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[i
 async def _opened(file: ReadableFile, batches: AsyncGenerator[int | PieceBatch]) -> CutFile:
     count = await anext(batches)
     if not isinstance(count, int):
-        raise InvalidRequest("The document cannot be read; it may be damaged.", param="body")
+        raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
     return CutFile(count, _chunks(file.document_id, batches, count))
 
 
@@ -110,7 +113,7 @@ async def _chunks(document_id: str, batches: AsyncGenerator[int | PieceBatch], c
     ordinal = 0
     async for batch in batches:
         if isinstance(batch, int) or ordinal + len(batch.pieces) > count:
-            raise InvalidRequest("The document cannot be read; it may be damaged.", param="body")
+            raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
         chunks = [
             Chunk(
                 id=new_id(IdPrefix.CHUNK),

@@ -23,9 +23,11 @@ def decode(body: bytes) -> str:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"The text is not valid UTF-8 at byte {error.start}.", param="body") from None
+        raise InvalidRequest(f"The text must be UTF-8; it is not at byte {error.start}.", param="body") from None
     if "\x00" in text:
-        raise InvalidRequest(f"The text holds a NUL character at {text.index(chr(0))}.", param="body")
+        raise InvalidRequest(
+            f"The text must not hold the character U+0000; it does at {text.index(chr(0))}.", param="body"
+        )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

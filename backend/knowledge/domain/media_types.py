@@ -49,9 +49,7 @@ def media_type_of(header: str | None, name: str) -> str:
         media_type = _BY_ENDING.get(name.rpartition(".")[2].lower() if "." in name else "", "")
     if media_type not in _BY_HEADER:
         what = f"'{media_type}'" if media_type else f"the type of '{name}'"
-        raise UnsupportedValue(
-            f"Cannot read {what}: documents are text, Markdown, HTML, PDF or DOCX.", param="Content-Type"
-        )
+        raise UnsupportedValue(f"Cannot read {what}: use text, Markdown, HTML, PDF or DOCX.", param="Content-Type")
     if _charset(parameters) not in _UTF8:
         raise UnsupportedValue("Text must be encoded as UTF-8.", param="Content-Type")
     return _BY_HEADER[media_type]

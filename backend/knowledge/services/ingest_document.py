@@ -80,6 +80,6 @@ class IngestDocument:
 def _check_name(name: str) -> None:
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         raise InvalidRequest(
-            f"A document's name is 1 to {MAX_NAME_CHARACTERS} printable characters without blanks around them.",
+            f"A document's name must be 1 to {MAX_NAME_CHARACTERS} printable characters without blanks around them.",
             param="name",
         )

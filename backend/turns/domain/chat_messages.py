@@ -192,8 +192,8 @@ def items_of_message(message: ChatMessage, path: str) -> Iterator[PlacedItem]:
 def _items_of_answer(message: AssistantChatMessage, path: str) -> Iterator[PlacedItem]:
     said = _said(message)
     if said is None and not message.tool_calls:
-        wanted = "give the text that was said, or the tool_calls"
-        raise InvalidRequest(f"Missing required field '{path}.content': {wanted}.", param=f"{path}.content")
+        wanted = "This field is required; give the text that was said, or the tool_calls."
+        raise InvalidRequest(wanted, param=f"{path}.content")
     if said or not message.tool_calls:
         yield PlacedItem(AssistantItem(role="assistant", content=said or ""), path)
     for place, call in enumerate(message.tool_calls or ()):

@@ -82,7 +82,7 @@ class ChatStreamOptions(StreamOptions):
 def _tag_of_type(value: object) -> str | None:
     """Return a tag that is no key of any object, so that an error names the field by its path alone."""
     if not isinstance(value, dict):
-        return "a mode"
+        return "(mode)"
     kind = cast(JsonObject, value).get("type")
     return f"a {kind}" if isinstance(kind, str) else None
 
@@ -92,7 +92,7 @@ ChatTool = Annotated[
     Discriminator(_tag_of_type),
 ]
 ChatToolChoice = Annotated[
-    Annotated[Literal["auto", "none", "required"], Tag("a mode")]
+    Annotated[Literal["auto", "none", "required"], Tag("(mode)")]
     | Annotated[ChatFunctionChoice, Tag("a function")]
     | Annotated[FileSearchChoice, Tag("a file_search")],
     Discriminator(_tag_of_type),
@@ -147,7 +147,7 @@ class ChatTurn:
 
     def name_as_given(self, error: BallastError) -> None:
         """Let an error about the turn's request name the field that the client has written."""
-        error.param = _given_name(error.param, self.paths)
+        error.name(_given_name(error.param, self.paths))
 
 
 _MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
@@ -196,10 +196,10 @@ def chat_request_in_steps(text: JsonText) -> Steps[ChatTurn]:
 def _check_unsupported(chat: ChatRequest) -> None:
     for field, successor in _REPLACED.items():
         if getattr(chat, field) is not None:
-            message = f"The field '{field}' is deprecated and not supported; use '{successor}'."
+            message = f"This field is deprecated and not supported; use '{successor}'."
             raise UnsupportedValue(message, param=field)
     if chat.logprobs:
-        raise UnsupportedValue("Log probabilities are not delivered; leave 'logprobs' out.", param="logprobs")
+        raise UnsupportedValue("Log probabilities are not delivered; leave this field out.", param="logprobs")
     limits = {chat.max_tokens, chat.max_completion_tokens} - {None}
     if len(limits) > 1:
         message = "'max_tokens' and 'max_completion_tokens' differ; give 'max_completion_tokens' alone."

@@ -4,35 +4,46 @@ from collections.abc import Sequence
 
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.turns.domain.response_object import text_format
-from backend.turns.domain.turn_request import FileSearchChoice, FileSearchTool, FunctionChoice, TurnRequest
+from backend.turns.domain.turn_request import (
+    FileSearchChoice,
+    FileSearchTool,
+    FunctionChoice,
+    TurnRequest,
+    function_definitions,
+)
 from shared.errors import InvalidRequest
 from shared.models.execution import (
     ModelParameters,
     NamedToolChoice,
     ReasoningEffort,
     ToolChoice,
-    ToolDefinition,
     Verbosity,
 )
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 
 
-def turn_settings(
-    request: TurnRequest, conversation: Conversation, leading_instructions: Sequence[str], default_model: str
-) -> ConversationSettings:
-    """Resolve the settings: the request's, else the conversation's, else the default model.
+def asked_model(request: TurnRequest, conversation: Conversation) -> str:
+    """Return the name of the model that a turn asks for: its request's, else the conversation's; "" for the default."""
+    use = conversation.preset_use
+    return request.model or (use.name if use is not None else conversation.model)
 
-    `tools`, when given, replaces functions, knowledge bases and search options altogether.
+
+def own_settings(
+    request: TurnRequest, conversation: Conversation, leading_instructions: Sequence[str], model: str
+) -> ConversationSettings:
+    """Resolve the settings that no preset gives: the request's, else the conversation's own.
+
+    `tools`, when given, replaces functions, knowledge bases and search options altogether. `model` is the one that
+    runs.
     """
-    settings = ConversationSettings(
-        model=request.model or conversation.model or default_model,
-        instructions=_instructions(request, conversation, leading_instructions),
-        functions=_functions(request) if request.tools is not None else conversation.functions,
-        knowledge_base_ids=_base_ids(request) if request.tools is not None else conversation.knowledge_base_ids,
-        search=request.search if request.tools is not None else conversation.search,
+    before = conversation.own_settings
+    return ConversationSettings(
+        model=model,
+        instructions=_instructions(request, before, leading_instructions),
+        functions=function_definitions(request.tools) if request.tools is not None else before.functions,
+        knowledge_base_ids=_base_ids(request) if request.tools is not None else before.knowledge_base_ids,
+        search=request.search if request.tools is not None else before.search,
     )
-    _check_choice(request, settings)
-    return settings
 
 
 def base_param(request: TurnRequest, base_id: str) -> str | None:
@@ -64,19 +75,11 @@ def model_parameters(request: TurnRequest) -> ModelParameters:
     )
 
 
-def _instructions(request: TurnRequest, conversation: Conversation, leading: Sequence[str]) -> str:
+def _instructions(request: TurnRequest, before: ConversationSettings, leading: Sequence[str]) -> str:
     given = [text for text in (request.instructions, *leading) if text]
     if given or request.instructions is not None:
         return "\n\n".join(given)
-    return conversation.instructions
-
-
-def _functions(request: TurnRequest) -> tuple[ToolDefinition, ...]:
-    definitions = [
-        ToolDefinition(name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict)
-        for tool in request.functions
-    ]
-    return tuple(sorted(definitions, key=lambda definition: definition.name))
+    return before.instructions
 
 
 def _base_ids(request: TurnRequest) -> tuple[str, ...]:
@@ -93,13 +96,21 @@ def _tool_choice(request: TurnRequest) -> ToolChoice:
             return mode or "auto"
 
 
-def _check_choice(request: TurnRequest, settings: ConversationSettings) -> None:
+def check_choice(request: TurnRequest, settings: ConversationSettings) -> None:
+    """Check that the tool that must be called is there.
+
+    Raises:
+        InvalidRequest: it is not; `param` names `tool_choice` or its name.
+    """
     match request.tool_choice:
         case FunctionChoice(name=name) if name not in {function.name for function in settings.functions}:
-            raise InvalidRequest(f"The tools hold no function {name!r}.", param="tool_choice.name")
+            message = f"The tools hold no function {name!r}; name one of them, or add it to 'tools'."
+            raise InvalidRequest(message, param="tool_choice.name")
         case FileSearchChoice() if not settings.knowledge_base_ids:
-            raise InvalidRequest("The tools hold no file_search.", param="tool_choice")
+            message = "The tools hold no file_search; add one to 'tools', or choose 'auto'."
+            raise InvalidRequest(message, param="tool_choice")
         case "required" if not (settings.functions or settings.knowledge_base_ids):
-            raise InvalidRequest("There are no tools of which one could be called.", param="tool_choice")
+            message = "There are no tools of which one could be called; give 'tools', or choose 'auto'."
+            raise InvalidRequest(message, param="tool_choice")
         case _:
             pass

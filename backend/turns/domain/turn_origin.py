@@ -116,12 +116,13 @@ def forked(
     The branch begins with the same bytes, keeps the cache key and has the settings of that response, so that
     nothing is reset.
     """
-    body = response.body
+    body, use = response.body, response.preset_use
     file_search = _file_search_in(body)
     branch = to.model_copy(
         update={
             "epoch": log[-1].epoch if log else conversation.epoch,
-            "model": body["model"],
+            "model": use.own.model if use is not None else body["model"],
+            "preset_use": use,
             "instructions": body["instructions"] or "",
             "functions": _functions_in(body),
             "knowledge_base_ids": file_search.vector_store_ids,

@@ -1,5 +1,6 @@
 """The body of `POST /v1/responses`, as OpenAI's API defines it."""
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
@@ -10,6 +11,7 @@ from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
+from shared.models.execution import ToolDefinition
 from shared.models.values import Int64, JsonObject
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
@@ -22,6 +24,19 @@ StopSequences = Annotated[
     Annotated[StopSequence, Tag("text")]
     | Annotated[list[StopSequence], Field(max_length=4, fail_fast=True), Tag("strings")],
     text_or_list_of("strings"),
+]
+
+
+OutputTokens = Annotated[int, Field(ge=1, le=10_000_000)]
+ToolCalls = Annotated[int, Field(ge=1, le=1_000_000)]
+BaseId = Annotated[str, Field(min_length=1, max_length=128)]
+MAX_TOOLS = 256
+MAX_BASES = 100
+
+
+InputBody = Annotated[
+    Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
+    text_or_list_of("items"),
 ]
 
 
@@ -47,7 +62,7 @@ class FileSearchTool(Given):
     """Knowledge bases to search, by id."""
 
     type: Literal["file_search"]
-    vector_store_ids: list[Annotated[str, Field(min_length=1, max_length=128)]] = Field(min_length=1, max_length=100)
+    vector_store_ids: list[BaseId] = Field(min_length=1, max_length=MAX_BASES)
     max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
     filters: None = None
     ranking_options: RankingOptions | None = None
@@ -116,7 +131,7 @@ class StreamOptions(Given):
 
 def _tag_of_choice(value: object) -> str | None:
     if not isinstance(value, dict):
-        return "mode"
+        return "(mode)"
     fields = cast(JsonObject, value)
     kind = fields.get("type")
     return kind if isinstance(kind, str) else None
@@ -128,30 +143,35 @@ def _tag_of_conversation(value: object) -> str:
 
 Tool = Annotated[FunctionTool | FileSearchTool, Field(discriminator="type")]
 ToolChoiceBody = Annotated[
-    Annotated[Literal["auto", "none", "required"], Tag("mode")]
+    Annotated[Literal["auto", "none", "required"], Tag("(mode)")]
     | Annotated[FunctionChoice, Tag("function")]
     | Annotated[FileSearchChoice, Tag("file_search")],
     Discriminator(_tag_of_choice),
 ]
 
 
-class TurnOptions(Given):
-    """What Responses and Chat Completions name alike; absent and null mean the same.
+class Sampling(Given):
+    """How a model chooses its words, and when it ends; absent and null mean the same.
 
     `seed` and `stop` are Chat Completions' own in OpenAI's API; here a turn takes them through either door.
     """
 
-    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    stream: bool | None = None
-    store: bool | None = None
     parallel_tool_calls: bool | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     seed: Int64 | None = None
     stop: StopSequences | None = None
+
+
+class TurnOptions(Sampling):
+    """What Responses and Chat Completions name alike; absent and null mean the same."""
+
+    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    stream: bool | None = None
+    store: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     metadata: Metadata | None = None
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     user: str | None = None
@@ -162,13 +182,9 @@ class TurnOptions(Given):
     moderation: None = None
 
 
-class TurnRequest(TurnOptions):
-    """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all."""
+class TurnFields(TurnOptions):
+    """What a turn is asked for, besides its input; `tools: []` unbinds all, where null means nothing."""
 
-    input: Annotated[
-        Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
-        text_or_list_of("items"),
-    ]
     instructions: str | None = None
     conversation: (
         Annotated[
@@ -179,16 +195,22 @@ class TurnRequest(TurnOptions):
     previous_response_id: str | None = None
     stream_options: StreamOptions | None = None
     background: bool | None = None
-    tools: Annotated[list[Tool], Field(max_length=256, fail_fast=True)] | None = None
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] | None = None
     tool_choice: ToolChoiceBody | None = None
-    max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    max_tool_calls: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_output_tokens: OutputTokens | None = None
+    max_tool_calls: ToolCalls | None = None
     text: TextOptions | None = None
     reasoning: ReasoningOptions | None = None
     include: Annotated[list[Include], Field(max_length=64, fail_fast=True)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     prompt: None = None
     context_management: None = None
+
+
+class TurnRequest(TurnFields):
+    """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all."""
+
+    input: InputBody
 
     @property
     def is_stored(self) -> bool:
@@ -218,22 +240,48 @@ class TurnRequest(TurnOptions):
     @property
     def file_searches(self) -> tuple[FileSearchTool, ...]:
         """The file search tools, as given."""
-        return tuple(tool for tool in self.tools or () if isinstance(tool, FileSearchTool))
+        return file_searches_in(self.tools or ())
 
     @property
     def search(self) -> SearchOptions:
-        """The bounds of search results: one search reads all bases, so the strictest bounds given hold."""
-        counts = (tool.max_num_results for tool in self.file_searches)
-        scores = (tool.min_score for tool in self.file_searches)
-        return SearchOptions(
-            max_results=min((count for count in counts if count is not None), default=None),
-            min_score=max((score for score in scores if score is not None), default=None),
-        )
+        """The bounds of search results."""
+        return search_options(self.file_searches)
 
-    @property
-    def functions(self) -> tuple[FunctionTool, ...]:
-        """The client's functions, as given."""
-        return tuple(tool for tool in self.tools or () if isinstance(tool, FunctionTool))
+
+class InputTokensRequest(TurnFields):
+    """A turn whose prompt is to be counted; `input` may be absent, which counts what stands before it."""
+
+    input: InputBody | None = None
+    personality: Annotated[str, Field(max_length=64)] | None = None
+
+
+def file_searches_in(tools: Sequence[Tool]) -> tuple[FileSearchTool, ...]:
+    """Return the file search tools among tools."""
+    return tuple(tool for tool in tools if isinstance(tool, FileSearchTool))
+
+
+def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
+    """Return the bounds of search results: one search reads all bases, so the strictest bounds given hold."""
+    return strictest(SearchOptions(max_results=each.max_num_results, min_score=each.min_score) for each in searches)
+
+
+def strictest(options: Iterable[SearchOptions]) -> SearchOptions:
+    """Return the strictest of bounds of search results."""
+    given = tuple(options)
+    return SearchOptions(
+        max_results=min((each.max_results for each in given if each.max_results is not None), default=None),
+        min_score=max((each.min_score for each in given if each.min_score is not None), default=None),
+    )
+
+
+def function_definitions(tools: Sequence[Tool]) -> tuple[ToolDefinition, ...]:
+    """Return the functions among tools, by name."""
+    definitions = [
+        ToolDefinition(name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict)
+        for tool in tools
+        if isinstance(tool, FunctionTool)
+    ]
+    return tuple(sorted(definitions, key=lambda definition: definition.name))
 
 
 def parse_turn_request(raw: bytes) -> TurnRequest:
@@ -251,6 +299,19 @@ def turn_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
     return checked((yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM)))
 
 
+def input_tokens_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
+    """Parse and check the body of a request to count tokens, and return the turn that it asks about.
+
+    Raises:
+        InvalidRequest: `param` names the exact field, as for a turn.
+        UnsupportedValue: OpenAI's API has this value, and this server does not support it.
+    """
+    asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM)
+    given = {name: getattr(asked, name) for name in TurnFields.model_fields}
+    # All values have been checked with the request that they come from.
+    return checked(TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""}))
+
+
 def checked(request: TurnRequest) -> TurnRequest:
     """Return a request whose fields go together.
 
@@ -259,7 +320,7 @@ def checked(request: TurnRequest) -> TurnRequest:
         UnsupportedValue: OpenAI's API has such a combination, and this server does not support it.
     """
     _check_combinations(request)
-    _check_functions(request)
+    check_functions(request.tools or ())
     return request
 
 
@@ -269,21 +330,35 @@ def _check_combinations(request: TurnRequest) -> None:
             "Give either 'conversation' or 'previous_response_id', not both.", param="previous_response_id"
         )
     if not request.is_stored and request.is_background:
-        raise InvalidRequest("A turn in the background must be stored.", param="store")
+        raise InvalidRequest(
+            "A turn in the background must be stored; leave this field out, or give true.", param="store"
+        )
     if not request.is_stored and request.conversation is not None:
-        raise InvalidRequest("A turn in a conversation must be stored.", param="store")
+        raise InvalidRequest(
+            "A turn in a conversation must be stored; leave this field out, or give true.", param="store"
+        )
     if request.top_logprobs:
-        raise UnsupportedValue("Log probabilities are not delivered.", param="top_logprobs")
+        raise UnsupportedValue(
+            "Log probabilities are not delivered; leave this field out, or give 0.", param="top_logprobs"
+        )
 
 
-def _check_functions(request: TurnRequest) -> None:
+def check_functions(tools: Sequence[Tool]) -> None:
+    """Check that functions have names of their own.
+
+    Raises:
+        InvalidRequest: a name stands twice or is reserved; `param` names it, such as `tools[1].name`.
+    """
     names: set[str] = set()
-    for place, tool in enumerate(request.tools or ()):
+    for place, tool in enumerate(tools):
         if not isinstance(tool, FunctionTool):
             continue
         param = f"tools[{place}].name"
         if tool.name in names:
-            raise InvalidRequest(f"The function {tool.name!r} is given twice.", param=param)
+            raise InvalidRequest(
+                f"The function {tool.name!r} is given twice; each must have a name of its own.", param=param
+            )
         if tool.name.startswith(RESERVED_FUNCTION_PREFIX):
-            raise InvalidRequest(f"Names that begin with {RESERVED_FUNCTION_PREFIX!r} are reserved.", param=param)
+            message = f"Names that begin with {RESERVED_FUNCTION_PREFIX!r} are reserved; use another one."
+            raise InvalidRequest(message, param=param)
         names.add(tool.name)

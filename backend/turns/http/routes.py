@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
+from pydantic import BaseModel
 
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
@@ -14,7 +15,12 @@ from backend.foundation.http.shapes import Deleted
 from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.turns.domain.response_object import ResponseBody, shown_body
-from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
+from backend.turns.domain.turn_request import (
+    InputTokensRequest,
+    TurnRequest,
+    input_tokens_request_in_steps,
+    turn_request_in_steps,
+)
 from backend.turns.http.event_stream import EventBatches, frames
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer
 from shared.models.values import JsonObject
@@ -24,6 +30,13 @@ ANSWERS = described_answers("The response", "its events")
 NOTHING_MORE: list[Include] = []
 IncludeParam = Annotated[list[Include], Query(alias="include[]")]
 AfterParam = Annotated[int | None, Query(ge=0, le=2**53, description="Events after this number; all without it.")]
+
+
+class InputTokens(BaseModel):
+    """The number of tokens that a turn would send."""
+
+    object: Literal["response.input_tokens"] = "response.input_tokens"
+    input_tokens: int
 
 
 class ResponsesWording:
@@ -55,6 +68,16 @@ async def create_response(request: Request, door: DoorDep, once: OnceDep) -> Res
     check_media_type(request)
     asked = await in_steps(turn_request_in_steps(await read_json(request)))
     return await door.answer(asked, once, WORDING)
+
+
+@router.post(
+    "/v1/responses/input_tokens", summary="Count input tokens", openapi_extra=described_body(InputTokensRequest)
+)
+async def count_input_tokens(request: Request, services: ServicesDep, caller: CallerDep) -> InputTokens:
+    """Estimate how many tokens a turn would send with its history, context and tools; nothing is stored or sent."""
+    check_media_type(request)
+    asked = await in_steps(input_tokens_request_in_steps(await read_json(request)))
+    return InputTokens(input_tokens=await services.count(caller, asked, request.state.request_id))
 
 
 @router.get("/v1/responses/{response_id}", summary="Retrieve a response", response_class=Response, responses=ANSWERS)

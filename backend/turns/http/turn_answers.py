@@ -86,7 +86,10 @@ class TurnDoor:
 
     async def _begun(self, asked: TurnRequest, once: Once) -> RunningTurn | StoredResponse:
         if once.has_key and not asked.is_stored:
-            raise InvalidRequest("A turn with store: false leaves nothing behind, its key neither.", param=KEY_HEADER)
+            raise InvalidRequest(
+                "A turn with store: false leaves nothing behind, its key neither; leave this header out.",
+                param=KEY_HEADER,
+            )
 
         async def create(claim: KeyClaim | None) -> RunningTurn:
             return await self.services.start(self.caller, asked, self.request.state.request_id, claim)

@@ -64,7 +64,7 @@ class ReferencedItems:
         """Return the labels of the items' turns, by the ids of the items."""
         places = {each.conversation_id for each in found}
         if len(places) > MAX_CONVERSATIONS:
-            message = f"The items come from {len(places)} conversations; {MAX_CONVERSATIONS} are possible."
+            message = f"The items come from {len(places)} conversations; use items of at most {MAX_CONVERSATIONS}."
             raise InvalidRequest(message, param="input")
         turns = {place: await self._conversations.labels(place) for place in sorted(places)}
         return {each.item.id: turns[each.conversation_id].get(each.item.response_id or "", ()) for each in found}

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from backend.turns.ports.chat_shell import ChatShell
 from shared.clock import Clock
-from shared.errors import ChatShellUnavailable, UnknownModel
+from shared.errors import ChatShellUnavailable
 from shared.models.events import ModelCard
 
 MAX_AGE = timedelta(seconds=5)
@@ -36,18 +36,6 @@ class ModelCatalogue:
             if self._is_stale():
                 await self._ask()
             return self._cards
-
-    async def find(self, name: str) -> ModelCard:
-        """Return one model.
-
-        Raises:
-            UnknownModel: chat_shell does not offer it.
-            ChatShellUnavailable: it cannot be reached. Retryable.
-        """
-        found = next((card for card in await self.all() if card.name == name), None)
-        if found is None:
-            raise UnknownModel(f"The model '{name}' does not exist.", param="model")
-        return found
 
     def _is_stale(self) -> bool:
         return self._asked_at is None or self._clock.now() - self._asked_at >= self._max_age

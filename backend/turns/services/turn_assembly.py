@@ -22,6 +22,7 @@ from backend.conversations.domain.responses import (
     Item,
     ItemBody,
     NewTurn,
+    PresetUse,
     ResponseStatus,
     StoredResponse,
 )
@@ -42,6 +43,7 @@ from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.turns.domain.presets import ModelMeaning
 from backend.turns.domain.requested_settings import model_parameters
 from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_origin import Origin
@@ -50,7 +52,6 @@ from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import Turn
 from shared.ids import new_id
 from shared.models.canonical import canonical_parts
-from shared.models.events import ModelCard
 from shared.models.execution import (
     AccessMode,
     DynamicBlock,
@@ -92,8 +93,9 @@ class TurnDraft:
     """A turn being prepared: its ids, its origin, what its input means and what it runs with.
 
     `needs_calls`: its input answers calls at the log's end. `seen` is what the client has seen with its input, where
-    that is known. `given` labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the
-    context about the bases in scope and this turn that the model may get.
+    that is known. `meaning` is what its model was named by; where that is a preset, `preset_use` holds its use. `given`
+    labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the context about the bases in
+    scope and this turn that the model may get.
     """
 
     policy: TurnPolicy
@@ -110,10 +112,11 @@ class TurnDraft:
     base_texts: tuple[BaseText, ...]
     dynamic_blocks: tuple[DynamicBlock, ...]
     epoch: Epoch
-    card: ModelCard
+    meaning: ModelMeaning
     needs_calls: bool
     seen: Chain | None
     given: Labels = ()
+    preset_use: PresetUse | None = None
 
     @property
     def log_length(self) -> int:
@@ -171,7 +174,7 @@ def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
         context_tokens=estimate_tokens(plan.text),
         restated_tokens=estimate_tokens(full_context(draft.base_texts, draft.dynamic_blocks).text),
     )
-    return compact(draft.epoch, draft.origin.log, load, draft.card)
+    return compact(draft.epoch, draft.origin.log, load, draft.meaning.card)
 
 
 def _context(draft: TurnDraft) -> ContextPlan:
@@ -204,6 +207,7 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
 
 def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> StoredResponse:
     conversation_id = draft.origin.conversation.id
+    body = new_body(draft.request, draft.settings, draft.response_id, conversation_id, draft.now)
     return StoredResponse(
         id=draft.response_id,
         tenant=draft.caller.tenant,
@@ -212,13 +216,14 @@ def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> St
         created_at=draft.now,
         status=ResponseStatus.IN_PROGRESS,
         background=draft.request.is_background,
-        body=new_body(draft.request, draft.settings, draft.response_id, conversation_id, draft.now),
+        body={**body, "model": draft.meaning.name},
         input_items=tuple(bodies),
         log_end=None,
         items_end=None,
         last_event=FIRST_EVENTS - 1,
         replica=draft.policy.replica,
         label=label,
+        preset_use=draft.preset_use,
     )
 
 
@@ -230,6 +235,7 @@ def _new_turn(draft: TurnDraft, response: StoredResponse, entries: Sequence[Entr
         **draft.settings.model_dump(include={"model", "instructions", "knowledge_base_ids"}),
         "functions": draft.settings.functions,
         "search": draft.settings.search,
+        "preset_use": draft.preset_use,
         "epoch": draft.epoch.number,
         "log_length": draft.log_length + len(entries),
         "running_response_id": response.id,

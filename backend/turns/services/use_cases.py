@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.turns.services.cited_documents import CitedDocuments
+from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
-from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.model_names import ModelNames
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_registry import TurnRegistry
@@ -16,9 +17,10 @@ class TurnServices:
     """What the routes of responses and models call; the application enters and leaves the registry."""
 
     start: StartTurn
+    count: CountInput
     follow: FollowEvents
     responses: Responses
-    models: ModelCatalogue
+    models: ModelNames
     registry: TurnRegistry
     withheld: WithheldText
     cited: CitedDocuments

@@ -21,7 +21,8 @@ from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
-from backend.turns.domain.requested_settings import turn_settings
+from backend.turns.domain.presets import ModelMeaning
+from backend.turns.domain.requested_settings import asked_model, own_settings
 from backend.turns.domain.turn_origin import Origin, blank_origin
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
@@ -152,7 +153,7 @@ class _Stage:
 
     def _draft(self, turn: Turn, origin: Origin) -> TurnDraft:
         request = _request(turn)
-        settings = turn_settings(request, origin.conversation, (), "")
+        settings = own_settings(request, origin.conversation, (), asked_model(request, origin.conversation))
         return TurnDraft(
             policy=self._policy,
             caller=_CALLER,
@@ -167,7 +168,7 @@ class _Stage:
             base_texts=_rendered(turn.bindings),
             dynamic_blocks=turn.blocks,
             epoch=_epoch(turn, origin, settings),
-            card=self._card(settings.model),
+            meaning=ModelMeaning(card=self._card(settings.model)),
             needs_calls=False,
             seen=None,
         )

@@ -186,3 +186,35 @@ def test_a_short_secret_stops_the_start_and_is_not_shown(name: str):
 
 def test_chat_shell_takes_no_shorter_token_than_the_backend():
     assert complaint(ChatShellSettings, {"SERVICE_TOKEN": "short"}).startswith("SERVICE_TOKEN: must have at least 16")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "https://app.example.com/",
+        "app.example.com",
+        "https://App.example.com",
+        "https://a.example.com:443",
+        "https://*.example.com",
+        "https://a.example.com:x",
+        "null",
+        "https://user@a.example.com",
+        "https://ü.example.com",
+    ],
+)
+def test_an_origin_that_no_browser_sends_is_refused_by_name(given: str) -> None:
+    words = complaint(BackendSettings, {**SECRETS, "BACKEND_CORS_ORIGINS": f"http://localhost:3000, {given}"})
+    assert words.startswith(f"BACKEND_CORS_ORIGINS: {given!r} is no origin")
+
+
+def test_any_origin_stands_alone() -> None:
+    words = complaint(BackendSettings, {**SECRETS, "BACKEND_CORS_ORIGINS": "*,https://a.example.com"})
+    assert words.startswith("BACKEND_CORS_ORIGINS: must hold either *")
+    assert read_settings(BackendSettings, {**SECRETS, "BACKEND_CORS_ORIGINS": "*"}).cors_origins == ("*",)
+
+
+def test_origins_are_parted_by_commas() -> None:
+    given = {**SECRETS, "BACKEND_CORS_ORIGINS": "https://a.example.com, http://[::1]:3000,tauri://localhost,"}
+    expected = ("https://a.example.com", "http://[::1]:3000", "tauri://localhost")
+    assert read_settings(BackendSettings, given).cors_origins == expected
+    assert read_settings(BackendSettings, SECRETS).cors_origins == ()

@@ -109,7 +109,7 @@ def test_a_list_without_end_is_refused_whole() -> None:
 
 
 def test_an_error_names_a_few_of_the_calls_without_output() -> None:
-    with pytest.raises(InvalidRequest, match="'0', '1', '2', '3', '4'\\."):
+    with pytest.raises(InvalidRequest, match="'0', '1', '2', '3', '4'; add"):
         read(USER, *(call(str(number)) for number in range(100)))
 
 

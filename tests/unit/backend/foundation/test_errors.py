@@ -64,7 +64,7 @@ def test_the_body_has_the_four_keys() -> None:
     response = error_response(errors.InvalidRequest("No.", param="input[2].content"))
     assert orjson.loads(response.body) == {
         "error": {
-            "message": "No.",
+            "message": "input[2].content: No.",
             "type": "invalid_request_error",
             "param": "input[2].content",
             "code": "invalid_request",
@@ -146,4 +146,4 @@ async def test_fields_outside_the_body_are_named_as_they_were_written(loc: tuple
     async with client_of(app) as client:
         answer = await client.get("/wrong")
     error = answer.json()["error"]
-    assert (error["param"], error["message"]) == ("include[]", "Invalid value for 'include[]': no number.")
+    assert (error["param"], error["message"]) == ("include[]", "include[]: no number.")

@@ -240,7 +240,7 @@ def test_the_wrong_field_is_named(fields: dict[str, Any], param: str) -> None:
     [
         ({"functions": []}, "use 'tools'"),
         ({"function_call": "none"}, "use 'tool_choice'"),
-        ({"n": 2}, "input should be 1"),
+        ({"n": 2}, "must be 1"),
         ({"messages": [{"role": "king", "content": "x"}]}, "'developer', 'user', 'assistant' or 'tool'"),
         ({"prediction": {}}, "leave it out"),
         ({"messages": [USER, {"role": "assistant"}]}, "or the tool_calls"),

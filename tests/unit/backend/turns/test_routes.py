@@ -71,6 +71,20 @@ async def test_a_plain_answer() -> None:
         assert body["status"] == "completed"
 
 
+async def test_the_official_client_counts_what_a_turn_would_send() -> None:
+    async with open_door(answer("Yes.")) as door:
+        first = await door.openai.responses.create(model="demo-model", input="Hi " * 1000)
+        counted = await door.openai.responses.input_tokens.count(input="Hi", previous_response_id=first.id)
+        fresh = await door.openai.responses.input_tokens.count(model="demo-model", tools=[WEATHER])
+        assert (counted.object, fresh.object) == ("response.input_tokens", "response.input_tokens")
+        assert counted.input_tokens - fresh.input_tokens > 700
+        assert len(door.turns.state.responses) == 1
+        with pytest.raises(NotFoundError, match="previous_response_id: There is no response"):
+            await door.openai.responses.input_tokens.count(input="Hi", previous_response_id="resp_1")
+        refused = await door.http.post("/v1/responses/input_tokens", json={"input": "Hi", "temperature": 9})
+        assert refused.json()["error"]["param"] == "temperature"
+
+
 async def test_frames_follow_the_open_responses_rules() -> None:
     async with open_door(answer("Hel", "lo.")) as door:
         answered = await door.http.post("/v1/responses", json={"input": "Hi", "stream": True})

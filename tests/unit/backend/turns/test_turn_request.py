@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.tickets import SearchOptions
-from backend.turns.domain.turn_request import parse_turn_request
+from backend.turns.domain.turn_request import function_definitions, parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
 from tests.fakes.json_paths import at
@@ -111,14 +111,14 @@ def test_the_wrong_field_is_named(fields: dict[str, Any], param: str) -> None:
     assert caught.value.message
 
 
-TEXT_OR_PARTS = "Invalid value for 'input[0].content': input should be a string or a list of parts."
-ROLES = "Invalid value for 'input[0].role': input should be 'user', 'assistant', 'system' or 'developer'."
+TEXT_OR_PARTS = "input[0].content: must be a string or a list of parts."
+ROLES = "input[0].role: must be 'user', 'assistant', 'system' or 'developer'."
 
 
 MISLED: list[tuple[Any, str]] = [
-    (5, "Invalid value for 'input': input should be a string or a list of items."),
-    (None, "Invalid value for 'input': input should be a string or a list of items."),
-    ([7], "Invalid value for 'input[0]': input should be an object."),
+    (5, "input: must be a string or a list of items."),
+    (None, "input: must be a string or a list of items."),
+    ([7], "input[0]: must be an object."),
     ([{"role": "user", "content": 5}], TEXT_OR_PARTS),
     ([{"role": "system", "content": {}}], TEXT_OR_PARTS),
     ([{"role": "assistant", "content": True}], TEXT_OR_PARTS),
@@ -126,7 +126,7 @@ MISLED: list[tuple[Any, str]] = [
     ([{"role": "owner", "content": "x"}], ROLES),
     ([{"role": 5, "content": "x"}], ROLES),
     ([{"role": ["user"], "content": "x"}], ROLES),
-    ([{"content": "x"}], "Missing required field 'input[0].role'."),
+    ([{"content": "x"}], "input[0].role: this field is required; add it."),
 ]
 
 
@@ -188,14 +188,18 @@ def test_a_whole_number_arrives_as_it_was_sent_or_is_refused_by_its_name(number:
         assert not -(2**63) <= number < 2**64
         assert error.param == MEMBER
     else:
-        assert at(read.functions[0].parameters, "enum", 0) == number
+        assert at(function_definitions(read.tools or ())[0].parameters, "enum", 0) == number
         assert -(2**63) <= number < 2**64
 
 
 @pytest.mark.parametrize("number", [b"1e30", b"12345678901234567890.5", b"0.1234567890123456789012"])
 def test_numbers_that_are_not_whole_may_have_as_many_digits_as_they_like(number: bytes) -> None:
     read = parse_turn_request(SCHEMA % (number, b"12345678901234567890123", b"2"))
-    assert (read.functions[0].parameters or {})["enum"] == [float(number), "12345678901234567890123", 2.5]
+    assert (function_definitions(read.tools or ())[0].parameters or {})["enum"] == [
+        float(number),
+        "12345678901234567890123",
+        2.5,
+    ]
 
 
 field_names = ["type", "role", "content", "input", "text", "format", "name", "tools", "id", "output", "call_id", "user"]

@@ -1,0 +1,139 @@
+"""Agents, what they are made of, and the roles of their members."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from backend.conversations.domain.input_items import Given
+from backend.turns.domain.presets import Preset, TurnDefaults
+from backend.turns.domain.turn_request import (
+    MAX_BASES,
+    MAX_TOOLS,
+    BaseId,
+    FileSearchTool,
+    Tool,
+    file_searches_in,
+    function_definitions,
+    search_options,
+)
+from shared.models.values import Value
+from shared.prompts.agents import KNOWLEDGE_MODES, KnowledgeMode
+from shared.prompts.message_order import join_blocks
+
+MAX_TEXT_CHARACTERS = 100_000
+MAX_REMINDER_CHARACTERS = 4_000
+MAX_FILES = 100
+NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+"""Names of agents stand in addresses and beside names of models; a slash would part an address."""
+
+LATER = "Stored and checked; it takes no effect yet."
+
+LongText = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)]
+BaseIds = Annotated[list[BaseId], Field(max_length=MAX_BASES, fail_fast=True)]
+FileIds = Annotated[list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=MAX_FILES)]
+Visibility = Literal["private", "tenant"]
+
+
+class AgentRole(StrEnum):
+    """What a member may do with an agent: a reader uses it, an editor also replaces it, an owner does everything."""
+
+    OWNER = "owner"
+    EDITOR = "editor"
+    READER = "reader"
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether the agent may be replaced."""
+        return self is not AgentRole.READER
+
+
+class AgentDefinition(Given):
+    """What an agent consists of, as its editors write it; what is left out has its default.
+
+    `model` is the default model where it is null. `parameters` hold for what a request leaves out.
+    """
+
+    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    instructions: LongText = ""
+    knowledge_base_ids: BaseIds = Field(default=[])
+    knowledge_mode: KnowledgeMode = "relaxed"
+    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default=[])
+    parameters: TurnDefaults = TurnDefaults()
+    visibility: Visibility = "private"
+    placement: Annotated[Literal["anchored", "classic"], Field(description=LATER)] = "anchored"
+    reminder: Annotated[str, Field(max_length=MAX_REMINDER_CHARACTERS, description=LATER)] | None = None
+    system_prompt: Annotated[LongText, Field(description=LATER)] | None = None
+    file_ids: Annotated[FileIds, Field(description=LATER)] = Field(default=[])
+
+    @property
+    def base_ids(self) -> tuple[str, ...]:
+        """The bases that it names, each once, in order."""
+        return tuple(sorted(set(self.base_paths)))
+
+    @property
+    def base_paths(self) -> dict[str, str]:
+        """Where each of its bases is named first, such as `tools[0].vector_store_ids[1]`."""
+        named = [(base_id, f"knowledge_base_ids[{place}]") for place, base_id in enumerate(self.knowledge_base_ids)]
+        for number, tool in enumerate(self.tools):
+            if isinstance(tool, FileSearchTool):
+                ids = enumerate(tool.vector_store_ids)
+                named += [(base_id, f"tools[{number}].vector_store_ids[{place}]") for place, base_id in ids]
+        return dict(reversed(named))
+
+    def among(self, base_ids: frozenset[str]) -> "AgentDefinition":
+        """Return it without the bases that are not among these."""
+        tools = [self._searching(tool, base_ids) if isinstance(tool, FileSearchTool) else tool for tool in self.tools]
+        return self.model_copy(
+            update={
+                "knowledge_base_ids": [base_id for base_id in self.knowledge_base_ids if base_id in base_ids],
+                "tools": [tool for tool in tools if tool is not None],
+            }
+        )
+
+    @staticmethod
+    def _searching(tool: FileSearchTool, base_ids: frozenset[str]) -> FileSearchTool | None:
+        kept = [base_id for base_id in tool.vector_store_ids if base_id in base_ids]
+        return tool.model_copy(update={"vector_store_ids": kept}) if kept else None
+
+
+class Agent(Value):
+    """An agent; names are unique within a tenant."""
+
+    id: str
+    tenant: str
+    name: str
+    created_at: datetime
+    definition: AgentDefinition
+
+
+class KnownAgent(Value):
+    """An agent and the caller's role in it; None for a user who is no member."""
+
+    agent: Agent
+    role: AgentRole | None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the caller may use it: as a member, or because everyone of the tenant may."""
+        return self.role is not None or self.agent.definition.visibility == "tenant"
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether the caller may replace it."""
+        return self.role is not None and self.role.may_edit
+
+
+def preset_of(agent: Agent) -> Preset:
+    """Return what a turn takes of an agent."""
+    definition = agent.definition
+    return Preset(
+        name=agent.name,
+        model=definition.model or "",
+        instructions=join_blocks((definition.instructions, KNOWLEDGE_MODES[definition.knowledge_mode])),
+        functions=function_definitions(definition.tools),
+        knowledge_base_ids=definition.base_ids,
+        search=search_options(file_searches_in(definition.tools)),
+        defaults=definition.parameters,
+    )

@@ -1,0 +1,103 @@
+"""Agents and their members."""
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Request, Response
+from pydantic import TypeAdapter
+
+from backend.agents.domain.agent import NAME_PATTERN, AgentDefinition, AgentRole
+from backend.agents.http.agent_shapes import (
+    AgentList,
+    AgentMemberList,
+    SetAgentMember,
+    ShownAgent,
+    ShownAgentMember,
+    shown_agent,
+)
+from backend.agents.services.use_cases import AgentServices
+from backend.conversations.domain.item_steps import body_in_steps
+from backend.foundation.domain.paging import PageQuery
+from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.json_body import check_media_type, new_router, read_json
+from backend.foundation.http.services import service_of
+from backend.foundation.http.shapes import Deleted, PrincipalName
+from backend.foundation.services.steps import in_steps
+from backend.identity.http.caller import CallerDep
+from backend.turns.domain.turn_request import Tool
+
+AgentsDep = Annotated[AgentServices, Depends(service_of(AgentServices))]
+router = new_router("Agents")
+
+AGENT = "/v1/agents/{name}"
+AGENT_MEMBER = f"{AGENT}/members/{{user_id}}"
+NewName = Annotated[str, Path(pattern=NAME_PATTERN)]
+AgentUserId = Annotated[PrincipalName, Path()]
+_TOOL: TypeAdapter[Tool] = TypeAdapter(Tool)
+_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownAgent}}
+_MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownAgentMember}}
+
+
+@router.put(AGENT, summary="Put an agent", responses=_CREATED, openapi_extra=described_body(AgentDefinition))
+async def put_agent(
+    name: NewName, request: Request, response: Response, services: AgentsDep, caller: CallerDep
+) -> ShownAgent:
+    """Create an agent that the caller owns (201), or replace one that he may edit (200)."""
+    check_media_type(request)
+    definition = await in_steps(body_in_steps(AgentDefinition, await read_json(request), "tools", _TOOL))
+    known, is_new = await services.agents.put(caller, name, definition)
+    response.status_code = 201 if is_new else 200
+    return shown_agent(known)
+
+
+@router.get("/v1/agents", summary="List agents")
+async def list_agents(services: AgentsDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> AgentList:
+    """Return a page of the agents that the caller may use, the newest first unless asked otherwise."""
+    found, has_more = await services.agents.page(caller, after=page.after, limit=page.limit, descending=page.descending)
+    return AgentList.of([shown_agent(each) for each in found], [each.agent.name for each in found], has_more=has_more)
+
+
+@router.get(AGENT, summary="Retrieve an agent")
+async def retrieve_agent(name: str, services: AgentsDep, caller: CallerDep) -> ShownAgent:
+    """Return an agent that the caller may use."""
+    return shown_agent(await services.agents.find(caller, name))
+
+
+@router.delete(AGENT, summary="Delete an agent")
+async def delete_agent(name: str, services: AgentsDep, caller: CallerDep) -> Deleted:
+    """Delete an agent; for owners. Conversations that use it have to name another model."""
+    await services.agents.delete(caller, name)
+    return Deleted(id=name, object="agent.deleted")
+
+
+@router.get(f"{AGENT}/members", summary="List members of an agent")
+async def list_agent_members(name: str, services: AgentsDep, caller: CallerDep) -> AgentMemberList:
+    """Return all members by user id; for members."""
+    members = await services.members.all(caller, name)
+    shown = [ShownAgentMember(user_id=user_id, role=role) for user_id, role in members.items()]
+    return AgentMemberList.of(shown, list(members))
+
+
+@router.put(AGENT_MEMBER, summary="Set a member of an agent", responses=_MEMBER_CREATED)
+async def set_agent_member(
+    name: str, user_id: AgentUserId, body: SetAgentMember, response: Response, services: AgentsDep, caller: CallerDep
+) -> ShownAgentMember:
+    """Add a member (201) or change his role (200); for owners. The last owner cannot get another role."""
+    role = AgentRole(body.role)
+    is_new = await services.members.set(caller, name, user_id, role)
+    response.status_code = 201 if is_new else 200
+    return ShownAgentMember(user_id=user_id, role=role)
+
+
+@router.get(AGENT_MEMBER, summary="Retrieve a member of an agent")
+async def retrieve_agent_member(
+    name: str, user_id: AgentUserId, services: AgentsDep, caller: CallerDep
+) -> ShownAgentMember:
+    """Return a member's role; for members."""
+    return ShownAgentMember(user_id=user_id, role=await services.members.find(caller, name, user_id))
+
+
+@router.delete(AGENT_MEMBER, summary="Remove a member of an agent")
+async def remove_agent_member(name: str, user_id: AgentUserId, services: AgentsDep, caller: CallerDep) -> Deleted:
+    """Remove a member; for owners. The last owner cannot be removed."""
+    await services.members.remove(caller, name, user_id)
+    return Deleted(id=user_id, object="agent.member.deleted")

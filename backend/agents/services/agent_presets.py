@@ -1,0 +1,24 @@
+"""Agents as the presets that turns ask for."""
+
+from backend.agents.domain.agent import preset_of
+from backend.agents.ports.agents import AgentStore
+from backend.identity.domain import Caller
+from backend.turns.domain.presets import Preset
+from backend.turns.ports.presets import OfferedPreset
+
+
+class AgentPresets:
+    """Implements `PresetSource` with stored agents."""
+
+    def __init__(self, store: AgentStore) -> None:
+        self._store = store
+
+    async def find(self, caller: Caller, name: str) -> Preset | None:
+        """Return what an agent stands for, None where there is none that the caller may use."""
+        found = next(iter(await self._store.find(caller.tenant, caller.user_id, [name])), None)
+        return preset_of(found.agent) if found is not None and found.is_usable else None
+
+    async def offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
+        """Return the agents that the caller may use, by name."""
+        entries = await self._store.usable(caller.tenant, caller.user_id)
+        return tuple(OfferedPreset(entry.name, int(entry.created_at.timestamp())) for entry in entries)

@@ -1,0 +1,116 @@
+"""Resolving and checking everything about a turn before anything is stored or sent."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from backend.conversations.domain.epochs import CallerAccess, plan_epoch
+from backend.conversations.domain.responses import ConversationSettings, PresetUse
+from backend.identity.domain import Caller
+from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.knowledge import Binding
+from backend.turns.domain.presets import ModelMeaning, only_usable, with_defaults, with_preset
+from backend.turns.domain.requested_settings import asked_model, check_choice, own_settings
+from backend.turns.domain.turn_origin import TurnStart
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.ports.dynamic_blocks import TurnFacts
+from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.item_references import ReferencedItems, ResolvedInput
+from backend.turns.services.model_names import ModelNames
+from backend.turns.services.origin_reader import OriginReader
+from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy
+from backend.turns.services.turn_ports import TurnPorts
+from shared.ids import IdPrefix, new_id
+
+
+class TurnDrafting:
+    """Prepares turns; it stores nothing."""
+
+    def __init__(self, ports: TurnPorts, context: ContextSources, models: ModelNames, policy: TurnPolicy) -> None:
+        self._clock = ports.clock
+        self._origins = OriginReader(ports, policy.secret)
+        self._references = ReferencedItems(ports.conversations, context)
+        self._context = context
+        self._models = models
+        self._policy = policy
+
+    async def resolved(self, caller: Caller, request: TurnRequest) -> ResolvedInput:
+        """Return a request whose input names no stored items any more.
+
+        Raises:
+            InvalidRequest: there is no such item of this caller; `param` names the reference.
+        """
+        return await self._references.resolved(caller, request)
+
+    async def start(self, caller: Caller, resolved: ResolvedInput) -> TurnStart:
+        """Return where a turn begins.
+
+        Raises:
+            InvalidRequest: the input is not valid there; `param` names the place.
+            NotFound: the conversation or the response does not exist for this caller.
+            TurnRunning: a turn holds the conversation.
+        """
+        start = await self._origins.find(caller, resolved.request)
+        return replace(start, labels=resolved.labels_of(start.request))
+
+    async def draft(self, caller: Caller, start: TurnStart, request_id: str) -> TurnDraft:
+        """Resolve the model, the settings, the bases and the context of a turn that begins now.
+
+        Raises:
+            InvalidRequest: the tool that must be called is not there.
+            NotFound: a model or base does not exist for this caller.
+            Unavailable: a service that the turn depends on is unavailable. Retryable.
+        """
+        origin, read, now = start.origin, start.read, self._clock.now()
+        meaning = await self._models.meaning(caller, asked_model(start.request, origin.conversation))
+        request = with_defaults(start.request, meaning.preset)
+        own = own_settings(request, origin.conversation, read.instructions, meaning.card.name)
+        joined = with_preset(own, meaning.preset)
+        check_choice(request, joined)
+        bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
+        settings = only_usable(joined, own, [binding.base.id for binding in bindings])
+        access = await self._access(caller, start, bindings)
+        facts = self._facts(caller, start, settings, now)
+        return TurnDraft(
+            policy=self._policy,
+            caller=caller,
+            request=request,
+            request_id=request_id,
+            response_id=facts.turn_id,
+            now=now,
+            origin=origin,
+            read=read,
+            settings=settings,
+            bindings=bindings,
+            base_texts=rendered_bases(bindings),
+            dynamic_blocks=await self._context.dynamic_blocks(access.mode, facts),
+            epoch=plan_epoch(origin.conversation, origin.log, settings, access),
+            meaning=meaning,
+            needs_calls=bool(start.waiting),
+            seen=start.seen,
+            given=start.labels,
+            preset_use=_use(facts.turn_id, meaning, own),
+        )
+
+    async def _access(self, caller: Caller, start: TurnStart, bindings: tuple[Binding, ...]) -> CallerAccess:
+        withheld = await self._context.withheld(caller, start.origin.log)
+        return CallerAccess(
+            mode=strictest_mode(bindings),
+            withheld=tuple(sorted(withheld)),
+            modes={binding.base.id: binding.role.access_mode for binding in bindings},
+        )
+
+    def _facts(self, caller: Caller, start: TurnStart, settings: ConversationSettings, now: datetime) -> TurnFacts:
+        return TurnFacts(
+            caller=caller,
+            turn_id=new_id(IdPrefix.RESPONSE),
+            conversation_id=start.origin.conversation.id,
+            metadata=dict(start.request.metadata or {}),
+            knowledge_base_ids=settings.knowledge_base_ids,
+            sent_at=now,
+            time_zone=self._policy.time_zone,
+        )
+
+
+def _use(response_id: str, meaning: ModelMeaning, own: ConversationSettings) -> PresetUse | None:
+    return None if meaning.preset is None else PresetUse(response_id=response_id, name=meaning.name, own=own)
