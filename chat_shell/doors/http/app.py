@@ -16,6 +16,7 @@ from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
+from shared.models.single_tools import call_from_body
 from shared.models.values import JsonObject
 from shared.telemetry import LogEvent, origin_of
 
@@ -54,6 +55,11 @@ def _turn_routes(turns: TurnService, service_token: str, max_body_bytes: int, he
     async def run_turn(request: Request) -> Response:
         body = await read_json_object(request, max_body_bytes)
         return TurnResponse(turns, OpenAIRequestConverter.to_execution_request(body), heartbeat_seconds)
+
+    @router.post("/tools/{tool}")
+    async def run_tool(request: Request, tool: str) -> Response:
+        call = call_from_body(tool, await read_json_object(request, max_body_bytes))
+        return _json((await turns.run_tool(call)).model_dump())
 
     @router.get("/models")
     async def list_models() -> Response:
