@@ -30,6 +30,7 @@ from backend.foundation.telemetry.loop import LoopMeter
 from backend.identity.services import KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import build_knowledge_room
+from backend.lookups.wiring import lookup_services
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
@@ -106,7 +107,8 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
         is_chat_shell = presented is not None and hmac.compare_digest(presented.encode(), token.encode())
         return "chat_shell" if is_chat_shell else await backend.identity.authenticate.key_id(presented)
 
-    return HttpOptions(token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of)
+    origins = frozenset(settings.cors_origins)
+    return HttpOptions(token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of, origins)
 
 
 async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer, listening: socket.socket) -> None:
@@ -166,6 +168,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         knowledge=knowledge.services,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
         turns=turns,
+        lookups=lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),

@@ -60,6 +60,18 @@ def _split_budgets(value: object) -> object:
     return dict(budgets)
 
 
+def _split_origins(value: object) -> object:
+    return tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
+
+
+def _bare_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or origin != f"{parts.scheme}://{parts.netloc}" or not parts.netloc:
+            raise ValueError(f"{origin!r} is no origin: give https://host or http://host:port, separated by commas")
+    return origins
+
+
 class DatabaseSettings(ServiceSettings):
     """What the commands need that change the schema and end; the settings of the service may be there as well."""
 
@@ -90,6 +102,9 @@ class Settings(DatabaseSettings):
     time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
     max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024)
     max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024)
+    cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_origins), AfterValidator(_bare_origins)] = Field(
+        (), alias="BACKEND_CORS_ORIGINS"
+    )
     max_turns: int = Field(1000, alias="BACKEND_MAX_TURNS", ge=1, le=100_000)
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
     turn_lease_seconds: float = Field(9, alias="BACKEND_TURN_LEASE_SECONDS", ge=1, le=600)

@@ -52,5 +52,7 @@ def call_from_body(tool: str, body: Mapping[str, JsonValue]) -> SingleToolCall:
     try:
         turn = OpenAIRequestConverter.to_execution_request(parsed.turn)
     except InvalidRequest as error:
-        raise InvalidRequest(f"turn: {error.message}", param=f"turn.{error.param}" if error.param else "turn") from error
+        raise InvalidRequest(
+            f"turn: {error.message}", param=f"turn.{error.param}" if error.param else "turn"
+        ) from error
     return SingleToolCall(turn=turn, tool=tool, arguments=parsed.arguments)

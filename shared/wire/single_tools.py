@@ -1,6 +1,7 @@
 """Convert calls of single tools and their results to protobuf messages, and back."""
 
 from protos.execution.v1 import chat_shell_pb2 as pb
+from shared.models.json_text import encode_json
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.wire.request import request_from_proto, request_to_proto
 from shared.wire.values import object_from_proto, object_to_proto, optional, require, unwritable
@@ -12,7 +13,7 @@ def tool_call_to_proto(call: SingleToolCall) -> pb.RunToolRequest:
     Raises:
         InvalidRequest: a text holds a lone surrogate, or a value cannot be written as JSON.
     """
-    arguments = object_to_proto(call.arguments, "arguments")
+    arguments = encode_json(call.arguments, "arguments").decode()
     return pb.RunToolRequest(turn=request_to_proto(call.turn), tool=call.tool, arguments=arguments)
 
 

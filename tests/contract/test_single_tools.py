@@ -134,5 +134,3 @@ async def test_nobody_there_is_unavailable(transport: str):
     async with connected(address) as client:
         with pytest.raises(ChatShellUnavailable, match="cannot be reached"):
             await client.run_tool(CALL)
-
-

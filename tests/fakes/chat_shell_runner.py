@@ -38,7 +38,9 @@ class ScriptedRunner:
             self.closed.set()
 
 
-SUMMARY = SingleToolResult(text="说 what is safe", failed=False, structured={"decision": "answer", "risks": ["一", "b"]})
+SUMMARY = SingleToolResult(
+    text="说 what is safe", failed=False, structured={"decision": "answer", "risks": ["一", "b"]}
+)
 
 
 class ScriptedTool:

@@ -24,13 +24,15 @@ async def digest_of(presented: str | None) -> str:
 class HttpOptions:
     """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`.
 
-    `holder_of` names who presents a key or token, before a large body of his is read.
+    `holder_of` names who presents a key or token, before a large body of his is read. `origins` are those of the web
+    pages that may call this server.
     """
 
     service_token: str
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES
     max_bodies_bytes: int = DEFAULT_MAX_BODIES_BYTES
     holder_of: HolderOf = digest_of
+    origins: frozenset[str] = frozenset()
 
 
 def install_services(app: FastAPI, *services: object) -> None:

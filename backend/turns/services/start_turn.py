@@ -6,9 +6,9 @@ from datetime import datetime
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.shares import MOST, Holder
 from backend.foundation.services.steps import beside_others
-from backend.identity.domain import Caller, KeyRole
+from backend.identity.domain import Caller
+from backend.identity.services import holders_of
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.turns.domain.requested_settings import turn_settings
@@ -68,7 +68,7 @@ class StartTurn:
                 database that did not answer in time, the turn may be stored nevertheless; it is then taken over.
         """
         self._admission.check()
-        with self._admission.place(*_holders(caller)) as place:
+        with self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
                 running = await self._begun(caller, request, request_id, claim)
             running.at_end(place.keep())
@@ -150,10 +150,3 @@ class StartTurn:
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name
-
-
-def _holders(caller: Caller) -> tuple[Holder, ...]:
-    """Return whose places a turn takes: those of the key, and of each user for whom a service key acts."""
-    if caller.role is not KeyRole.SERVICE:
-        return (Holder(caller.key_id or f"{caller.tenant}/{caller.user_id}"),)
-    return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))

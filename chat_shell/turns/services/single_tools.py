@@ -30,7 +30,9 @@ class SingleTools:
         bind_ids(request_id=turn.request_id, conversation_id=turn.conversation_id, turn_id=turn.turn_id)
         context = ToolContext(request=turn, card=self._models.cards()[0])
         allowance = KnowledgeAllowance(calls_left=1, budget_tokens=input_budget_tokens(context.card), used_tokens=0)
-        written = ToolCall(call_id=_CALL_ID, name=call.tool, arguments=encode_json(call.arguments, "arguments").decode())
+        written = ToolCall(
+            call_id=_CALL_ID, name=call.tool, arguments=encode_json(call.arguments, "arguments").decode()
+        )
         calls, allowance = self._toolbox.admit((written,), context, allowance)
         answers = await self._toolbox.run(calls, context)
         (message,) = finish_round(calls, answers, DocumentNumbers(), allowance).messages
