@@ -9,10 +9,10 @@ from starlette.types import Receive, Scope, Send
 from backend.identity.domain import Caller
 from backend.lookups.services.use_cases import LookupServices
 
-Exchange = Callable[[Scope, Receive, Send], Awaitable[None]]
+MessageAnswer = Callable[[Scope, Receive, Send], Awaitable[None]]
 """Answers one HTTP request."""
 
-Opened = Callable[[LookupServices, Caller, str], Exchange]
+Opened = Callable[[LookupServices, Caller, str], MessageAnswer]
 
 
 class McpLibrary:
@@ -21,7 +21,7 @@ class McpLibrary:
     def __init__(self) -> None:
         self._opened: Opened | None = None
 
-    async def exchange(self, services: LookupServices, caller: Caller, request_id: str) -> Exchange:
+    async def answer_of(self, services: LookupServices, caller: Caller, request_id: str) -> MessageAnswer:
         """Return what answers a request of this caller."""
         if self._opened is None:
             self._opened = await asyncio.to_thread(_load)
@@ -29,10 +29,10 @@ class McpLibrary:
 
 
 def _load() -> Opened:
-    from backend.lookups.mcp.server import exchange
+    from backend.lookups.mcp.server import answer_message
     from backend.lookups.mcp.tools import Lookup
 
-    def opened(services: LookupServices, caller: Caller, request_id: str) -> Exchange:
-        return partial(exchange, Lookup(services, caller, request_id))
+    def opened(services: LookupServices, caller: Caller, request_id: str) -> MessageAnswer:
+        return partial(answer_message, Lookup(services, caller, request_id))
 
     return opened

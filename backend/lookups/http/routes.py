@@ -1,6 +1,6 @@
 """The route of the Model Context Protocol, over streamable HTTP and without sessions."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 from fastapi import Depends, Request, Response
@@ -12,17 +12,27 @@ from backend.foundation.http.json_body import check_media_type, new_router, read
 from backend.foundation.http.services import OptionsDep, service_of
 from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import CallerDep
-from backend.lookups.chosen import Exchange, McpLibrary
+from backend.lookups.chosen import McpLibrary, MessageAnswer
 from backend.lookups.services.use_cases import LookupServices
 from shared.errors import InvalidRequest, PayloadTooLarge, PermissionDenied
 from shared.models.json_bounds import JsonBounds
+from shared.models.values import JsonObject
 
 MAX_MESSAGE_BYTES = 1_048_576
 MESSAGE_BOUNDS = JsonBounds(values=1024, depth=64, string_bytes=MAX_MESSAGE_BYTES, outside_bytes=262_144)
 """A message holds the arguments of one call: with these bounds the library reads it in a few milliseconds."""
 
 JSON, EVENT_STREAM = "application/json", "text/event-stream"
-_PARSE_ERROR = -32700
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+_OBJECT = {"schema": {"type": "object"}}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The answer to a request", "content": {JSON: _OBJECT, EVENT_STREAM: {}}},
+    202: {"description": "A notification was taken"},
+    "4XX": {
+        "description": "An error of this API, or one of JSON-RPC with `code` and `message` in `error`",
+        "content": {JSON: _OBJECT},
+    },
+}
 
 router = new_router("Model Context Protocol")
 
@@ -40,11 +50,11 @@ LibraryDep = Annotated[McpLibrary, Depends(service_of(McpLibrary))]
 
 @router.post(
     "/mcp",
-    summary="Exchange a message of the Model Context Protocol",
+    summary="MessageAnswer a message of the Model Context Protocol",
     response_class=Response,
     dependencies=[Depends(_allowed_origin)],
-    responses={200: {"description": "The answer", "content": {JSON: {}, EVENT_STREAM: {}}}, 202: {"description": "-"}},
-    openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": {"type": "object"}}}}},
+    responses=_ANSWERS,
+    openapi_extra={"requestBody": {"required": True, "content": {JSON: _OBJECT}}},
 )
 async def exchange_message(request: Request, caller: CallerDep, services: ServicesDep, library: LibraryDep) -> Response:
     """Answer one JSON-RPC message: tools and resources over the knowledge bases that the caller may use."""
@@ -56,8 +66,8 @@ async def exchange_message(request: Request, caller: CallerDep, services: Servic
     refusal = await _refusal_of(text)
     if refusal is not None:
         return refusal
-    exchange = await library.exchange(services, caller, request.scope["state"]["request_id"])
-    return _McpAnswer(exchange, bytes(text.raw), as_events=accepted == EVENT_STREAM)
+    answer = await library.answer_of(services, caller, request.scope["state"]["request_id"])
+    return _McpAnswer(answer, bytes(text.raw), as_events=accepted == EVENT_STREAM)
 
 
 def _accepted(request: Request) -> str:
@@ -72,22 +82,40 @@ def _accepted(request: Request) -> str:
 
 
 async def _refusal_of(text: JsonText) -> Response | None:
-    """Return the error of JSON-RPC for what is no JSON object, or holds text that no other part of this API takes."""
+    """Return the error of JSON-RPC for what is no message, or holds text that no other part of this API takes."""
     try:
-        await in_steps(decode_in_steps(text))
+        body = await in_steps(decode_in_steps(text))
     except InvalidRequest as error:
-        body = {"jsonrpc": "2.0", "id": None, "error": {"code": _PARSE_ERROR, "message": error.message}}
-        return Response(orjson.dumps(body), 400, media_type=JSON)
-    return None
+        return _error(_PARSE_ERROR, error.message)
+    complaint = _complaint_about(body)
+    return _error(_INVALID_REQUEST, complaint) if complaint is not None else None
+
+
+def _complaint_about(body: JsonObject) -> str | None:
+    """Say what keeps an object from being a message of JSON-RPC 2.0, sections 4 and 5, or None."""
+    is_answer = "result" in body or "error" in body
+    number = body.get("id", "")
+    if body.get("jsonrpc") != "2.0":
+        return 'jsonrpc: must be "2.0"'
+    if not isinstance(body.get("method"), str) and not is_answer:
+        return "method: must be a string"
+    if not isinstance(number, str | int) or isinstance(number, bool):
+        return "id: must be a string or a whole number"
+    return None if isinstance(body.get("params", {}), dict) else "params: must be an object"
+
+
+def _error(code: int, message: str) -> Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return Response(orjson.dumps(body), 400, media_type=JSON)
 
 
 class _McpAnswer(Response):
     """Lets the library answer a message that has been read already."""
 
-    def __init__(self, exchange: Exchange, message: bytes, *, as_events: bool) -> None:
+    def __init__(self, answer: MessageAnswer, message: bytes, *, as_events: bool) -> None:
         self.status_code = 200
         self.background = None
-        self._exchange = exchange
+        self._answer = answer
         self._message = message
         self._as_events = as_events
 
@@ -106,7 +134,7 @@ class _McpAnswer(Response):
         accepting = [(name, value) for name, value in scope["headers"] if name not in (b"accept", b"content-type")]
         headers = [*accepting, (b"accept", JSON.encode()), (b"content-type", JSON.encode())]
         send_answer = _as_event_stream(send) if self._as_events else _with_plain_status(send)
-        await self._exchange({**scope, "headers": headers}, receive_message, send_answer)
+        await self._answer({**scope, "headers": headers}, receive_message, send_answer)
 
 
 def _with_plain_status(send: Send) -> Send:

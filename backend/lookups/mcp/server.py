@@ -90,7 +90,7 @@ for _library in ("mcp", "sse_starlette"):
     logging.getLogger(_library).setLevel(logging.CRITICAL)
 
 
-async def exchange(lookup: Lookup, scope: Scope, receive: Receive, send: Send) -> None:
+async def answer_message(lookup: Lookup, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one HTTP request that holds one message, with JSON."""
     transport = StreamableHTTPSessionManager(_Handlers(lookup).server(), json_response=True, stateless=True)
     async with transport.run():

@@ -93,7 +93,7 @@ class RestrictedPart(BaseModel):
     note: str
 
 
-class SearchResults(BaseModel):
+class FoundKnowledge(BaseModel):
     """The passages found, best first, and what restricted knowledge bases give, null where none was searched."""
 
     results: list[FoundPassage]

@@ -14,6 +14,7 @@ from backend.lookups.domain.resource_addresses import address_of
 from backend.lookups.mcp.tool_shapes import (
     Arguments,
     DocumentText,
+    FoundKnowledge,
     FoundPassage,
     ListBasesArguments,
     ListDocumentsArguments,
@@ -23,7 +24,6 @@ from backend.lookups.mcp.tool_shapes import (
     ResourceDocument,
     RestrictedPart,
     SearchArguments,
-    SearchResults,
 )
 from backend.lookups.services.search_bases import BasesFound, BasesSearch
 from backend.lookups.services.use_cases import LookupServices
@@ -64,7 +64,7 @@ async def _search(lookup: Lookup, given: SearchArguments) -> ToolOutcome:
     search = BasesSearch(given.query, given.knowledge_base_ids or None, given.max_results)
     found = await lookup.services.search(lookup.caller, search, lookup.request_id)
     restricted = _restricted_part(found)
-    results = SearchResults(results=[_passage(hit) for hit in found.hits], restricted=restricted)
+    results = FoundKnowledge(results=[_passage(hit) for hit in found.hits], restricted=restricted)
     # Passages and a released summary never share a text, so that a model cannot take one for the other.
     texts = [_json({"results": results.model_dump(mode="json")["results"]})] if found.read or not restricted else []
     if restricted is not None:
@@ -122,7 +122,7 @@ _TOOLS = (
             " where it is known which ones are wanted."
         ),
         arguments=SearchArguments,
-        result=SearchResults,
+        result=FoundKnowledge,
         run=_search,
     ),
     KnowledgeTool(

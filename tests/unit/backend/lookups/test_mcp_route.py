@@ -102,13 +102,27 @@ async def test_what_is_no_message_is_a_parse_error(user: httpx2.AsyncClient, bod
 
 
 @pytest.mark.parametrize(
-    "body", [{"jsonrpc": "2.0"}, {"id": 1, "method": "ping"}, {"jsonrpc": "1.0", "id": 1, "method": "ping"}, {}]
+    ("body", "named"),
+    [
+        ({}, "jsonrpc"),
+        ({"id": 1, "method": "ping"}, "jsonrpc"),
+        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, "jsonrpc"),
+        ({"jsonrpc": "2.0", "id": 1}, "method"),
+        ({"jsonrpc": "2.0", "id": 1, "method": 7}, "method"),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, "id"),
+        ({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}, "id"),
+        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, "id"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}, "params"),
+    ],
 )
 @pytest.mark.parametrize("version", [HANDSHAKE, NEWEST])
-async def test_what_is_no_request_is_refused_by_the_protocol(user: httpx2.AsyncClient, body: object, version: str):
+async def test_what_is_no_request_is_refused_by_its_field(
+    user: httpx2.AsyncClient, body: object, named: str, version: str
+):
     answer = await post(user, body, mcp_protocol_version=version)
     assert answer.status_code == 400
-    assert answer.json()["error"]["code"] in (-32600, -32602)
+    assert answer.json()["error"]["code"] == -32600
+    assert answer.json()["error"]["message"].startswith(f"{named}: ")
 
 
 async def test_bounds_hold_before_anything_is_parsed(user: httpx2.AsyncClient):
