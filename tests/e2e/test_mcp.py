@@ -132,7 +132,11 @@ async def test_a_session_of_one_replica_goes_on_at_the_other(
     replicas: tuple[Pair, Pair, str], reserve: tuple[str, Base]
 ) -> None:
     _, base = reserve
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    hello: dict[str, Any] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
     async with http_of(replicas[0], "rae") as one, http_of(replicas[1], "rae") as other:
         begun = await post(one, message("initialize", **hello))
         assert begun.json()["result"]["protocolVersion"] == "2025-11-25"
@@ -151,7 +155,7 @@ async def test_a_restricted_analyst_gets_a_summary_and_no_byte_of_the_base(
     leaky = summary_reply(summary="The Quillmark reserve holds 48,200 litres.")
     await second.script(summary_reply(), leaky, leaky)
     received = Received()
-    async with http_of(replicas[door], analyst, received) as http, mcp_client(http) as client:
+    async with http_of((replicas[0], replicas[1])[door], analyst, received) as http, mcp_client(http) as client:
         answered = await call(client, "search_knowledge", query=ASKED)
         blocked = await call(client, "search_knowledge", query=f"{ASKED} And who could step in?")
         refusals = [
@@ -170,7 +174,7 @@ async def test_a_restricted_analyst_gets_a_summary_and_no_byte_of_the_base(
     assert set(bases[0]) == {"id", "name", "routing_hint", "routing_keywords", "role"}
     assert [word for word in TELL_TALES if word in received.text] == []
     assert "Quillmark" in (await second.requests())[0].body.decode()
-    logs = "".join(pair.backend.log() for pair in replicas[:2]) + replicas[0].chat_shell.log()
+    logs = "".join(pair.backend.log() for pair in (replicas[0], replicas[1])) + replicas[0].chat_shell.log()
     assert [word for word in TELL_TALES if word in logs] == []
     records = audits(replicas[0], base)
     assert [record["decision"] for record in records] == ["answer", "refuse"]
@@ -184,7 +188,7 @@ async def test_no_new_connection_and_no_other_replica_gives_a_new_budget(
     analyst, base = reserve
     await second.script(*[summary_reply()] * 4)
     answers: list[str] = []
-    for number, pair in enumerate((*replicas[:2], *replicas[:2])):
+    for number, pair in enumerate((replicas[0], replicas[1], replicas[0], replicas[1])):
         async with http_of(pair, analyst) as http, mcp_client(http) as client:
             result = await call(client, "search_knowledge", query=f"{ASKED} Think {'again ' * number}please.")
             answers.append(texts_of(result)[0])
