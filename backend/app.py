@@ -31,6 +31,7 @@ from backend.foundation.telemetry.loop import LoopMeter
 from backend.identity.services import KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import build_knowledge_room
+from backend.lookups.wiring import lookup_services
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
@@ -180,6 +181,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
         turns=turns,
         agents=agents.services,
+        lookups=lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),

@@ -6,6 +6,7 @@ from backend.conversations.http import routes_prompts as prompts
 from backend.foundation.http import routes_health as health
 from backend.identity.http import routes_api_keys as api_keys
 from backend.knowledge.http import routes as knowledge
+from backend.lookups.http import routes as lookups
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.turns.http import routes as responses
@@ -13,7 +14,6 @@ from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
 
 # Tried in this order: the routes that are called most come first.
-ROUTERS = tuple(
-    part.router
-    for part in (responses, chat, prompts, health, conversations, models, agents, knowledge, api_keys, audit, internal)
-)
+_ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
+_ROUTES_THEN = (agents, knowledge, lookups, api_keys, audit, internal)
+ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))

@@ -12,6 +12,8 @@ from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.identity.services import WRITE_USES_SECONDS, IdentityServices
 from backend.knowledge.services.use_cases import KnowledgeServices
+from backend.lookups.chosen import McpLibrary
+from backend.lookups.services.use_cases import LookupServices
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
@@ -32,6 +34,7 @@ class Backend:
     restricted: RestrictedServices
     turns: TurnServices
     agents: AgentServices
+    lookups: LookupServices
     recovery: Recovery
     supervisor: Supervisor
     caretaking: Callable[[], Awaitable[None]]
@@ -39,8 +42,16 @@ class Backend:
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        rooms = (self.identity, self.conversations, self.knowledge, self.restricted, self.turns, self.agents)
-        return (self.readiness, self.once, *rooms)
+        rooms = (
+            self.identity,
+            self.conversations,
+            self.knowledge,
+            self.restricted,
+            self.turns,
+            self.agents,
+            self.lookups,
+        )
+        return (self.readiness, self.once, McpLibrary(), *rooms)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:

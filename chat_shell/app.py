@@ -37,7 +37,9 @@ from chat_shell.sealed.verdicts import Gate
 from chat_shell.settings import Settings
 from chat_shell.tools.ports import Tool
 from chat_shell.turns.services.model_answer import RetryPolicy
+from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
+from chat_shell.turns.services.single_tools import SingleTools
 from chat_shell.turns.services.turn_service import TurnService
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.clock import Clock, SystemClock
@@ -71,8 +73,10 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         secondary = ChatCompletionsSecondary(secondary_session, secondary_endpoint(settings, entries))
         room = _sealed_room(settings, secondary, session, room_times)
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
-        run = turn_runner(models, knowledge_tools(knowledge, room), clock, turn_defaults(settings, room_times))
-        turns = TurnService(run, models.cards, clock, admission)
+        tools, defaults = knowledge_tools(knowledge, room), turn_defaults(settings, room_times)
+        run = turn_runner(models, tools, clock, defaults)
+        toolbox = Toolbox(tools, clock, LoggingTurnObserver(), defaults.tool_timeout_seconds)
+        turns = TurnService(run, SingleTools(toolbox, models), models.cards, clock, admission)
         look_for_cycles_rarely()
         await _serve_doors(settings, turns, admission)
 

@@ -27,6 +27,7 @@ class IdPrefix(StrEnum):
     AUDIT_RECORD = "audit"
     API_KEY = "key"
     REQUEST = "req"
+    LOOKUP = "lookup"
 
 
 def new_id(prefix: IdPrefix) -> str:

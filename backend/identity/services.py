@@ -10,6 +10,7 @@ from backend.identity.ports import ApiKeyStore
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
 from shared.ids import IdPrefix, new_id
+from shared.shares import MOST, Holder
 
 ACT_FOR_HEADER = "X-Ballast-User"
 MAX_USER_ID_CHARS = 256
@@ -226,6 +227,13 @@ def build_identity(store: ApiKeyStore, clock: Clock) -> IdentityServices:
     """Build the use cases over a store."""
     uses = KeyUses(store)
     return IdentityServices(Authenticate(store, uses, clock), KeyAdministration(store, clock), uses)
+
+
+def holders_of(caller: Caller) -> tuple[Holder, ...]:
+    """Return whose places his work takes: those of the key, and of each user for whom a service key acts."""
+    if caller.role is not KeyRole.SERVICE:
+        return (Holder(caller.key_id or f"{caller.tenant}/{caller.user_id}"),)
+    return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))
 
 
 def _new_secret() -> str:

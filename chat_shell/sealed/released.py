@@ -6,7 +6,7 @@ from typing import Literal, Self, final
 from pydantic import ValidationError
 
 from chat_shell.sealed.codes import AnswerReason, Confidence
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
 
 @final
@@ -21,7 +21,7 @@ class Released(Value):
     recommended_actions: tuple[str, ...]
     confidence: Confidence
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> JsonObject:
         """Return it as a JSON object, with its keys in the order of the secondary model's answer."""
         return self.model_dump(mode="json")
 

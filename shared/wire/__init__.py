@@ -14,6 +14,12 @@ from shared.wire.events import (
     report_to_proto,
 )
 from shared.wire.request import request_from_proto, request_to_proto
+from shared.wire.single_tools import (
+    tool_call_from_proto,
+    tool_call_to_proto,
+    tool_result_from_proto,
+    tool_result_to_proto,
+)
 
 __all__ = [
     "card_from_proto",
@@ -24,4 +30,8 @@ __all__ = [
     "report_to_proto",
     "request_from_proto",
     "request_to_proto",
+    "tool_call_from_proto",
+    "tool_call_to_proto",
+    "tool_result_from_proto",
+    "tool_result_to_proto",
 ]

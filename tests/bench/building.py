@@ -40,7 +40,7 @@ from shared.prompts.message_order import messages_of_request
 from shared.tokens import estimate_tokens, message_tokens
 from shared.wire import request_from_proto, request_to_proto
 from tests.bench.figures import Figure, percentile
-from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_turns import FakeTurnStore
@@ -107,11 +107,11 @@ class _ForgetfulTurns(FakeTurnStore):
         return True
 
 
-class _Receiver:
+class _Receiver(ScriptedChatShell):
     """A chat_shell that notes when a request has reached it."""
 
     def __init__(self) -> None:
-        self.requests: list[ExecutionRequest] = []
+        super().__init__()
         self.arrived_at = 0.0
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
@@ -121,9 +121,6 @@ class _Receiver:
 
     async def models(self) -> tuple[ModelCard, ...]:
         return (ModelCard(name="demo", context_window_tokens=2_000_000, max_output_tokens=8_000),)
-
-    async def close(self) -> None:
-        """Free nothing."""
 
 
 def building_figures(_directory: Path) -> list[Figure]:

@@ -18,7 +18,7 @@ from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import ModelLister, TurnService
 from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard
-from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner
+from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool
 
 SERVICE_TOKEN = "s3rvice-token"
 MAX_BYTES = 8 * 1024 * 1024
@@ -29,6 +29,7 @@ class Shell:
     """What stands behind the doors."""
 
     runner: ScriptedRunner
+    tool: ScriptedTool
     admission: Admission
     turns: TurnService
     bounds: MessageBounds = field(default_factory=lambda: MessageBounds(MAX_BYTES, 16 * MAX_BYTES))
@@ -39,11 +40,16 @@ def list_cards() -> tuple[ModelCard, ...]:
     return CARDS
 
 
-def shell_with(runner: ScriptedRunner, models: ModelLister = list_cards, clock: Clock | None = None) -> Shell:
+def shell_with(
+    runner: ScriptedRunner,
+    models: ModelLister = list_cards,
+    clock: Clock | None = None,
+    tool: ScriptedTool | None = None,
+) -> Shell:
     """Put a runner behind doors that enforce deadlines at once."""
-    admission = Admission()
-    turns = TurnService(runner, models, clock or SystemClock(), admission, deadline_grace_seconds=0.0)
-    return Shell(runner, admission, turns)
+    admission, tool = Admission(), tool or ScriptedTool()
+    turns = TurnService(runner, tool, models, clock or SystemClock(), admission, deadline_grace_seconds=0.0)
+    return Shell(runner, tool, admission, turns)
 
 
 @asynccontextmanager

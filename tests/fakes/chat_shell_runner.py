@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
+from shared.models.single_tools import SingleToolCall, SingleToolResult
 
 Script = Callable[[ExecutionRequest], AsyncGenerator[ExecutionEvent]]
 
@@ -35,6 +36,39 @@ class ScriptedRunner:
         finally:
             self.live -= 1
             self.closed.set()
+
+
+SUMMARY = SingleToolResult(
+    text="说 what is safe", failed=False, structured={"decision": "answer", "risks": ["一", "b"]}
+)
+
+
+class ScriptedTool:
+    """Answers calls of single tools with results in their order, or raises them; without one left with a summary.
+
+    `gate` makes callers wait; `closed` is set when a call is over, cancelled or not.
+    """
+
+    def __init__(self, *results: SingleToolResult | Exception) -> None:
+        self._results = list(results)
+        self.calls: list[SingleToolCall] = []
+        self.begun = asyncio.Event()
+        self.closed = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def __call__(self, call: SingleToolCall) -> SingleToolResult:
+        """Answer the next call."""
+        self.calls.append(call)
+        self.begun.set()
+        try:
+            await self.gate.wait()
+        finally:
+            self.closed.set()
+        result = self._results.pop(0) if self._results else SUMMARY
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
 def saying(*events: ExecutionEvent) -> Script:

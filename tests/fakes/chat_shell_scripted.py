@@ -17,6 +17,8 @@ from shared.models.events import (
 )
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall
+from shared.models.single_tools import SingleToolCall, SingleToolResult
+from shared.prompts.knowledge_base import CANNOT_ANSWER
 
 USAGE = Usage(input_tokens=11, cached_tokens=4, cache_write_tokens=0, output_tokens=7, reasoning_tokens=2)
 
@@ -56,6 +58,8 @@ class ScriptedChatShell:
         self.model_names = list(models)
         self.requests: list[ExecutionRequest] = []
         self.broken_off = 0
+        self.tool_results: list[SingleToolResult | Exception] = []
+        self.tool_calls: list[SingleToolCall] = []
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
         """Play the next script."""
@@ -79,6 +83,18 @@ class ScriptedChatShell:
         return tuple(
             ModelCard(name=name, context_window_tokens=128_000, max_output_tokens=8_000) for name in self.model_names
         )
+
+    async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
+        """Give or raise the next of `tool_results`; without one left the restricted base gives no answer."""
+        self.tool_calls.append(call)
+        result = (
+            self.tool_results.pop(0)
+            if self.tool_results
+            else SingleToolResult(text=CANNOT_ANSWER, failed=False, structured=None)
+        )
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     async def close(self) -> None:
         """Free nothing."""

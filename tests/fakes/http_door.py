@@ -14,11 +14,15 @@ from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
-from backend.identity.domain import KeyRole
+from backend.identity.domain import Caller, KeyRole
 from backend.identity.services import KeyAdministration, build_identity
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
+from backend.lookups.chosen import McpLibrary
+from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
+from backend.lookups.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, build_restricted
 from backend.routes import ROUTERS
 from tests.fakes.chat_shell_models import FakeModelLister
@@ -48,6 +52,7 @@ class FakeHouse:
     limits: RestrictedLimits = LIMITS
     event_store: FakePresence = field(default_factory=FakePresence)
     max_body_bytes: int = 100_000
+    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -66,7 +71,13 @@ class FakeHouse:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
         knowledge = KnowledgePorts(self.knowledge, self.knowledge, LibraryDocumentReader(), self.clock)
+        knowledge_services = build_knowledge(knowledge, self.turns.descriptions)
+        outgoing = OutgoingTexts(self.turns.ports.outgoing)
+        policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
+        restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
         return (
+            McpLibrary(),
+            build_lookups(knowledge_services, restricted),
             build_identity(keys, self.clock),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
@@ -76,7 +87,7 @@ class FakeHouse:
                 AgentCatalogue(self.turns.agents, self.knowledge, self.turns.services.models, self.clock),
                 AgentMembers(self.turns.agents),
             ),
-            build_knowledge(knowledge, self.turns.descriptions),
+            knowledge_services,
             build_restricted(
                 RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),
                 knowledge,
@@ -88,7 +99,7 @@ class FakeHouse:
 
     def options(self) -> HttpOptions:
         """Build the figures of the door."""
-        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes)
+        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins)
 
     def app(self) -> FastAPI:
         """Build the application."""
@@ -102,6 +113,11 @@ class FakeHouse:
         """Issue a key."""
         _, secret = await KeyAdministration(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
         return secret
+
+    async def caller(self, user_id: str) -> Caller:
+        """Return a user as his key names him."""
+        keys = build_identity(FakeApiKeyStore(self.state), self.clock)
+        return await keys.authenticate.user(await self.key(user_id), None)
 
 
 def client_of(app: FastAPI, key: str | None = None, **headers: str) -> httpx2.AsyncClient:

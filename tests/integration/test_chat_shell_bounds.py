@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, cast
 
 import grpc.aio
@@ -28,7 +29,7 @@ EXECUTE = f"/{SERVICE_NAME}/Execute"
 
 def narrow(max_messages_bytes: int) -> Shell:
     shell = shell_with(ScriptedRunner(saying_all(answer("Hello."))))
-    return Shell(shell.runner, shell.admission, shell.turns, MessageBounds(max_messages_bytes, max_messages_bytes))
+    return replace(shell, bounds=MessageBounds(max_messages_bytes, max_messages_bytes))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import chain, cycle, islice, product
 from math import ceil
@@ -24,7 +25,9 @@ import orjson
 from tests.leaks.corpus.reading import Attack, attacks
 from tests.leaks.forgeries import play_forgeries, play_role_changes
 from tests.leaks.honest import honest_figures, missed_bars, rendered
+from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import HANG, STUBS
+from tests.leaks.lookups import play_lookups
 from tests.leaks.pair import Way
 from tests.leaks.results import Results
 from tests.leaks.runner import plan, play_until, staged
@@ -66,9 +69,16 @@ async def hostile_trials(directory: Path, wanted: int, way: Way, *, with_corpora
         visits = islice(plan(stage, cases, STUBS, dice), MOST_ROUNDS * wanted // SEARCHES_A_TURN + 1)
         hanging = stage.planned(cases[0], 0, [HANG])
         await play_until(stage, chain([hanging], visits), wanted, RESULTS / f"{way}.json")
+        searches = zip(cases, batches(dice.sample(STUBS, len(STUBS)), SEARCHES_A_TURN), strict=False)
+        await play_lookups(stage, [stage.planned(case, 0, hand) for case, hand in searches])
         await play_forgeries(stage, cases)
         await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"])
         return stage.results
+
+
+def batches(stubs: Sequence[Stub], size: int) -> list[Sequence[Stub]]:
+    """Split the models into hands of this size."""
+    return [stubs[at : at + size] for at in range(0, len(stubs), size)]
 
 
 async def hanging_trials(directory: Path, way: Way) -> Results:

@@ -14,6 +14,7 @@ from tests.leaks.__main__ import one_case_a_class, playable
 from tests.leaks.corpus.reading import attacks
 from tests.leaks.forgeries import play_forgeries, play_role_changes
 from tests.leaks.hostile.stubs import HANG, HONEST, STUBS
+from tests.leaks.lookups import SINK, play_lookups
 from tests.leaks.pair import Way
 from tests.leaks.runner import Stage, staged
 from tests.leaks.trials import SEARCHES_A_TURN
@@ -35,6 +36,10 @@ async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
         await stage.play(visits)
         await stage.scanned()
         await play_forgeries(stage, [case for case in playable() if case.attack_class in FORGED])
+        telling = [stub for stub in STUBS if stub.name in TELLING]
+        await play_lookups(
+            stage, [stage.planned(case, 0, [*telling[at::2], HONEST]) for at, case in enumerate(cases[:2])]
+        )
         await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"][:1])
         check(stage)
 
@@ -49,10 +54,11 @@ async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(
     async with staged(tmp_path, [case], TIMEOUT_SECONDS, way, is_gated=False) as stage:
         await stage.play([stage.planned(case, 0, telling)])
         await stage.scanned()
+        await play_lookups(stage, [stage.planned(case, 0, telling)])
         found = stage.results.sightings
     assert {sighting.trial.stub.name for sighting in found if sighting.trial} == {stub.name for stub in telling}
     sinks = {sighting.sink for sighting in found}
-    assert sinks >= {"main model", "log of chat_shell", "table log_entry", "table released_result"}
+    assert sinks >= {"main model", SINK, "log of chat_shell", "table log_entry", "table released_result"}
 
 
 def check(stage: Stage) -> None:

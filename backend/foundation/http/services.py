@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, FastAPI, Request
 
+from backend.foundation.domain.origins import ANY_ORIGIN
 from backend.foundation.http.bodies import HolderOf
 
 DEFAULT_MAX_BODY_BYTES = 33_554_432
@@ -33,6 +34,10 @@ class HttpOptions:
     max_bodies_bytes: int = DEFAULT_MAX_BODIES_BYTES
     holder_of: HolderOf = digest_of
     cors_origins: tuple[str, ...] = ()
+
+    def allows(self, origin: str) -> bool:
+        """Return whether scripts of an origin may call."""
+        return origin in self.cors_origins or ANY_ORIGIN in self.cors_origins
 
 
 def install_services(app: FastAPI, *services: object) -> None:

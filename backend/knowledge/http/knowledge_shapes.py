@@ -13,10 +13,10 @@ from backend.knowledge.domain.kb_meta import (
 )
 from backend.knowledge.domain.knowledge import Binding, ChunkHit, Document, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
+from backend.knowledge.services.search_knowledge import MAX_RESULTS
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import GateCode
 
-MAX_RESULTS = 50
 MAX_QUERY_CHARACTERS = 100_000
 
 BaseName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]

@@ -1,6 +1,6 @@
 """Creating, describing and deleting knowledge bases."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
@@ -59,6 +59,19 @@ class KnowledgeCatalogue:
         """
         (shown,) = await self._descriptions.shown([await find_binding(self._store, caller, base_id)])
         return shown
+
+    async def named(self, caller: Caller, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+        """Return the named bases, or all of the caller's, with the parts of their descriptions that he may see.
+
+        Raises:
+            NotFound: the caller is not a member of a named base; `param` says which of them it is.
+        """
+        found = await self._store.bindings(caller.tenant, caller.user_id, base_ids)
+        mine = {binding.base.id for binding in found}
+        for place, base_id in enumerate(base_ids or ()):
+            if base_id not in mine:
+                raise NotFound("There is no such knowledge base.", param=f"knowledge_base_ids[{place}]")
+        return await self._descriptions.shown(found)
 
     async def page(
         self, caller: Caller, *, after: str | None, limit: int, descending: bool

@@ -6,6 +6,7 @@ from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read, require_write
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.document_text import TextPage, text_page
 from backend.knowledge.services.knowledge_access import find_binding
 from shared.errors import NotFound
 
@@ -49,6 +50,18 @@ class KnowledgeDocuments:
         if document is None:
             raise NotFound("There is no such document.", param="name")
         return document, await self._store.document_body(document.id)
+
+    async def text(self, caller: Caller, base_id: str, named: str, *, offset: int, limit: int) -> TextPage:
+        """Return up to `limit` characters from `offset` of the text of the document with this name or id.
+
+        Raises:
+            NotFound: there is no such document.
+        """
+        require_read(await find_binding(self._store, caller, base_id))
+        document = await self._store.find_document(base_id, named) or await self._store.document(named)
+        if document is None or document.knowledge_base_id != base_id:
+            raise NotFound("There is no such document.", param="document")
+        return await text_page(self._store, document, offset, limit)
 
     async def delete(self, caller: Caller, base_id: str, name: str) -> Document:
         """Delete a document and return its values.

@@ -1,11 +1,15 @@
-"""A member's own search of one base."""
+"""A member's own search of bases that he may read."""
+
+from collections.abc import Sequence
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.bm25 import shown_score
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.knowledge.domain.knowledge import Binding, ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.knowledge_access import find_binding
+
+MAX_RESULTS = 50
 
 
 class SearchKnowledge:
@@ -22,8 +26,18 @@ class SearchKnowledge:
             NotFound: the caller is not a member.
             PermissionDenied: the caller is restricted.
         """
-        require_read(await find_binding(self._store, caller, base_id))
-        return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit)))
+        return await self.search_in([await find_binding(self._store, caller, base_id)], query, limit)
+
+    async def search_in(self, bindings: Sequence[Binding], query: str, limit: int) -> tuple[ChunkHit, ...]:
+        """Return the best chunks of all these bases together, best first.
+
+        Raises:
+            PermissionDenied: the caller is restricted in one of them.
+        """
+        for binding in bindings:
+            require_read(binding)
+        found = await self._retrieval.search([binding.base.id for binding in bindings], query, limit)
+        return tuple(map(as_shown, found))
 
 
 def as_shown(hit: ChunkHit) -> ChunkHit:

@@ -1,4 +1,4 @@
-"""Keyed hashes (HMAC-SHA256): the cache keys of released results, and the pseudonyms of users in the audit.
+"""Keyed hashes (HMAC-SHA256): cache keys of released results, pseudonyms of users, and names of their stretches.
 
 A cache key includes the user. The gate lets through what the user wrote himself (a name, a figure), so a summary that
 was released to one user could reveal that to another.
@@ -7,6 +7,7 @@ was released to one user could reveal that to another.
 import hmac
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 
 import orjson
@@ -17,6 +18,7 @@ from shared.models.safe_summary import SummaryVersions
 USER_HASH_DIGITS = 32
 _OF_RESULTS = b"ballast released result 1\0"
 _OF_USERS = b"ballast audited user 1\0"
+_OF_STRETCHES = b"ballast stretch of lookups 1\0"
 _OF_OUTCOMES = b"ballast reported outcome 1\0"
 
 
@@ -37,6 +39,16 @@ def result_key(
 def user_hash(secret: str, tenant: str, user_id: str) -> str:
     """Return the pseudonym of a user in the audit: 32 hexadecimal digits."""
     return _keyed(secret, _OF_USERS, f"{tenant}\0{user_id}".encode())[:USER_HASH_DIGITS]
+
+
+def stretch_id(secret: str, tenant: str, user_id: str, now: datetime) -> str:
+    """Return what stands in the place of a conversation's id where a user searches without a conversation.
+
+    It is the same for all searches of a user within a day in UTC, whatever key or connection he uses, so that the
+    budget of a conversation cannot be had anew.
+    """
+    whose = f"{tenant}\0{user_id}\0{now.astimezone(UTC).date().isoformat()}"
+    return f"stretch_{_keyed(secret, _OF_STRETCHES, whose.encode())[:USER_HASH_DIGITS]}"
 
 
 def outcome_digest(secret: str, search: SealedSearch, reported: bytes) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.knowledge.domain.access import require_read, strictest_mode
-from backend.knowledge.domain.chunking import readable_text
 from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.services.document_text import TextPage, text_page
 from backend.knowledge.services.search_knowledge import as_shown
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.services.restricted_audit import RestrictedAudit
@@ -25,21 +25,6 @@ class SearchResult(NamedTuple):
     access_mode: AccessMode
     whole: bool
     hits: tuple[ChunkHit, ...]
-
-
-class TextPage(NamedTuple):
-    """A range of a document's text; offsets count characters."""
-
-    document: Document
-    text: str
-    offset: int
-    total_characters: int
-
-    @property
-    def next_offset(self) -> int | None:
-        """Where the next page begins; None at the end."""
-        end = self.offset + len(self.text)
-        return end if end < self.total_characters else None
 
 
 class TicketedKnowledge:
@@ -99,9 +84,7 @@ class TicketedKnowledge:
         if document is None or document.knowledge_base_id not in ticket.base_ids:
             raise NotFound("There is no such document.", param="file_id")
         await self._access.bindings(ticket, [document.knowledge_base_id])
-        body = await self._store.document_body(document.id)
-        text = readable_text(document, body, await self._store.chunks(document.id))
-        return TextPage(document, text[offset : offset + limit], offset, len(text))
+        return await text_page(self._store, document, offset, limit)
 
     async def _require_unrestricted(self, ticket: Ticket) -> None:
         for binding in await self._access.memberships(ticket, frozenset(ticket.base_ids)):

@@ -7,7 +7,7 @@ from contextlib import suppress
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from backend.turns.chat_shell.refusals import BROKEN_OFF, REFUSES_US, TOO_LATE, UNREACHABLE, error_of_report
+from backend.turns.chat_shell.refusals import BROKEN_OFF, REFUSES_US, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
 from shared.clock import Clock
@@ -21,7 +21,15 @@ from shared.errors import (
 )
 from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnFailed, TurnFinished
 from shared.models.execution import ExecutionRequest, remaining_seconds
-from shared.wire import card_from_proto, event_from_proto, report_from_proto, request_to_proto
+from shared.models.single_tools import SingleToolCall, SingleToolResult
+from shared.wire import (
+    card_from_proto,
+    event_from_proto,
+    report_from_proto,
+    request_to_proto,
+    tool_call_to_proto,
+    tool_result_from_proto,
+)
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; the call's deadline is for a chat_shell that cannot."""
@@ -127,6 +135,24 @@ class GrpcChatShell:
                 raise ChatShellUnavailable("The model runner did not answer in time.") from error
             raise error_of_call(error, begun=False) from error
         return tuple(card_from_proto(card) for card in answer.models)
+
+    async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
+        """Run one of chat_shell's tools; cancelling this cancels the call, and with it the tool.
+
+        Raises:
+            ChatShellUnavailable: no connection, or chat_shell does not know the method.
+            DeadlineExceeded: the turn's deadline passed.
+            BallastError: the error with which chat_shell refused the call.
+        """
+        await self._wait_connected()
+        timeout = self._timeout_seconds(call.turn)
+        try:
+            answer = await self._stub.RunTool(tool_call_to_proto(call), metadata=self._metadata, timeout=timeout)
+            return tool_result_from_proto(answer)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise ChatShellUnavailable(TOO_OLD) from error
+            raise error_of_call(error, begun=False) from error
 
     async def _wait_connected(self) -> None:
         """Return once connected, or after `RECONNECT_SECONDS`; the call itself then reports the missing connection."""

@@ -3,11 +3,12 @@
 from collections.abc import AsyncGenerator
 from http import HTTPStatus
 from io import BytesIO
+from urllib.parse import quote
 
 import aiohttp
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from backend.turns.chat_shell.refusals import BROKEN_OFF, TOO_LATE, UNREACHABLE, error_of_report
+from backend.turns.chat_shell.refusals import BROKEN_OFF, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
 from backend.turns.chat_shell.sse import SseDecoder
 from shared.clock import Clock
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, PayloadTooLarge
@@ -15,6 +16,8 @@ from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnFai
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
+from shared.models.single_tools import SingleToolCall, SingleToolResult, call_to_body
+from shared.models.values import JsonObject
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; this timeout is for a chat_shell that cannot."""
@@ -55,7 +58,7 @@ class HttpChatShell:
         try:
             async with self._session.post(
                 f"{self._base_url}/v1/responses",
-                data=self._encode(request),
+                data=self._encode(OpenAIRequestConverter.from_execution_request(request)),
                 headers={"content-type": "application/json"},
                 timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
             ) as response:
@@ -90,12 +93,39 @@ class HttpChatShell:
         except ValidationError as error:
             raise ChatShellUnavailable("The model runner sent what is no list of models.") from error
 
+    async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
+        """Run one of chat_shell's tools.
+
+        Raises:
+            ChatShellUnavailable: no connection, or chat_shell has no such path.
+            DeadlineExceeded: the turn's deadline passed.
+            BallastError: the error with which chat_shell refused the call.
+        """
+        left_seconds = remaining_seconds(call.turn.deadline, self._clock.now()) + DEADLINE_GRACE_SECONDS
+        try:
+            async with self._session.post(
+                f"{self._base_url}/v1/tools/{quote(call.tool, safe='')}",
+                data=self._encode(call_to_body(call)),
+                headers={"content-type": "application/json"},
+                timeout=aiohttp.ClientTimeout(total=left_seconds, sock_connect=CONNECT_TIMEOUT_SECONDS),
+            ) as response:
+                if response.status == HTTPStatus.NOT_FOUND:
+                    raise ChatShellUnavailable(TOO_OLD)
+                await _raise_refusal(response)
+                body = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _error_of(error, begun=False) from error
+        try:
+            return SingleToolResult.model_validate_json(body)
+        except ValidationError as error:
+            raise ChatShellUnavailable("The model runner sent what is no result of a tool.") from error
+
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
-    def _encode(self, request: ExecutionRequest) -> BytesIO:
-        body = encode_json(OpenAIRequestConverter.from_execution_request(request))
+    def _encode(self, content: JsonObject) -> BytesIO:
+        body = encode_json(content)
         if len(body) > self._max_message_bytes:
             raise PayloadTooLarge("The turn is too large for the model runner.")
         return BytesIO(body)

@@ -15,6 +15,7 @@ from shared.models.events import ErrorReport
 BROKEN_OFF = "The model runner broke off before the end of the turn."
 UNREACHABLE = "The model runner cannot be reached."
 REFUSES_US = "The model runner refuses this service's token."
+TOO_OLD = "The model runner is of an earlier release that cannot run a tool without a model: upgrade chat_shell."
 TOO_LATE = "The turn took longer than it may."
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
+from shared.models.single_tools import SingleToolCall, SingleToolResult
 
 
 class ChatShell(Protocol):
@@ -24,6 +25,15 @@ class ChatShell(Protocol):
 
         Raises:
             ChatShellUnavailable: no connection.
+        """
+        ...
+
+    async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
+        """Run one of chat_shell's tools without a model.
+
+        Raises:
+            ChatShellUnavailable: no connection, the connection was lost, or chat_shell is of a release that cannot.
+            DeadlineExceeded: the turn's deadline passed.
         """
         ...
 

@@ -3,7 +3,8 @@
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.steps import beside_others
-from backend.identity.domain import Caller, KeyRole
+from backend.identity.domain import Caller
+from backend.identity.services import holders_of
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_assembly import assembled
@@ -11,7 +12,6 @@ from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from shared.errors import TurnRunning
-from shared.shares import MOST, Holder
 
 
 class StartTurn:
@@ -43,7 +43,7 @@ class StartTurn:
                 database that did not answer in time, the turn may be stored nevertheless; it is then taken over.
         """
         self._admission.check()
-        with self._admission.place(*_holders(caller)) as place:
+        with self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
                 running = await self._begun(caller, request, request_id, claim)
             running.at_end(place.keep())
@@ -74,10 +74,3 @@ class StartTurn:
                 claimed = claim.of(turn.response.id) if claim is not None else None
                 await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
             return self._registry.start(turn)
-
-
-def _holders(caller: Caller) -> tuple[Holder, ...]:
-    """Return whose places a turn takes: those of the key, and of each user for whom a service key acts."""
-    if caller.role is not KeyRole.SERVICE:
-        return (Holder(caller.key_id or f"{caller.tenant}/{caller.user_id}"),)
-    return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))

@@ -1,4 +1,4 @@
-"""The two methods of `execution.v1.ChatShell`, which take and return encoded messages.
+"""The methods of `execution.v1.ChatShell`, which take and return encoded messages.
 
 Requests are decoded here and not by gRPC, so that bytes which are no message are reported as the caller's error.
 """
@@ -26,7 +26,14 @@ from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest
-from shared.wire import card_to_proto, event_to_proto, request_from_proto
+from shared.models.single_tools import SingleToolCall
+from shared.wire import (
+    card_to_proto,
+    event_to_proto,
+    request_from_proto,
+    tool_call_from_proto,
+    tool_result_to_proto,
+)
 
 log = structlog.get_logger("chat_shell.grpc")
 
@@ -54,6 +61,7 @@ class ChatShellHandlers:
             {
                 "Execute": unary_stream_rpc_method_handler(with_error_status(self.execute)),
                 "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
+                "RunTool": unary_unary_rpc_method_handler(with_error_status(self.run_tool)),
             },
         )
 
@@ -61,7 +69,7 @@ class ChatShellHandlers:
         """Run a turn; cancelling the call cancels the turn."""
         with self._bounds.held() as held:
             held.grow(len(body))
-            decoded = await asyncio.to_thread(_decode, body) if len(body) > SHORT_BYTES else _decode(body)
+            decoded = await _decoded(_decode, body)
             has_arrived()
             request = self._turns.bounded(decoded, context.time_remaining())
             async with self._turns.open(request) as events:
@@ -74,6 +82,16 @@ class ChatShellHandlers:
         has_arrived()
         cards = [card_to_proto(card) for card in self._turns.models()]
         return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
+
+    async def run_tool(self, body: bytes, context: Context) -> bytes:
+        """Run one tool; cancelling the call cancels the tool."""
+        with self._bounds.held() as held:
+            held.grow(len(body))
+            call = await _decoded(_decode_call, body)
+            has_arrived()
+            turn = self._turns.bounded(call.turn, context.time_remaining())
+            result = await self._turns.run_tool(call.model_copy(update={"turn": turn}))
+        return tool_result_to_proto(result).SerializeToString()
 
 
 def with_error_status(answer: Answer[T]) -> Answer[T]:
@@ -97,6 +115,17 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
 
 def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, bytes], ...]]:
     return grpc_status(error), error.message, trailers_of(error)
+
+
+async def _decoded(decode: Callable[[bytes], T], body: bytes) -> T:
+    return await asyncio.to_thread(decode, body) if len(body) > SHORT_BYTES else decode(body)
+
+
+def _decode_call(body: bytes) -> SingleToolCall:
+    try:
+        return tool_call_from_proto(chat_shell_pb2.RunToolRequest.FromString(body))
+    except DecodeError as error:
+        raise InvalidRequest("The request is no execution.v1.RunToolRequest in valid UTF-8.") from error
 
 
 def _decode(body: bytes) -> ExecutionRequest:

@@ -17,6 +17,7 @@ from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
+from shared.models.single_tools import call_from_body
 from shared.models.values import JsonObject
 from shared.telemetry import LogEvent, origin_of
 
@@ -57,6 +58,12 @@ def _turn_routes(turns: TurnService, service_token: str, bounds: MessageBounds, 
             body = await read_json_object(request, bounds.max_message_bytes, held)
             execution = OpenAIRequestConverter.to_execution_request(body)
             return TurnResponse(turns, execution, heartbeat_seconds, at_end=held.keep())
+
+    @router.post("/tools/{tool}")
+    async def run_tool(request: Request, tool: str) -> Response:
+        with bounds.held() as held:
+            call = call_from_body(tool, await read_json_object(request, bounds.max_message_bytes, held))
+            return _json((await turns.run_tool(call)).model_dump())
 
     @router.get("/models")
     async def list_models() -> Response:

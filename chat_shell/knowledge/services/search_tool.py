@@ -75,7 +75,8 @@ class KnowledgeBaseSearch:
         shown = [texts.CANNOT_ANSWER] if released is None else [released.as_json(), texts.RELEASED_NOTE]
         if separate_ids:
             shown.append(texts.SEARCH_SEPARATELY + ", ".join(separate_ids))
-        return ToolAnswer(text="\n\n".join(shown))
+        structured = None if released is None else released.as_object()
+        return ToolAnswer(text="\n\n".join(shown), structured=structured)
 
     async def _search(self, query: str, base_ids: tuple[str, ...], context: ToolContext) -> ToolAnswer:
         answer = await self._knowledge.search(

@@ -14,8 +14,12 @@ class FoundDocument(Value):
 
 
 class ToolAnswer(Value):
-    """The result of a tool call: documents, or else a text for the model."""
+    """The result of a tool call: documents, or else a text for the model.
+
+    `structured` is what the text says, as a JSON object; models are not shown it.
+    """
 
     documents: tuple[FoundDocument, ...] = ()
     text: str = ""
     failed: bool = False
+    structured: JsonObject | None = None

@@ -1,7 +1,7 @@
 """Admit, run and time out turns for gRPC and HTTP alike, and turn every failure into an error for the caller."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from typing import cast
@@ -15,11 +15,13 @@ from shared.errors import BallastError, DeadlineExceeded, InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.rounds import Rounds
 
 log = structlog.get_logger("chat_shell.turns")
 
 TurnRunner = Callable[[ExecutionRequest], AsyncIterator[ExecutionEvent]]
+ToolRunner = Callable[[SingleToolCall], Awaitable[SingleToolResult]]
 ModelLister = Callable[[], tuple[ModelCard, ...]]
 
 DEADLINE_GRACE_SECONDS = 1.0
@@ -32,6 +34,7 @@ class TurnService:
     def __init__(
         self,
         run: TurnRunner,
+        run_tool: ToolRunner,
         models: ModelLister,
         clock: Clock,
         admission: Admission,
@@ -39,6 +42,7 @@ class TurnService:
         deadline_grace_seconds: float = DEADLINE_GRACE_SECONDS,
     ) -> None:
         self._run = run
+        self._run_tool = run_tool
         self._models = models
         self._clock = clock
         self._admission = admission
@@ -59,6 +63,23 @@ class TurnService:
         if left_seconds is None or left_seconds >= remaining_seconds(request.deadline, self._clock.now()):
             return request
         return request.model_copy(update={"deadline": self._clock.now() + timedelta(seconds=left_seconds)})
+
+    async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
+        """Run one tool that no model has asked for; it counts as a running turn.
+
+        Raises:
+            Draining: this process is shutting down.
+            DeadlineExceeded: the deadline has passed already, or passed before there was a result.
+        """
+        with self._admission.admit():
+            limit_seconds = remaining_seconds(call.turn.deadline, self._clock.now())
+            if not limit_seconds:
+                raise DeadlineExceeded("The deadline of the tool call has passed.")
+            try:
+                async with asyncio.timeout(limit_seconds + self._deadline_grace_seconds):
+                    return await self._run_tool(call)
+            except TimeoutError:
+                raise DeadlineExceeded("The tool took longer than it may.") from None
 
     @asynccontextmanager
     async def open(self, request: ExecutionRequest) -> AsyncGenerator[EventBuffer]:

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from protos.execution.v1 import request_pb2 as _request_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -83,3 +84,64 @@ class ListModelsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListModelsResponse: _TypeAlias = ListModelsResponse  # noqa: Y015
+
+@_typing.final
+class RunToolRequest(_message.Message):
+    """Runs one of chat_shell's own tools, as a turn would that calls it; no model is asked to call it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    arguments: _builtins.str
+    """A JSON object."""
+    @_builtins.property
+    def turn(self) -> _request_pb2.ExecutionRequest:
+        """The turn on whose behalf the tool runs: its bases, access mode, ticket and deadline."""
+
+    def __init__(
+        self,
+        *,
+        turn: _request_pb2.ExecutionRequest | None = ...,
+        tool: _builtins.str = ...,
+        arguments: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "tool", b"tool", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunToolRequest: _TypeAlias = RunToolRequest  # noqa: Y015
+
+@_typing.final
+class RunToolResponse(_message.Message):
+    """What the tool says: the text that a model would read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    STRUCTURED_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    failed: _builtins.bool
+    structured: _builtins.str
+    """The same as a JSON object, where the tool has one."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        failed: _builtins.bool = ...,
+        structured: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_structured", b"_structured", "structured", b"structured"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_structured", b"_structured", "failed", b"failed", "structured", b"structured", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__structured: _TypeAlias = _typing.Literal["structured"]  # noqa: Y015
+    _WhichOneofArgType__structured: _TypeAlias = _typing.Literal["_structured", b"_structured"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__structured) -> _WhichOneofReturnType__structured | None: ...
+
+Global___RunToolResponse: _TypeAlias = RunToolResponse  # noqa: Y015

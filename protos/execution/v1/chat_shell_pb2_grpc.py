@@ -47,6 +47,11 @@ class ChatShellStub:
                 request_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsRequest.SerializeToString,
                 response_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
+        self.RunTool = channel.unary_unary(
+                '/execution.v1.ChatShell/RunTool',
+                request_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolRequest.SerializeToString,
+                response_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolResponse.FromString,
+                _registered_method=True)
 
 
 class ChatShellServicer:
@@ -67,6 +72,13 @@ class ChatShellServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunTool(self, request, context):
+        """Runs one tool under a turn's ticket; cancelling the call cancels the tool.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ChatShellServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -79,6 +91,11 @@ def add_ChatShellServicer_to_server(servicer, server):
                     servicer.ListModels,
                     request_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsRequest.FromString,
                     response_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsResponse.SerializeToString,
+            ),
+            'RunTool': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunTool,
+                    request_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolRequest.FromString,
+                    response_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -136,6 +153,33 @@ class ChatShell:
             '/execution.v1.ChatShell/ListModels',
             protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsRequest.SerializeToString,
             protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunTool(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/execution.v1.ChatShell/RunTool',
+            protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolRequest.SerializeToString,
+            protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class ChatShellStub:
     """Runs one turn; cancelling the call cancels the turn."""
     ListModels: _grpc.UnaryUnaryMultiCallable[_chat_shell_pb2.ListModelsRequest, _chat_shell_pb2.ListModelsResponse]
     """Lists the models on offer."""
+    RunTool: _grpc.UnaryUnaryMultiCallable[_chat_shell_pb2.RunToolRequest, _chat_shell_pb2.RunToolResponse]
+    """Runs one tool under a turn's ticket; cancelling the call cancels the tool."""
 
 @_typing.type_check_only
 class ChatShellAsyncStub(ChatShellStub):
@@ -49,6 +51,8 @@ class ChatShellAsyncStub(ChatShellStub):
     """Runs one turn; cancelling the call cancels the turn."""
     ListModels: _aio.UnaryUnaryMultiCallable[_chat_shell_pb2.ListModelsRequest, _chat_shell_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models on offer."""
+    RunTool: _aio.UnaryUnaryMultiCallable[_chat_shell_pb2.RunToolRequest, _chat_shell_pb2.RunToolResponse]  # type: ignore[assignment]
+    """Runs one tool under a turn's ticket; cancelling the call cancels the tool."""
 
 class ChatShellServicer(metaclass=_abc_1.ABCMeta):
     """Runs turns. Every call carries `authorization: Bearer <service token>`."""
@@ -68,5 +72,13 @@ class ChatShellServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_chat_shell_pb2.ListModelsResponse, _abc.Awaitable[_chat_shell_pb2.ListModelsResponse]]:
         """Lists the models on offer."""
+
+    @_abc_1.abstractmethod
+    def RunTool(
+        self,
+        request: _chat_shell_pb2.RunToolRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_chat_shell_pb2.RunToolResponse, _abc.Awaitable[_chat_shell_pb2.RunToolResponse]]:
+        """Runs one tool under a turn's ticket; cancelling the call cancels the tool."""
 
 def add_ChatShellServicer_to_server(servicer: ChatShellServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

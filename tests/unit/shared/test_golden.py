@@ -5,12 +5,22 @@ from typing import get_args
 import pytest
 from pydantic import TypeAdapter
 
-from protos.execution.v1 import events_pb2, request_pb2
+from protos.execution.v1 import chat_shell_pb2, events_pb2, request_pb2
 from shared.models.events import Cost, ExecutionEvent, FinishReason, MessagesAdded, ModelCallFinished, Usage
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, OpaqueItem, ProviderReasoning
 from shared.models.openai_converter import OpenAIRequestConverter
-from shared.wire import event_from_proto, event_to_proto, request_from_proto, request_to_proto
+from shared.models.single_tools import SingleToolCall, SingleToolResult, call_from_body, call_to_body
+from shared.wire import (
+    event_from_proto,
+    event_to_proto,
+    request_from_proto,
+    request_to_proto,
+    tool_call_from_proto,
+    tool_call_to_proto,
+    tool_result_from_proto,
+    tool_result_to_proto,
+)
 from tests.fakes.chat_shell_events import EVERY_EVENT
 from tests.fakes.chat_shell_requests import full_request
 
@@ -84,6 +94,22 @@ def test_today_the_same_bytes_are_written():
     for name, event in ALL_EVENTS.items():
         assert event.model_dump_json().encode() == (GOLDEN / f"{name}.json").read_bytes().strip()
         assert event_to_proto(event).SerializeToString() == (GOLDEN / f"{name}.binpb").read_bytes()
+
+
+TOOL_CALL = SingleToolCall(turn=full_request(), tool="knowledge_base_search", arguments={"query": "储备 rules"})
+TOOL_RESULT = SingleToolResult(text="What 可说", failed=False, structured={"decision": "answer", "risks": ["one"]})
+
+
+def test_calls_of_tools_and_their_results_are_still_read_and_written_alike():
+    call, result = ((GOLDEN / f"run_tool_{kind}.binpb").read_bytes() for kind in ("request", "response"))
+    assert tool_call_from_proto(chat_shell_pb2.RunToolRequest.FromString(call)) == TOOL_CALL
+    assert tool_result_from_proto(chat_shell_pb2.RunToolResponse.FromString(result)) == TOOL_RESULT
+    assert tool_call_to_proto(TOOL_CALL).SerializeToString() == call
+    assert tool_result_to_proto(TOOL_RESULT).SerializeToString() == result
+    body, answer = ((GOLDEN / f"run_tool_{kind}.json").read_bytes() for kind in ("request", "response"))
+    assert call_from_body(TOOL_CALL.tool, json.loads(body)) == TOOL_CALL
+    assert SingleToolResult.model_validate_json(answer) == TOOL_RESULT
+    assert call_to_body(TOOL_CALL) == json.loads(body)
 
 
 def test_no_kind_of_event_is_forgotten():

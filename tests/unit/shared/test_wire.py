@@ -1,8 +1,10 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from protos.execution.v1 import chat_shell_pb2, events_pb2, request_pb2
 from shared.errors import InvalidRequest
@@ -16,7 +18,10 @@ from shared.models.events import (
     TextDelta,
 )
 from shared.models.execution import AccessMode, ExecutionRequest
+from shared.models.json_text import encode_json
 from shared.models.messages import AssistantMessage
+from shared.models.single_tools import SingleToolCall, SingleToolResult, call_from_body, call_to_body
+from shared.models.values import JsonObject
 from shared.wire import (
     card_from_proto,
     card_to_proto,
@@ -26,10 +31,14 @@ from shared.wire import (
     report_to_proto,
     request_from_proto,
     request_to_proto,
+    tool_call_from_proto,
+    tool_call_to_proto,
+    tool_result_from_proto,
+    tool_result_to_proto,
 )
 from tests.examples import examples
 from tests.fakes.chat_shell_requests import full_request
-from tests.strategies import error_reports, execution_events, execution_requests, model_cards
+from tests.strategies import error_reports, execution_events, execution_requests, json_objects, model_cards
 
 RequestMessage = request_pb2.ExecutionRequest
 
@@ -39,6 +48,41 @@ RequestMessage = request_pb2.ExecutionRequest
 def test_a_request_survives_the_wire(request: ExecutionRequest):
     sent = request_to_proto(request).SerializeToString()
     assert request_from_proto(RequestMessage.FromString(sent)) == request
+
+
+@examples(20)
+@given(execution_requests(), json_objects())
+def test_a_call_of_a_tool_survives_both_wires(turn: ExecutionRequest, arguments: JsonObject):
+    call = SingleToolCall(turn=turn, tool="knowledge_base_search", arguments=arguments)
+    sent = tool_call_to_proto(call).SerializeToString()
+    assert tool_call_from_proto(chat_shell_pb2.RunToolRequest.FromString(sent)) == call
+    assert call_from_body(call.tool, json.loads(encode_json(call_to_body(call)))) == call
+
+
+@given(json_objects() | st.none())
+def test_a_result_of_a_tool_survives_both_wires(structured: JsonObject | None):
+    result = SingleToolResult(text="说", failed=structured is None, structured=structured)
+    sent = tool_result_to_proto(result).SerializeToString()
+    assert tool_result_from_proto(chat_shell_pb2.RunToolResponse.FromString(sent)) == result
+    assert SingleToolResult.model_validate_json(encode_json(result.model_dump())) == result
+
+
+def test_a_malformed_call_of_a_tool_is_refused_by_its_place():
+    message = tool_call_to_proto(SingleToolCall(turn=full_request(), tool="t", arguments={}))
+    message.arguments = "[]"
+    with pytest.raises(InvalidRequest) as refused:
+        tool_call_from_proto(message)
+    assert refused.value.param == "arguments"
+    with pytest.raises(InvalidRequest) as refused:
+        tool_call_from_proto(chat_shell_pb2.RunToolRequest(tool="t"))
+    assert refused.value.param == "turn"
+    body = call_to_body(SingleToolCall(turn=full_request(), tool="t", arguments={}))
+    with pytest.raises(InvalidRequest) as refused:
+        call_from_body("t", {**body, "turn": {"model": 1}})
+    assert (refused.value.param or "").startswith("turn.")
+    with pytest.raises(InvalidRequest) as refused:
+        call_from_body("t", {**body, "more": 1})
+    assert refused.value.param == "more"
 
 
 @examples(200)

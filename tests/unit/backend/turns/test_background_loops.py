@@ -107,6 +107,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=house.services,
         agents=broken,
+        lookups=broken,
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
         caretaking=broken.fail,

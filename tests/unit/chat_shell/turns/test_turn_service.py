@@ -21,7 +21,7 @@ from shared.models.execution import ExecutionRequest
 from shared.rounds import Rounds
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
-from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, saying, waiting_after
+from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool, saying, waiting_after
 from tests.fakes.clock import FakeClock
 
 TEXT = TextDelta(text="x")
@@ -106,7 +106,7 @@ async def test_admission_counts_turns_and_waits_for_the_last():
 
 def turns_of(runner: ScriptedRunner, admission: Admission) -> TurnService:
     clock = FakeClock()
-    return TurnService(runner, lambda: CARDS, clock, admission)
+    return TurnService(runner, ScriptedTool(), lambda: CARDS, clock, admission)
 
 
 async def test_leaving_the_block_closes_the_runner_and_counts_down():

@@ -1,0 +1,1 @@
+"""Lookups: searches and readings of knowledge by programs that have no conversation here, over MCP."""
