@@ -18,6 +18,8 @@ _OUTSIDE_OF_APP = {
     "grpc": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_health": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_reflection": ("chat_shell.*.grpc",),
+    "openpyxl": ("backend.*.documents",),
+    "pptx": ("backend.*.documents",),
     "pypdf": ("backend.*.documents",),
     "redis": ("backend.*.redis",),
     "prometheus_client": ("backend.*.telemetry", "backend.*.http", "chat_shell.*.telemetry", "chat_shell.*.http"),
