@@ -159,6 +159,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
+        documents=knowledge.reader,
     )
     admission = Admission(store.presence, settings.max_turns)
     context = turn_context(ports, knowledge.store, knowledge.descriptions)

@@ -18,6 +18,7 @@ from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole
+from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.services.outgoing_check import OutgoingCheck
@@ -163,6 +164,7 @@ class TurnHouse:
             outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
             lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
+            documents=LibraryDocumentReader(),
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds

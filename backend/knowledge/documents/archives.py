@@ -1,4 +1,4 @@
-"""Office documents are archives of XML parts (ECMA-376): what all of them are checked for before a library opens one."""
+"""Office documents, which are archives of XML parts (ECMA-376): what is checked before a library opens one."""
 
 import re
 import zlib
@@ -88,9 +88,7 @@ def _check_size(parts: list[ZipInfo], name: str) -> None:
 
 
 def _check_prolog(archive: ZipFile, part: ZipInfo, name: str) -> None:
-    """Refuse XML with a DTD, which office documents never have: entities are declared in it, one of which can expand
-    to gigabytes.
-    """
+    """Refuse XML with a DTD, which office documents never have: one entity declared in it can expand to gigabytes."""
     if not part.filename.lower().endswith((".xml", ".rels", ".vml")):
         return
     with archive.open(part) as opened:

@@ -121,8 +121,7 @@ def _attached_document(part: EmailMessage, name: str) -> Iterable[Block]:
 
 
 def _inner(part: EmailMessage) -> list[EmailMessage]:
-    found = part.get_payload() if part.is_multipart() else []
-    return [one for one in found if isinstance(one, EmailMessage)] if isinstance(found, list) else []
+    return [one for one in part.iter_parts() if isinstance(one, EmailMessage)] if part.is_multipart() else []
 
 
 def _texts_of(part: EmailMessage, attached: list[EmailMessage]) -> Iterator[EmailMessage]:

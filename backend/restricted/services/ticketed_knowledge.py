@@ -100,7 +100,7 @@ class TicketedKnowledge:
             raise NotFound("There is no such document.", param="file_id")
         await self._access.bindings(ticket, [document.knowledge_base_id])
         body = await self._store.document_body(document.id)
-        text = readable_text(document, body, await self._store.chunks(document.id))
+        text = readable_text(document.media_type, body, await self._store.chunks(document.id))
         return TextPage(document, text[offset : offset + limit], offset, len(text))
 
     async def _require_unrestricted(self, ticket: Ticket) -> None:

@@ -1,6 +1,6 @@
 """Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
@@ -15,6 +15,7 @@ from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.input_files import GivenFiles, InputFiles
 from backend.turns.services.item_references import ReferencedItems, ResolvedInput
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.origin_reader import OriginReader
@@ -46,6 +47,7 @@ class StartTurn:
         self._clock = ports.clock
         self._origins = OriginReader(ports, policy.secret)
         self._references = ReferencedItems(ports.conversations, context)
+        self._files = InputFiles(ports.documents, ports.files)
         self._context = context
         self._models = models
         self._policy = policy
@@ -79,36 +81,38 @@ class StartTurn:
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
         resolved = await self._references.resolved(caller, request)
+        plain, files = await self._files.separated(resolved.request)
+        resolved = replace(resolved, request=plain)
         start = await self._found(caller, resolved)
         try:
-            return await self._stored_and_started(caller, start, request_id, claim)
+            return await self._stored_and_started(_Prepared(caller, start, files), request_id, claim)
         except TurnRunning:
             # Who resends a history names no conversation: where another turn was faster, this one branches off.
             if not start.is_recognised:
                 raise
             start = await self._found(caller, resolved)
-            return await self._stored_and_started(caller, start, request_id, claim)
+            return await self._stored_and_started(_Prepared(caller, start, files), request_id, claim)
 
     async def _found(self, caller: Caller, resolved: ResolvedInput) -> TurnStart:
         start = await self._origins.find(caller, resolved.request)
         return replace(start, labels=resolved.labels_of(start.request))
 
-    async def _stored_and_started(
-        self, caller: Caller, start: TurnStart, request_id: str, claim: KeyClaim | None
-    ) -> RunningTurn:
-        draft = await self._drafted(caller, start, request_id, self._clock.now())
-        turn, new_turn = await beside_others(start.size, lambda: assembled(draft))
+    async def _stored_and_started(self, prepared: "_Prepared", request_id: str, claim: KeyClaim | None) -> RunningTurn:
+        draft = await self._drafted(prepared, request_id, self._clock.now())
+        turn, new_turn = await beside_others(prepared.start.size, lambda: assembled(draft))
         with self._registry.owning(turn.response.id):
             if turn.is_stored:
                 claimed = claim.of(turn.response.id) if claim is not None else None
                 await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
             return self._registry.start(turn)
 
-    async def _drafted(self, caller: Caller, start: TurnStart, request_id: str, now: datetime) -> TurnDraft:
+    async def _drafted(self, prepared: "_Prepared", request_id: str, now: datetime) -> TurnDraft:
+        caller, start = prepared.caller, prepared.start
         origin, request, read = start.origin, start.request, start.read
         default_model = await self._default_model() if not (request.model or origin.conversation.model) else ""
         settings = turn_settings(request, origin.conversation, read.instructions, default_model)
         card = await self._models.find(settings.model)
+        read = await self._files.put_into(caller, read, prepared.files, card)
         bindings = await self._context.bindings(caller, request, settings.knowledge_base_ids)
         withheld = await self._context.withheld(caller, origin.log)
         access = CallerAccess(
@@ -150,6 +154,15 @@ class StartTurn:
         if not cards:
             raise UnknownModel("No model is offered.", param="model")
         return cards[0].name
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Who asks for a turn, where it begins, and the files that its input holds there."""
+
+    caller: Caller
+    start: TurnStart
+    files: GivenFiles
 
 
 def _holders(caller: Caller) -> tuple[Holder, ...]:
