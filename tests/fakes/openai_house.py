@@ -18,7 +18,6 @@ from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.services.outgoing_check import OutgoingCheck
@@ -42,6 +41,7 @@ from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
+from tests.fakes.attached_files import FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -136,6 +136,8 @@ class TurnHouse:
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     admission: Admission = field(default_factory=Admission)
     blocks: Sequence[DynamicBlockSource] = ()
+    documents: NotingReader = field(default_factory=NotingReader)
+    files: FakeAttachedFiles | None = None
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
     finish_pauses_seconds: Sequence[float] = (0.001,)
@@ -164,7 +166,8 @@ class TurnHouse:
             outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
             lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
-            documents=LibraryDocumentReader(),
+            documents=self.documents,
+            files=self.files,
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
