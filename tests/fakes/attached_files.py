@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from backend.identity.domain import Caller
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.knowledge import CutFile, ReadableFile
-from backend.turns.ports.attached_files import AttachedFile
+from backend.turns.ports.attached_files import FileBytes
 from shared.errors import NotFound
 
 
@@ -28,9 +28,9 @@ class FakeAttachedFiles:
     """Stored files by user and id."""
 
     def __init__(self) -> None:
-        self.stored: dict[tuple[str, str], AttachedFile] = {}
+        self.stored: dict[tuple[str, str], FileBytes] = {}
 
-    async def read(self, caller: Caller, file_id: str) -> AttachedFile:
+    async def read(self, caller: Caller, file_id: str) -> FileBytes:
         if (caller.user_id, file_id) not in self.stored:
             raise NotFound("There is no such file.")
         return self.stored[caller.user_id, file_id]

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 from backend.identity.domain import Caller
 
 
-class AttachedFile(NamedTuple):
+class FileBytes(NamedTuple):
     """A file with its bytes; `media_type` is what its owner declared, or None."""
 
     name: str
@@ -16,7 +16,7 @@ class AttachedFile(NamedTuple):
 class AttachedFiles(Protocol):
     """Stored files, each for its owner alone."""
 
-    async def read(self, caller: Caller, file_id: str) -> AttachedFile:
+    async def read(self, caller: Caller, file_id: str) -> FileBytes:
         """Return a file.
 
         Raises:

@@ -16,7 +16,7 @@ from backend.knowledge.domain.media_types import media_type_of
 from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
 from backend.turns.domain.file_parts import GivenFile, decoded, without_bytes_in_steps
 from backend.turns.domain.turn_request import TurnRequest
-from backend.turns.ports.attached_files import AttachedFile, AttachedFiles
+from backend.turns.ports.attached_files import AttachedFiles, FileBytes
 from shared.errors import InvalidRequest, NotFound, UnsupportedValue
 from shared.models.events import ModelCard
 from shared.models.messages import Content, HistoryMessage, ToolMessage, UserMessage, texts_in
@@ -41,7 +41,7 @@ class FileText:
 
 
 @dataclass(frozen=True)
-class GivenFiles:
+class FilesOfRequest:
     """The files of one request by their digests, and what was read of them."""
 
     files: Mapping[str, GivenFile] = field(default_factory=dict[str, GivenFile])
@@ -52,7 +52,7 @@ class _Reading(NamedTuple):
     """Who gives files, which ones, and how many tokens those of one message may take."""
 
     caller: Caller
-    given: GivenFiles
+    given: FilesOfRequest
     budget_tokens: int
 
 
@@ -63,20 +63,20 @@ class InputFiles:
         self._documents = documents
         self._stored = stored
 
-    async def separated(self, request: TurnRequest) -> tuple[TurnRequest, GivenFiles]:
+    async def separated(self, request: TurnRequest) -> tuple[TurnRequest, FilesOfRequest]:
         """Return the request with hashes in the places of its files, and the files.
 
         Raises:
             InvalidRequest: there are too many files, or one has neither bytes nor an id; `param` names it.
         """
         if isinstance(request.input, str):
-            return request, GivenFiles()
+            return request, FilesOfRequest()
         found = await in_steps(without_bytes_in_steps(request.input))
         if not found.files:
-            return request, GivenFiles()
-        return request.model_copy(update={"input": found.items}), GivenFiles(found.files)
+            return request, FilesOfRequest()
+        return request.model_copy(update={"input": found.items}), FilesOfRequest(found.files)
 
-    async def put_into(self, caller: Caller, read: ParsedInput, given: GivenFiles, card: ModelCard) -> ParsedInput:
+    async def put_into(self, caller: Caller, read: ParsedInput, given: FilesOfRequest, card: ModelCard) -> ParsedInput:
         """Return an input whose messages hold the texts of their files.
 
         Raises:
@@ -128,11 +128,11 @@ class InputFiles:
         )
         return FileText(found.name, text, tokens + MARKS_TOKENS, chunks)
 
-    async def _bytes(self, caller: Caller, file: GivenFile) -> AttachedFile:
+    async def _bytes(self, caller: Caller, file: GivenFile) -> FileBytes:
         file_id = file.part.file_id
         if file_id is None:
             media_type, body = await asyncio.to_thread(decoded, file)
-            return AttachedFile(file.name, media_type, body)
+            return FileBytes(file.name, media_type, body)
         if self._stored is None:
             message = "Files are not stored here: give the file itself in 'file_data'."
             raise UnsupportedValue(message, param=file.param)

@@ -15,7 +15,7 @@ from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
-from backend.turns.services.input_files import GivenFiles, InputFiles
+from backend.turns.services.input_files import FilesOfRequest, InputFiles
 from backend.turns.services.item_references import ReferencedItems, ResolvedInput
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.origin_reader import OriginReader
@@ -162,7 +162,7 @@ class _Prepared:
 
     caller: Caller
     start: TurnStart
-    files: GivenFiles
+    files: FilesOfRequest
 
 
 def _holders(caller: Caller) -> tuple[Holder, ...]:

@@ -10,7 +10,7 @@ from openai import BadRequestError
 from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
 from backend.knowledge.domain.knowledge import Chunk
 from backend.turns.domain.file_parts import MAX_FILES
-from backend.turns.ports.attached_files import AttachedFile
+from backend.turns.ports.attached_files import FileBytes
 from shared.errors import InvalidRequest
 from shared.models.messages import Content, TextPart, UserMessage
 from shared.prompts.attached_files import EXCERPT, GAP, WHOLE
@@ -160,7 +160,7 @@ async def test_the_files_of_a_request_are_counted() -> None:
 
 async def test_a_stored_file_is_its_owners_alone_and_is_recognised_by_its_id() -> None:
     files = FakeAttachedFiles()
-    files.stored[ADA.user_id, "file_1"] = AttachedFile("r.txt", None, RIVERS.encode())
+    files.stored[ADA.user_id, "file_1"] = FileBytes("r.txt", None, RIVERS.encode())
     part = {"type": "input_file", "file_id": "file_1"}
     async with open_house(answer("One."), answer("Two."), files=files) as house:
         first = await house.ask(input=[user(part)])
