@@ -119,7 +119,7 @@ def _slices(text: str) -> Iterator[str]:
         yield text[start : start + STEP_CHARACTERS]
 
 
-def decoded(file: GivenFile) -> tuple[str | None, bytes]:
+def bytes_given(file: GivenFile) -> tuple[str | None, bytes]:
     """Return the declared type and the bytes of a file that was given as text.
 
     Raises:

@@ -14,7 +14,7 @@ from backend.knowledge.domain.excerpts import best_chunks
 from backend.knowledge.domain.knowledge import Chunk
 from backend.knowledge.domain.media_types import media_type_of
 from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
-from backend.turns.domain.file_parts import GivenFile, decoded, without_bytes_in_steps
+from backend.turns.domain.file_parts import GivenFile, bytes_given, without_bytes_in_steps
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.attached_files import AttachedFiles, FileBytes
 from shared.errors import InvalidRequest, NotFound, UnsupportedValue
@@ -131,7 +131,7 @@ class InputFiles:
     async def _bytes(self, caller: Caller, file: GivenFile) -> FileBytes:
         file_id = file.part.file_id
         if file_id is None:
-            media_type, body = await asyncio.to_thread(decoded, file)
+            media_type, body = await asyncio.to_thread(bytes_given, file)
             return FileBytes(file.name, media_type, body)
         if self._stored is None:
             message = "Files are not stored here: give the file itself in 'file_data'."
