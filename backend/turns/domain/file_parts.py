@@ -26,7 +26,7 @@ DIGEST_BYTES = 16
 STEP_CHARACTERS = 2**20
 """Characters that are hashed in one step, which takes about 2 ms."""
 
-_DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*?);base64,", re.IGNORECASE)
+_INLINE = re.compile(r"data:([^,;]*)((?:;[^,;]*)*?);base64,", re.IGNORECASE)
 _MAX_HEAD_CHARACTERS = 1024
 
 
@@ -126,7 +126,7 @@ def bytes_given(file: GivenFile) -> tuple[str | None, bytes]:
         InvalidRequest: the text is no base64.
     """
     text = file.part.file_data or ""
-    head = _DATA_URL.match(text[:_MAX_HEAD_CHARACTERS])
+    head = _INLINE.match(text[:_MAX_HEAD_CHARACTERS])
     if head is None and text.startswith("data:"):
         raise file.refused("give it as a data URL with base64, such as data:application/pdf;base64,JVBERi0…")
     if text.startswith(("http://", "https://")):

@@ -24,13 +24,13 @@ RIVERS = "# Rivers\n\nThe Rhine rises in the Alps. 莱茵河"
 WINDOW = 128_000
 
 
-def data_url(body: str | bytes, media_type: str = "text/markdown") -> str:
+def inline(body: str | bytes, media_type: str = "text/markdown") -> str:
     raw = body.encode() if isinstance(body, str) else body
     return f"data:{media_type};base64,{b64encode(raw).decode()}"
 
 
 def file(name: str | None = "rivers.md", body: str | bytes = RIVERS, **fields: Any) -> dict[str, Any]:
-    given = {"type": "input_file", "filename": name, "file_data": data_url(body), **fields}
+    given = {"type": "input_file", "filename": name, "file_data": inline(body), **fields}
     return {key: value for key, value in given.items() if value is not None}
 
 
@@ -74,7 +74,7 @@ async def test_later_turns_send_the_same_bytes_and_read_nothing_again() -> None:
         assert house.documents.types == ["text/markdown"]
 
 
-@pytest.mark.parametrize("changed", [{"filename": "other.md"}, {"file_data": data_url("# Lakes")}])
+@pytest.mark.parametrize("changed", [{"filename": "other.md"}, {"file_data": inline("# Lakes")}])
 async def test_another_file_is_another_history(changed: dict[str, str]) -> None:
     async with open_house(answer("One."), answer("Two.")) as house:
         first = await house.ask(input=[user(file())])
@@ -122,9 +122,9 @@ def test_without_a_word_found_an_excerpt_begins_at_the_beginning() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    (file("a.docx", file_data=data_url("no archive", "")), "is no DOCX", "file_data"),
-    (file("a.exe", file_data=data_url("x", "application/octet-stream")), "Cannot read the type", "file_data"),
-    (file(file_data=data_url(b"\xff\xff")), "not valid UTF-8", "file_data"),
+    (file("a.docx", file_data=inline("no archive", "")), "is no DOCX", "file_data"),
+    (file("a.exe", file_data=inline("x", "application/octet-stream")), "Cannot read the type", "file_data"),
+    (file(file_data=inline(b"\xff\xff")), "not valid UTF-8", "file_data"),
     (file(file_data="data:text/plain;base64,!!"), "not valid base64", "file_data"),
     (file(file_data="data:text/plain,x"), "data URL with base64", "file_data"),
     (file(file_data="https://example.org/a.pdf"), "Files are not fetched", "file_data"),
@@ -192,9 +192,9 @@ async def test_the_result_of_a_function_may_be_a_file() -> None:
 
 
 async def test_chat_completions_take_files_too() -> None:
-    part: Any = {"type": "file", "file": {"filename": "rivers.md", "file_data": data_url(RIVERS)}}
+    part: Any = {"type": "file", "file": {"filename": "rivers.md", "file_data": inline(RIVERS)}}
     asked: Any = {"type": "text", "text": "Where?"}
-    bad: Any = {"type": "file", "file": {"filename": "a.docx", "file_data": data_url("x", "")}}
+    bad: Any = {"type": "file", "file": {"filename": "a.docx", "file_data": inline("x", "")}}
     async with open_door(answer("One."), answer("Two.")) as door:
         chat = door.openai.chat.completions
         first: Any = {"role": "user", "content": [part, asked]}
