@@ -160,6 +160,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
+        documents=knowledge.reader,
     )
     admission = Admission(store.presence, settings.max_turns)
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())

@@ -45,6 +45,7 @@ from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
+from tests.fakes.attached_files import FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_conversations import FakeConversationStore
@@ -141,6 +142,8 @@ class TurnHouse:
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     admission: Admission = field(default_factory=Admission)
     blocks: Sequence[DynamicBlockSource] = ()
+    documents: NotingReader = field(default_factory=NotingReader)
+    files: FakeAttachedFiles | None = None
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
     finish_pauses_seconds: Sequence[float] = (0.001,)
@@ -169,6 +172,8 @@ class TurnHouse:
             outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
             lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
+            documents=self.documents,
+            files=self.files,
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds

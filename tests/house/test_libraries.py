@@ -20,6 +20,8 @@ _OUTSIDE_OF_APP = {
     "grpc_reflection": ("chat_shell.*.grpc",),
     "mcp": ("backend.*.mcp",),
     "mcp_types": ("backend.*.mcp",),
+    "openpyxl": ("backend.*.documents",),
+    "pptx": ("backend.*.documents",),
     "pypdf": ("backend.*.documents",),
     "redis": ("backend.*.redis",),
     "prometheus_client": ("backend.*.telemetry", "backend.*.http", "chat_shell.*.telemetry", "chat_shell.*.http"),

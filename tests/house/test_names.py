@@ -18,6 +18,7 @@ _OUTSIDE = "the outside folders of rooms"
 _GIVEN_IN = {
     "data": (_OUTSIDE, "backend/conversations/domain/item_pages.py", "tests/"),  # lists and frames of OpenAI's API
     "info": (_OUTSIDE, "shared/telemetry.py", "tests/"),  # a logger's method
+    "file_data": ("backend/conversations/domain/input_items.py", "backend/turns/domain/chat_messages.py"),  # OpenAI's
     "DATA_URL": ("backend/conversations/domain/images.py",),  # RFC 2397
     "data_received": (
         "backend/foundation/http/reading.py",

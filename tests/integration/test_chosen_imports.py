@@ -45,7 +45,7 @@ def modules_of_a_backend(directory: Path, chat_shell_url: str) -> set[str]:
 
 
 def test_a_backend_imports_what_its_settings_choose(tmp_path: Path):
-    never = {"redis", "asyncpg", "alembic", "pypdf", "docx", "mcp", "mcp_types"}
+    never = {"redis", "asyncpg", "alembic", "pypdf", "docx", "pptx", "openpyxl", "mcp", "mcp_types"}
     over_http = modules_of_a_backend(tmp_path, "http://127.0.0.1:1")
     assert over_http & {*never, "grpc", "google.protobuf"} == set()
     assert "backend.turns.chat_shell.http_client" in over_http

@@ -8,14 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from backend.knowledge.documents.archives import MAX_UNPACKED_BYTES
 from backend.knowledge.documents.children import ChildLimits
 from backend.knowledge.documents.cutting import ContentLimits
-from backend.knowledge.documents.docx import MAX_UNPACKED_BYTES
 from backend.knowledge.documents.reader import QUEUE_LENGTH, LibraryDocumentReader
-from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, READABLE, TEXT
+from backend.knowledge.domain.media_types import (
+    CSV,
+    DOCX,
+    EMAIL,
+    HTML,
+    JSON,
+    JSON_LINES,
+    MARKDOWN,
+    PDF,
+    PPTX,
+    READABLE,
+    TEXT,
+    XLSX,
+)
 from backend.knowledge.ports.knowledge import ReadableFile
 from shared.errors import InvalidRequest, PayloadTooLarge, Unavailable, UnsupportedValue
 from tests.unit.backend.knowledge.test_document_reader import pdf_of, zip_of
+from tests.unit.backend.knowledge.test_structured_documents import encrypted_office, sheet_of, with_dtd
 
 LOW = ChildLimits(
     memory_bytes=256 * 1024**2,
@@ -44,6 +58,16 @@ async def read(
     return [(chunk.heading_path, chunk.text) for chunk in chunks]
 
 
+def nested_mail(depth: int) -> str:
+    return "Subject: x\n" + "".join(
+        f"Content-Type: multipart/mixed; boundary=b{level}\n\n--b{level}\n" for level in range(depth)
+    )
+
+
+def flat_mail(count: int) -> str:
+    return "Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + "--b\n\nx\n" * count
+
+
 HOSTILE = {
     "one line": ("x" * 3 * MEGABYTE, TEXT, "more than 2000000 characters"),
     "combining marks": ("a\u0301" * MEGABYTE, TEXT, "more than 2000000 characters"),
@@ -58,6 +82,30 @@ HOSTILE = {
     "attributes everywhere": (("<p " + "a " * 3_000 + ">x") * 300, HTML, "too many attributes"),
     "unpacks to too much": (zip_of("word/document.xml", MAX_UNPACKED_BYTES), DOCX, "unpacks to more"),
     "unpacks to much": (zip_of("word/document.xml", MAX_UNPACKED_BYTES // 2), DOCX, "cannot be read|memory"),
+    "slides that unpack to too much": (zip_of("ppt/presentation.xml", MAX_UNPACKED_BYTES), PPTX, "unpacks to more"),
+    "a document as a sheet": (zip_of("word/document.xml", 1_000), XLSX, "is no XLSX, but a DOCX"),
+    "a picture as a sheet": (b"\x89PNG\r\n" + b"x" * MEGABYTE, XLSX, "is no XLSX"),
+    "encrypted sheet": (encrypted_office(), XLSX, "is encrypted"),
+    "entities": (with_dtd("xl/sharedStrings.xml"), XLSX, "holds a DTD"),
+    "empty cells": (sheet_of("<row>" + "<c/>" * 16_384 + "</row>", 200), XLSX, "2000000 cells|computing time"),
+    "columns beyond any sheet": (
+        sheet_of('<row r="1"><c r="ZZZZZ1"><v>1</v></c></row>', 1),
+        XLSX,
+        "cannot be read|cells",
+    ),
+    "rows beyond any sheet": (sheet_of('<row r="999999999"><c r="A999999999"/></row>', 1), XLSX, "cells|computing"),
+    "one field": ('"' + "x" * 3 * MEGABYTE, CSV, "more than 2000000 characters"),
+    "one row": ("x," * 20 * MEGABYTE, CSV, "more than 2000000 cells|MB of memory"),
+    "picture as table": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\r" + bytes(range(256)) * 99, CSV, "NUL|control"),
+    "NULs in a table": ("a,b\n" * 17_000 + "c,\x00\n", CSV, "NUL"),
+    "nested lists": ("[" * MEGABYTE, JSON, "nested more than"),
+    "nested objects": ('{"a":' * 500 + "1" + "}" * 500, JSON, "nested more than"),
+    "empty lists": ("[" + "[]," * 8 * MEGABYTE + "[]]", JSON, "MB of memory|computing time|more than 20000 headings"),
+    "a broken line": ('{"a": 1}\n' * 9_000 + "{", JSON_LINES, "Line 9001: The JSON is malformed"),
+    "nested parts": (nested_mail(10_000), EMAIL, "lie more than 30 deep|computing time"),
+    "parts": (flat_mail(10_000), EMAIL, "more than 1000 parts"),
+    "no base64": ("Subject: x\nContent-Transfer-Encoding: base64\n\n!" + "?" * MEGABYTE, EMAIL, "said to be base64"),
+    "no mail": ("x" * MEGABYTE, EMAIL, "is no e-mail"),
 }
 
 
@@ -123,7 +171,7 @@ async def test_a_full_queue_refuses_its_own_tenant_for_a_while() -> None:
 
 
 @pytest.mark.parametrize("media_type", READABLE)
-@pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00bad"])
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00ba"])
 async def test_a_broken_or_empty_document_names_the_body(
     reader: LibraryDocumentReader, media_type: str, body: bytes
 ) -> None:

@@ -17,7 +17,7 @@ from schemathesis.specs.openapi import checks as openapi_checks
 
 from backend.foundation.http.listening import http_server, listening_socket
 from backend.identity.domain import KeyRole
-from backend.knowledge.domain.media_types import DOCX, PDF
+from backend.knowledge.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, PDF, PPTX, XLSX
 from tests.fakes.http_door import FakeHouse
 
 pytest_plugins = ["schemathesis.pytest.plugin"]  # switched off for all other files, where it costs seconds
@@ -33,7 +33,7 @@ CHECKS: list[Any] = [
     openapi_checks.unsupported_method,
     openapi_checks.allow_header_conformance,
 ]
-schemathesis.serializer.alias([PDF, DOCX], "application/octet-stream")
+schemathesis.serializer.alias([PDF, DOCX, PPTX, XLSX, CSV, JSON_LINES, EMAIL], "application/octet-stream")
 
 
 class FuzzedHouse:

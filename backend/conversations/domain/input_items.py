@@ -52,6 +52,34 @@ class InputImagePart(Given):
         return url
 
 
+def _refuse_address(address: object) -> object:
+    """Refuse an address of a file."""
+    if address is not None:
+        raise PydanticCustomError("file_url", "Files are not fetched: give the file itself in 'file_data'")
+    return address
+
+
+class InputFilePart(Given):
+    """A document inside a user's message: its bytes in base64, as a data URL or bare, or the id of a stored file."""
+
+    type: Literal["input_file"]
+    filename: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    file_data: str | None = None
+    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    file_url: Annotated[None, BeforeValidator(_refuse_address)] = None
+    detail: Literal["auto", "low", "high"] | None = None
+    prompt_cache_breakpoint: JsonValue = None
+
+
+class AttachedFilePart(InputFilePart):
+    """A document that a turn's input holds, without its bytes; no client can send one.
+
+    `digest` is a hash over the bytes as the client wrote them, or over the id.
+    """
+
+    digest: str
+
+
 class OutputTextPart(Given):
     """Text of an assistant's message."""
 
@@ -93,7 +121,7 @@ def _refuse_unknown_role(role: object) -> object:
 
 MAX_PARTS = 1000
 TEXT_OR_PARTS = text_or_list_of("parts")
-InputPart = Annotated[InputTextPart | InputImagePart, Field(discriminator="type")]
+InputPart = Annotated[InputTextPart | InputImagePart | InputFilePart, Field(discriminator="type")]
 OutputPart = Annotated[OutputTextPart | RefusalPart, Field(discriminator="type")]
 PARTS = Field(min_length=1, max_length=MAX_PARTS, fail_fast=True)
 SystemParts = Annotated[list[Annotated[InputTextPart, Field()]], PARTS]

@@ -7,8 +7,10 @@ from backend.conversations.domain.input_items import (
     AssistantItem,
     FunctionCallItem,
     FunctionCallOutputItem,
+    InputFilePart,
     InputImagePart,
     InputItem,
+    InputPart,
     InputTextPart,
     OutputTextPart,
     RefusalPart,
@@ -69,7 +71,7 @@ def _body(item: VisibleItem, new_id: NewId) -> ItemBody:
             return _message(item.role, _input_parts(item.content), new_id)
 
 
-def _input_parts(content: str | Sequence[InputTextPart | InputImagePart]) -> list[JsonObject]:
+def _input_parts(content: str | Sequence[InputPart]) -> list[JsonObject]:
     if isinstance(content, str):
         return [{"type": "input_text", "text": content}]
     return [_part(part) for part in content]
@@ -91,12 +93,14 @@ def _message(role: str, content: list[JsonObject], new_id: NewId) -> ItemBody:
     }
 
 
-def _part(part: InputTextPart | InputImagePart | OutputTextPart | RefusalPart) -> JsonObject:
+def _part(part: InputPart | OutputTextPart | RefusalPart) -> JsonObject:
     match part:
         case InputTextPart():
             return {"type": part.type, "text": part.text}
         case InputImagePart():
             return {"type": part.type, "image_url": part.image_url, "detail": part.detail or "auto"}
+        case InputFilePart():
+            return {"type": part.type, **part.model_dump(include={"filename", "file_id"}, exclude_none=True)}
         case OutputTextPart():
             return {"type": part.type, "text": part.text, "annotations": [], "logprobs": []}
         case RefusalPart():

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
 from backend.conversations.domain.responses import ItemBody, OpenedConversation
@@ -155,7 +156,9 @@ def _fields(run: Sequence[HistoryMessage]) -> Iterator[str]:
 
 def _content_fields(content: Content) -> Iterator[str]:
     for part in (content,) if isinstance(content, str) else content:
-        if isinstance(part, ImagePart):
+        if isinstance(part, UnreadFile):
+            yield from ("file", part.digest, part.filename)
+        elif isinstance(part, ImagePart):
             yield from ("image", part.url, part.detail.value)
         else:
             yield from ("text", part if isinstance(part, str) else part.text)

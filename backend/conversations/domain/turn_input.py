@@ -3,12 +3,14 @@
 from collections.abc import Collection, Sequence
 from itertools import islice
 
+from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.input_items import (
     AssistantItem,
+    AttachedFilePart,
     FileSearchItem,
     FunctionCallItem,
     FunctionCallOutputItem,
-    InputImagePart,
+    InputFilePart,
     InputItem,
     InputPart,
     InputTextPart,
@@ -117,7 +119,7 @@ class _ListReader:
                 self._add_system(_joined(item.content), place)
             case UserItem():
                 _refuse_pending(self._pending, param)
-                self._add(UserMessage(content=_content(item.content)), place)
+                self._add(UserMessage(content=_content(item.content, f"{param}.content")), place)
             case AssistantItem():
                 _refuse_pending(self._pending, param)
                 self._add(AssistantMessage(text=_joined(item.content)), place)
@@ -126,7 +128,8 @@ class _ListReader:
                 self._calls_end = place + 1
             case FunctionCallOutputItem():
                 self._answer_call(item, param)
-                self._add(ToolMessage(call_id=item.call_id, content=_content(item.output)), place)
+                content = _content(item.output, f"{param}.output")
+                self._add(ToolMessage(call_id=item.call_id, content=content), place)
             case ItemReference():
                 message = "References are resolved in the input of a response only; give the item itself."
                 raise InvalidRequest(message, param=f"{param}.type")
@@ -213,13 +216,20 @@ def _joined(content: str | Sequence[InputTextPart | OutputTextPart | RefusalPart
     return "".join(part.refusal if isinstance(part, RefusalPart) else part.text for part in content)
 
 
-def _content(content: str | Sequence[InputPart]) -> Content:
+def _content(content: str | Sequence[InputPart], path: str) -> Content:
     if isinstance(content, str):
         return content
-    return tuple(_message_part(part) for part in content)
+    return tuple(_message_part(part, f"{path}[{place}]") for place, part in enumerate(content))
 
 
-def _message_part(part: InputTextPart | InputImagePart) -> Part:
-    if isinstance(part, InputTextPart):
-        return TextPart(text=part.text)
-    return ImagePart(url=part.image_url, detail=ImageDetail(part.detail or "auto"))
+def _message_part(part: InputPart, path: str) -> Part:
+    match part:
+        case InputTextPart():
+            return TextPart(text=part.text)
+        case AttachedFilePart():
+            return UnreadFile(text="", digest=part.digest, filename=part.filename or "")
+        case InputFilePart():
+            message = "Files are read in the input of a response only: give the text itself, or create a response."
+            raise InvalidRequest(message, param=f"{path}.type")
+        case _:
+            return ImagePart(url=part.image_url, detail=ImageDetail(part.detail or "auto"))

@@ -25,13 +25,12 @@ from backend.knowledge.documents.frames import (
     as_frame,
     to_batch,
 )
-from backend.knowledge.domain.media_types import DOCX, PDF
+from backend.knowledge.domain.media_types import HEAVY
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 CHILD_MODULE = "backend.knowledge.documents.child"
 _PIECE_BYTES = 256 * 1024
 _READ_BUFFER_BYTES = 256 * 1024
-_HEAVY = (PDF, DOCX)
 
 
 class ChildLimits(NamedTuple):
@@ -45,8 +44,8 @@ class ChildLimits(NamedTuple):
     content: ContentLimits = ContentLimits()
 
     def job(self, body: bytes | bytearray, media_type: str) -> Job:
-        """Describe a file to the child; PDF and DOCX take long for their length."""
-        seconds = self.heavy_cpu_seconds if media_type in _HEAVY else self.cpu_seconds
+        """Describe a file to the child; the formats of `HEAVY` take long for their length."""
+        seconds = self.heavy_cpu_seconds if media_type in HEAVY else self.cpu_seconds
         return Job(media_type=media_type, size_bytes=len(body), cpu_seconds=seconds, **self.content._asdict())
 
 
@@ -81,7 +80,7 @@ class Child:
 
     @property
     def is_usable(self) -> bool:
-        """Say whether it may cut another file: it is alive and idle, and has read no PDF or DOCX."""
+        """Say whether it may cut another file: it is alive and idle, and has read nothing of a format of `HEAVY`."""
         return not self.has_ended and self._is_idle and not self._has_read_heavy
 
     @property
@@ -107,7 +106,7 @@ class Child:
             PayloadTooLarge: it holds too much, or takes too much memory.
         """
         self._is_idle = False
-        self._has_read_heavy |= media_type in _HEAVY
+        self._has_read_heavy |= media_type in HEAVY
         left = self._limits.wall_seconds
         loop = asyncio.get_running_loop()
         async with beside(self._send(body, media_type)) as sending:

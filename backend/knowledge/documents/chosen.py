@@ -1,26 +1,67 @@
 """The choice of the reader by media type; its library is loaded with the first document of the format."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
 from backend.knowledge.domain.knowledge import Block
-from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF
+from backend.knowledge.domain.media_types import (
+    CSV,
+    DOCX,
+    EMAIL,
+    HTML,
+    JSON,
+    JSON_LINES,
+    MARKDOWN,
+    PDF,
+    PPTX,
+    XLSX,
+)
+
+Reader = Callable[[bytes], Iterable[Block]]
 
 
-def read_blocks(body: bytes, media_type: str) -> Sequence[Block]:
-    """Read a document, as plain text where its type is no other.
+def read_blocks(body: bytes, media_type: str) -> Iterable[Block]:
+    """Read a document, as plain text where its type is no other; some formats are read as the blocks are asked for.
 
     Raises:
-        InvalidRequest: the document is malformed.
-        PayloadTooLarge: it has too many pages, or is too large unpacked.
+        InvalidRequest: the document is malformed. It may be raised while blocks are asked for.
+        PayloadTooLarge: it has too many pages or cells, or is too large unpacked; likewise.
     """
+    return (_paged_reader(media_type) or _structured_reader(media_type) or _text_reader(media_type))(body)
+
+
+def _paged_reader(media_type: str) -> Reader | None:
     if media_type == PDF:
         from backend.knowledge.documents.pdf import read_pdf as read
     elif media_type == DOCX:
         from backend.knowledge.documents.docx import read_docx as read
-    elif media_type == MARKDOWN:
+    elif media_type == PPTX:
+        from backend.knowledge.documents.pptx import read_pptx as read
+    elif media_type == XLSX:
+        from backend.knowledge.documents.xlsx import read_xlsx as read
+    else:
+        return None
+    return read
+
+
+def _structured_reader(media_type: str) -> Reader | None:
+    if media_type == CSV:
+        from backend.knowledge.documents.delimited import read_csv as read
+    elif media_type == JSON:
+        from backend.knowledge.documents.json_values import read_json_document as read
+    elif media_type == JSON_LINES:
+        from backend.knowledge.documents.json_values import read_json_lines as read
+    elif media_type == EMAIL:
+        from backend.knowledge.documents.email import read_email as read
+    else:
+        return None
+    return read
+
+
+def _text_reader(media_type: str) -> Reader:
+    if media_type == MARKDOWN:
         from backend.knowledge.documents.markdown import read_markdown as read
     elif media_type == HTML:
         from backend.knowledge.documents.html import read_html as read
     else:
         from backend.knowledge.documents.text import read_plain_text as read
-    return read(body)
+    return read

@@ -3,7 +3,7 @@
 It runs in a child process, and for a small text in a thread.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from backend.knowledge.documents.chosen import read_blocks
@@ -41,18 +41,24 @@ def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, 
         PayloadTooLarge: it holds more than `limits` allow, or is too large unpacked.
         InvalidRequest: it is malformed, encrypted, not UTF-8, or without any text.
     """
-    blocks = [block for block in read_blocks(body, media_type) if block.text.strip()]
-    _check(blocks, limits)
+    blocks = list(_within(read_blocks(body, media_type), limits))
+    if not blocks:
+        raise InvalidRequest("The document has no text in it.", param="body")
     pieces = cut_into_pieces(blocks)
     _check_count(len(pieces), limits.chunks, "pieces")
     return len(pieces), _batches(pieces)
 
 
-def _check(blocks: Sequence[Block], limits: ContentLimits) -> None:
-    if not blocks:
-        raise InvalidRequest("The document has no text in it; it must hold some.", param="body")
-    _check_count(len(blocks), limits.blocks, "headings and paragraphs")
-    _check_count(sum(len(block.text) for block in blocks), limits.text_characters, "characters of text")
+def _within(blocks: Iterable[Block], limits: ContentLimits) -> Iterator[Block]:
+    """Yield the blocks that have text; a document that holds too much is refused before the rest of it is read."""
+    count = characters = 0
+    for block in blocks:
+        characters += len(block.text)
+        _check_count(characters, limits.text_characters, "characters of text")
+        if block.text.strip():
+            count += 1
+            _check_count(count, limits.blocks, "headings and paragraphs")
+            yield block
 
 
 def _check_count(count: int, most: int, of_what: str) -> None:

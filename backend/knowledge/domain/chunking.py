@@ -6,11 +6,11 @@ A document is cut at headings first, then between paragraphs, then between sente
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise, zip_longest
+from itertools import accumulate, zip_longest
 from math import ceil
 from typing import NamedTuple
 
-from backend.knowledge.domain.knowledge import Block, Chunk, Document, Heading, Paragraph
+from backend.knowledge.domain.knowledge import Block, Chunk, Heading, Paragraph
 from backend.knowledge.domain.media_types import MARKDOWN, TEXT
 from shared.models.values import Value
 from shared.tokens import ASCII_CHARACTERS_PER_TOKEN, OTHER_CHARACTERS_PER_TOKEN
@@ -69,16 +69,22 @@ def cut_into_pieces(blocks: Sequence[Block]) -> tuple[Piece, ...]:
     )
 
 
-def readable_text(document: Document, body: bytes, chunks: Sequence[Chunk]) -> str:
+def readable_text(media_type: str, body: bytes | bytearray, chunks: Sequence[Chunk]) -> str:
     """Return text and Markdown as stored, and other formats from their chunks, with headings written as in Markdown."""
-    if document.media_type in (TEXT, MARKDOWN):
+    if media_type in (TEXT, MARKDOWN):
         return body.decode("utf-8-sig")
-    paths = [(), *(chunk.heading_path for chunk in chunks)]
-    return _PARAGRAPH_END.join(
-        part
-        for (before, path), chunk in zip(pairwise(paths), chunks, strict=True)
-        for part in (*_new_headings(before, path), chunk.text)
-    )
+    return joined_text(chunks)
+
+
+def joined_text(chunks: Sequence[Chunk], gap: str | None = None) -> str:
+    """Join chunks, with headings written as in Markdown where they change; `gap` stands for chunks that are missing."""
+    parts = list[str]()
+    path, ordinal = (), -1
+    for chunk in chunks:
+        parts += [gap] if gap is not None and chunk.ordinal != ordinal + 1 else []
+        parts += (*_new_headings(path, chunk.heading_path), chunk.text)
+        path, ordinal = chunk.heading_path, chunk.ordinal
+    return _PARAGRAPH_END.join(parts)
 
 
 def _new_headings(before: Sequence[str], path: Sequence[str]) -> list[str]:

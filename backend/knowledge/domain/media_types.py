@@ -1,5 +1,8 @@
 """The format of a document, as a media type."""
 
+import re
+from typing import Final
+
 from shared.errors import UnsupportedValue
 
 TEXT = "text/plain"
@@ -7,22 +10,36 @@ MARKDOWN = "text/markdown"
 HTML = "text/html"
 PDF = "application/pdf"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+CSV = "text/csv"
+JSON = "application/json"
+JSON_LINES = "application/jsonl"
+EMAIL = "message/rfc822"
 
-READABLE = (TEXT, MARKDOWN, HTML, PDF, DOCX)
+READABLE = (TEXT, MARKDOWN, HTML, PDF, DOCX, PPTX, XLSX, CSV, JSON, JSON_LINES, EMAIL)
+HEAVY = (PDF, DOCX, PPTX, XLSX, EMAIL)
+"""Formats that take long for their length: what they hold is packed, or a page is drawn to be read."""
+
+READABLE_NAMES = "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, JSON, JSON lines or e-mail (EML)"
 
 _BY_HEADER = {
     **{media_type: media_type for media_type in READABLE},
     "text/x-markdown": MARKDOWN,
     "application/xhtml+xml": HTML,
-    "text/csv": TEXT,
-    "text/tab-separated-values": TEXT,
+    "application/csv": CSV,
+    "text/x-csv": CSV,
+    "text/tab-separated-values": CSV,
+    "text/json": JSON,
+    "application/x-ndjson": JSON_LINES,
+    "application/ndjson": JSON_LINES,
+    "application/x-jsonlines": JSON_LINES,
+    "application/json-lines": JSON_LINES,
 }
 _BY_ENDING = {
     "txt": TEXT,
     "text": TEXT,
     "log": TEXT,
-    "csv": TEXT,
-    "tsv": TEXT,
     "md": MARKDOWN,
     "markdown": MARKDOWN,
     "htm": HTML,
@@ -30,29 +47,85 @@ _BY_ENDING = {
     "xhtml": HTML,
     "pdf": PDF,
     "docx": DOCX,
+    "pptx": PPTX,
+    "xlsx": XLSX,
+    "csv": CSV,
+    "tsv": CSV,
+    "json": JSON,
+    "jsonl": JSON_LINES,
+    "ndjson": JSON_LINES,
+    "eml": EMAIL,
 }
-_UNSPECIFIC = ("", "application/octet-stream", "application/x-www-form-urlencoded", "binary/octet-stream")
-"""Types that clients send by default, as curl does for `--data-binary`: they do not name the format."""
+_UNSPECIFIC = (
+    *("", "application/octet-stream", "application/x-www-form-urlencoded", "binary/octet-stream"),
+    *("application/zip", "application/x-zip-compressed", "application/vnd.ms-excel"),
+)
+"""Types that do not name the format: those that clients send by default, as curl does for `--data-binary`; that of the
+archives which office documents are; and that under which browsers on Windows send CSV files."""
+
+_OLD_OFFICE = {"doc": "DOCX", "ppt": "PPTX", "xls": "XLSX"}
+"""Endings of the binary formats before 2007, and what the same programs save today."""
 
 _UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii")
+_NAMED_BY_CHARSET = (TEXT, MARKDOWN, HTML)
+"""Formats that are read as UTF-8 alone; the others tell their encoding, or their reader finds it out."""
+
+MAIN_PARTS: Final = {DOCX: b"word/document.xml", PPTX: b"ppt/presentation.xml", XLSX: b"xl/workbook.xml"}
+"""The part by whose usual name an office document is known among others (ECMA-376, part 1)."""
+
+ZIP_START = b"PK\x03\x04"
+_ARCHIVE_END_BYTES = 2**18
+"""The list of an archive's parts stands at its end; of an ordinary document it is far shorter."""
+
+_START_BYTES = 1024
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_MAIL = re.compile(rb"(?:Return-Path|Received|Delivered-To|From|MIME-Version|Message-ID): ?\S", re.IGNORECASE)
 
 
-def media_type_of(header: str | None, name: str) -> str:
-    """Return one of `READABLE`: by the Content-Type header, or else by the ending of the name.
+def media_type_of(header: str | None, name: str, body: bytes | bytearray = b"") -> str:
+    """Return one of `READABLE`: by the Content-Type header, else by the ending of the name, else by the first bytes.
 
     Raises:
-        UnsupportedValue: neither names a readable format, or the header names another encoding than UTF-8.
+        UnsupportedValue: none of them names a readable format, or the header names another encoding than UTF-8 for
+            text, Markdown or HTML.
     """
     named, _, parameters = (header or "").partition(";")
     media_type = named.strip().lower()
     if media_type in _UNSPECIFIC:
-        media_type = _BY_ENDING.get(name.rpartition(".")[2].lower() if "." in name else "", "")
+        ending = name.rpartition(".")[2].lower() if "." in name else ""
+        _refuse_old_office(ending)
+        media_type = _BY_ENDING.get(ending) or _by_first_bytes(body)
     if media_type not in _BY_HEADER:
         what = f"'{media_type}'" if media_type else f"the type of '{name}'"
-        raise UnsupportedValue(f"Cannot read {what}: use text, Markdown, HTML, PDF or DOCX.", param="Content-Type")
-    if _charset(parameters) not in _UTF8:
+        raise UnsupportedValue(f"Cannot read {what}: documents are {READABLE_NAMES}.", param="Content-Type")
+    found = _BY_HEADER[media_type]
+    if found in _NAMED_BY_CHARSET and _charset(parameters) not in _UTF8:
         raise UnsupportedValue("Text must be encoded as UTF-8.", param="Content-Type")
-    return _BY_HEADER[media_type]
+    return found
+
+
+def _refuse_old_office(ending: str) -> None:
+    if ending in _OLD_OFFICE:
+        successor = _OLD_OFFICE[ending]
+        message = f"The format of '.{ending}' files is that of Office before 2007: save the file as {successor}."
+        raise UnsupportedValue(message, param="Content-Type")
+
+
+def _by_first_bytes(body: bytes | bytearray) -> str:
+    start = bytes(body[:_START_BYTES])
+    if start.startswith(b"%PDF-"):
+        return PDF
+    if start.startswith(ZIP_START):
+        return office_format(body) or ""
+    if _PAGE.match(start):
+        return HTML
+    return EMAIL if _MAIL.match(start) else ""
+
+
+def office_format(archive: bytes | bytearray) -> str | None:
+    """Return which office document an archive is, by the names of its parts; None where it is none of them."""
+    listed = bytes(archive[-_ARCHIVE_END_BYTES:])
+    return next((media_type for media_type, part in MAIN_PARTS.items() if part in listed), None)
 
 
 def _charset(parameters: str) -> str:

@@ -35,7 +35,7 @@ async def text_page(store: KnowledgeStore, document: Document, offset: int, limi
     body, chunks = await store.document_body(document.id), await store.chunks(document.id)
 
     def page() -> TextPage:
-        text = readable_text(document, body, chunks)
+        text = readable_text(document.media_type, body, chunks)
         return TextPage(document, text[offset : offset + limit], offset, len(text))
 
     return await asyncio.to_thread(page) if document.size_bytes > MAX_BYTES_READ_HERE else page()

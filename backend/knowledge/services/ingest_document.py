@@ -55,7 +55,7 @@ class IngestDocument:
             return await self._put(caller, base_id, new)
 
     async def _put(self, caller: Caller, base_id: str, new: NewDocument) -> tuple[Document, bool]:
-        media_type = media_type_of(new.content_type, new.name)
+        media_type = media_type_of(new.content_type, new.name, new.body)
         is_long = len(new.body) > MAX_BYTES_HASHED_HERE
         digest = (await asyncio.to_thread(sha256, new.body) if is_long else sha256(new.body)).hexdigest()
         earlier = await self._store.find_document(base_id, new.name)

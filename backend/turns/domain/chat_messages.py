@@ -17,6 +17,7 @@ from backend.conversations.domain.input_items import (
     FunctionCallOutputItem,
     FunctionName,
     Given,
+    InputFilePart,
     InputImagePart,
     InputItem,
     InputPart,
@@ -61,6 +62,22 @@ class ChatImagePart(Given):
     prompt_cache_breakpoint: JsonValue = None
 
 
+class ChatFile(Given):
+    """A document: its bytes in base64, as a data URL or bare, or the id of a stored file."""
+
+    filename: Annotated[str, Field(min_length=1, max_length=512)] | None = None
+    file_data: str | None = None
+    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+
+
+class ChatFilePart(Given):
+    """A document inside a message."""
+
+    type: Literal["file"]
+    file: ChatFile
+    prompt_cache_breakpoint: JsonValue = None
+
+
 class CalledFunction(Given):
     """The function of a call, and its arguments as the model wrote them."""
 
@@ -78,7 +95,7 @@ class ChatToolCall(Given):
     index: int | None = None
 
 
-ChatPart = Annotated[ChatTextPart | ChatImagePart, Field(discriminator="type")]
+ChatPart = Annotated[ChatTextPart | ChatImagePart | ChatFilePart, Field(discriminator="type")]
 SaidPart = Annotated[ChatTextPart | RefusalPart, Field(discriminator="type")]
 ChatContent = Annotated[
     Annotated[str, Tag("text")] | Annotated[list[ChatPart], PARTS, Tag("parts")],
@@ -215,15 +232,18 @@ def _said(message: AssistantChatMessage) -> str | list[OutputTextPart | RefusalP
     return parts or None
 
 
-def _input_content(content: str | Sequence[ChatTextPart | ChatImagePart]) -> str | list[InputPart]:
+def _input_content(content: str | Sequence[ChatPart]) -> str | list[InputPart]:
     if isinstance(content, str):
         return content
     return [_input_part(part) for part in content]
 
 
-def _input_part(part: ChatTextPart | ChatImagePart) -> InputTextPart | InputImagePart:
+def _input_part(part: ChatPart) -> InputPart:
     if isinstance(part, ChatTextPart):
         return InputTextPart(type="input_text", text=part.text)
+    if isinstance(part, ChatFilePart):
+        file = part.file
+        return InputFilePart(type="input_file", filename=file.filename, file_data=file.file_data, file_id=file.file_id)
     # The address was checked when the message was read; a second look at megabytes of it would cost as much again.
     return InputImagePart.model_construct(
         type="input_image", image_url=part.image_url.url, detail=part.image_url.detail or "auto"

@@ -152,6 +152,8 @@ class ChatTurn:
 
 _MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
 _INPUT_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
+_FILE_PART = re.compile(r"\.(?:content|output)(\[\d+\])\.(\w+)")
+_FILE_FIELDS = {"file_data": ".file.file_data", "file_id": ".file.file_id"}
 _FUNCTION_NAME = re.compile(r"(tools\[\d+\]|tool_choice)\.name")
 _RENAMED = {
     "input": "messages",
@@ -268,6 +270,8 @@ def _given_name(param: str | None, paths: tuple[str, ...]) -> str | None:
     item = _INPUT_ITEM.fullmatch(param)
     if item is not None and int(item[1]) < len(paths):
         path = paths[int(item[1])]
+        if file := _FILE_PART.fullmatch(item[2]):
+            return f"{path}.content{file[1]}{_FILE_FIELDS.get(file[2], f'.{file[2]}')}"
         call_id = ".id" if path.endswith("]") and ".tool_calls[" in path else ".tool_call_id"
         return path + (call_id if item[2] == ".call_id" else item[2])
     for theirs, ours in _RENAMED.items():

@@ -23,8 +23,9 @@ class CountInput:
         Raises:
             BallastError: the turn could not begin, for whatever reason `StartTurn` names.
         """
-        start = await self._drafting.start(caller, await self._drafting.resolved(caller, request))
-        draft = await self._drafting.draft(caller, start, request_id)
+        asked = await self._drafting.asked(caller, request)
+        start = await self._drafting.start(asked)
+        draft = await self._drafting.draft(asked, start, request_id)
         return await beside_others(start.size, lambda: _prompt_tokens(draft))
 
 

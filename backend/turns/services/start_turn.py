@@ -8,7 +8,7 @@ from backend.identity.services import holders_of
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_assembly import assembled
-from backend.turns.services.turn_drafting import TurnDrafting
+from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from shared.errors import TurnRunning
@@ -53,21 +53,21 @@ class StartTurn:
     async def _begun(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
-        resolved = await self._drafting.resolved(caller, request)
-        start = await self._drafting.start(caller, resolved)
+        asked = await self._drafting.asked(caller, request)
+        start = await self._drafting.start(asked)
         try:
-            return await self._stored_and_started(caller, start, request_id, claim)
+            return await self._stored_and_started(asked, start, request_id, claim)
         except TurnRunning:
             # Who resends a history names no conversation: where another turn was faster, this one branches off.
             if not start.is_recognised:
                 raise
-            start = await self._drafting.start(caller, resolved)
-            return await self._stored_and_started(caller, start, request_id, claim)
+            start = await self._drafting.start(asked)
+            return await self._stored_and_started(asked, start, request_id, claim)
 
     async def _stored_and_started(
-        self, caller: Caller, start: TurnStart, request_id: str, claim: KeyClaim | None
+        self, asked: AskedTurn, start: TurnStart, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
-        draft = await self._drafting.draft(caller, start, request_id)
+        draft = await self._drafting.draft(asked, start, request_id)
         turn, new_turn = await beside_others(start.size, lambda: assembled(draft))
         with self._registry.owning(turn.response.id):
             if turn.is_stored:

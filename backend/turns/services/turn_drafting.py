@@ -1,6 +1,6 @@
 """Resolving and checking everything about a turn before anything is stored or sent."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
@@ -15,12 +15,22 @@ from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.input_files import FilesOfRequest, InputFiles
 from backend.turns.services.item_references import ReferencedItems, ResolvedInput
 from backend.turns.services.model_names import ModelNames
 from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from shared.ids import IdPrefix, new_id
+
+
+@dataclass(frozen=True)
+class AskedTurn:
+    """Who asks for a turn, his request without references and files, and these files."""
+
+    caller: Caller
+    resolved: ResolvedInput
+    files: FilesOfRequest
 
 
 class TurnDrafting:
@@ -30,19 +40,23 @@ class TurnDrafting:
         self._clock = ports.clock
         self._origins = OriginReader(ports, policy.secret)
         self._references = ReferencedItems(ports.conversations, context)
+        self._files = InputFiles(ports.documents, ports.files)
         self._context = context
         self._models = models
         self._policy = policy
 
-    async def resolved(self, caller: Caller, request: TurnRequest) -> ResolvedInput:
-        """Return a request whose input names no stored items any more.
+    async def asked(self, caller: Caller, request: TurnRequest) -> AskedTurn:
+        """Return a request whose input names no stored items any more, apart from the files that it gives.
 
         Raises:
-            InvalidRequest: there is no such item of this caller; `param` names the reference.
+            InvalidRequest: there is no such item of this caller, or a file is neither given nor named; `param` names
+                the place.
         """
-        return await self._references.resolved(caller, request)
+        resolved = await self._references.resolved(caller, request)
+        plain, files = await self._files.separated(resolved.request)
+        return AskedTurn(caller, replace(resolved, request=plain), files)
 
-    async def start(self, caller: Caller, resolved: ResolvedInput) -> TurnStart:
+    async def start(self, asked: AskedTurn) -> TurnStart:
         """Return where a turn begins.
 
         Raises:
@@ -50,23 +64,24 @@ class TurnDrafting:
             NotFound: the conversation or the response does not exist for this caller.
             TurnRunning: a turn holds the conversation.
         """
-        start = await self._origins.find(caller, resolved.request)
-        return replace(start, labels=resolved.labels_of(start.request))
+        start = await self._origins.find(asked.caller, asked.resolved.request)
+        return replace(start, labels=asked.resolved.labels_of(start.request))
 
-    async def draft(self, caller: Caller, start: TurnStart, request_id: str) -> TurnDraft:
-        """Resolve the model, the settings, the bases and the context of a turn that begins now.
+    async def draft(self, asked: AskedTurn, start: TurnStart, request_id: str) -> TurnDraft:
+        """Resolve the model, the settings, the files, the bases and the context of a turn that begins now.
 
         Raises:
-            InvalidRequest: the tool that must be called is not there.
+            InvalidRequest: the tool that must be called is not there, or a file cannot be read.
             NotFound: a model or base does not exist for this caller.
             Unavailable: a service that the turn depends on is unavailable. Retryable.
         """
-        origin, read, now = start.origin, start.read, self._clock.now()
+        caller, origin, now = asked.caller, start.origin, self._clock.now()
         meaning = await self._models.meaning(caller, asked_model(start.request, origin.conversation))
         request = with_defaults(start.request, meaning.preset)
-        own = own_settings(request, origin.conversation, read.instructions, meaning.card.name)
+        own = own_settings(request, origin.conversation, start.read.instructions, meaning.card.name)
         joined = with_preset(own, meaning.preset)
         check_choice(request, joined)
+        read = await self._files.put_into(caller, start.read, asked.files, meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
         access = await self._access(caller, start, bindings)

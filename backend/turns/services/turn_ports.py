@@ -8,8 +8,10 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.foundation.services.supervision import Supervisor
+from backend.knowledge.ports.knowledge import DocumentReader
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.turns.domain.shown_output import ShownOutput
+from backend.turns.ports.attached_files import AttachedFiles
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.events import EventLog, StopSignals
 from backend.turns.ports.observer import TurnObserver
@@ -21,7 +23,7 @@ from shared.models.execution import ExecutionRequest
 
 @dataclass(frozen=True)
 class TurnPorts:
-    """The ports that turns use."""
+    """The ports that turns use; without `files`, users can store none."""
 
     chat_shell: ChatShell
     conversations: ConversationStore
@@ -33,6 +35,8 @@ class TurnPorts:
     outgoing: OutgoingCheck
     lease: TurnLease
     background: Supervisor
+    documents: DocumentReader
+    files: AttachedFiles | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reading documents of five formats."""
+"""Reading text, Markdown, HTML, PDF and DOCX."""
 
 import zipfile
 from functools import cache
@@ -9,8 +9,9 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
 
+from backend.knowledge.documents.archives import MAX_UNPACKED_BYTES
 from backend.knowledge.documents.chosen import read_blocks
-from backend.knowledge.documents.docx import MAX_UNPACKED_BYTES, read_docx
+from backend.knowledge.documents.docx import read_docx
 from backend.knowledge.documents.pdf import read_pdf
 from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
@@ -175,7 +176,7 @@ def test_a_document_that_is_cut_or_damaged_is_refused_or_read_in_part(media_type
     for end in range(0, len(whole), len(whole) // 23):
         for body in (whole[:end], whole[:end] + b"\x00garbage\xff" + whole[end + 9 :]):
             try:
-                read_it(body)
+                list(read_it(body))
             except InvalidRequest as error:
                 assert error.param == "body"
 
@@ -196,4 +197,4 @@ async def test_an_encrypted_pdf_is_refused() -> None:
 
 def test_an_archive_that_unpacks_to_too_much_is_refused_unopened() -> None:
     with pytest.raises(PayloadTooLarge):
-        read_docx(zip_of("word/document.xml", MAX_UNPACKED_BYTES))
+        list(read_docx(zip_of("word/document.xml", MAX_UNPACKED_BYTES)))

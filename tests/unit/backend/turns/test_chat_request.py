@@ -176,7 +176,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "messages[0].content[0].image_url.url",
     ),
     ({"messages": [{"role": "user", "content": [image_part(size=1)]}]}, "messages[0].content[0].image_url.size"),
-    ({"messages": [{"role": "user", "content": [{"type": "file", "file": {}}]}]}, "messages[0].content[0].type"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "file", "file": {"url": "x"}}]}]},
+        "messages[0].content[0].file.url",
+    ),
     ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages[0].content[0].type"),
     (
         {"messages": [{"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "f"}}]}]},

@@ -81,7 +81,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{**RANKED, "ranking_options": {"rank": 1}}]}, "tools[0].ranking_options.rank"),
 ]
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
-    ({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}, "input[0].content[0].type"),
+    ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input[0].content[0].type"),
     (
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": IMAGE, "file_id": "f"}]}]},
         "input[0].content[0].file_id",

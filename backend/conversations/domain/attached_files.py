@@ -1,0 +1,28 @@
+"""Files in the messages of an input: before they are read they count by their hashes, afterwards they are text."""
+
+from collections.abc import Mapping
+
+from shared.models.messages import Content, Part, TextPart
+
+
+class UnreadFile(TextPart):
+    """The place of a file in a message whose text is put there before the message is stored or sent."""
+
+    digest: str
+    filename: str
+
+
+def unread_files(content: Content) -> tuple[UnreadFile, ...]:
+    """Return the files of a message that are still to be read."""
+    return () if isinstance(content, str) else tuple(part for part in content if isinstance(part, UnreadFile))
+
+
+def with_files(content: Content, texts: Mapping[str, str]) -> Content:
+    """Put the texts of files, by their digests, in their places."""
+    if isinstance(content, str):
+        return content
+    return tuple(_read_part(part, texts) for part in content)
+
+
+def _read_part(part: Part, texts: Mapping[str, str]) -> Part:
+    return TextPart(text=texts[part.digest]) if isinstance(part, UnreadFile) else part
