@@ -3,6 +3,7 @@
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.bm25 import shown_score
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.knowledge_access import find_binding
@@ -15,7 +16,9 @@ class SearchKnowledge:
         self._store = store
         self._retrieval = retrieval
 
-    async def search(self, caller: Caller, base_id: str, query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, caller: Caller, base_id: str, query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first.
 
         Raises:
@@ -23,7 +26,7 @@ class SearchKnowledge:
             PermissionDenied: the caller is restricted.
         """
         require_read(await find_binding(self._store, caller, base_id))
-        return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit)))
+        return tuple(map(as_shown, await self._retrieval.search([base_id], query, limit, filters)))
 
 
 def as_shown(hit: ChunkHit) -> ChunkHit:
