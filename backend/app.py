@@ -16,6 +16,7 @@ import structlog
 from backend.agents.wiring import build_agent_room
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
+from backend.files.wiring import FileRoom, build_file_room
 from backend.foundation.http.app import create_app
 from backend.foundation.http.listening import HttpServer, http_server, listening_socket
 from backend.foundation.http.services import HttpOptions
@@ -30,7 +31,7 @@ from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
 from backend.identity.services import KeyAdministration
 from backend.identity.wiring import identity_services
-from backend.knowledge.wiring import build_knowledge_room
+from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
 from backend.lookups.wiring import lookup_services
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -44,12 +45,14 @@ from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.recovery import Recovery
+from backend.turns.services.stored_files import StoredFiles
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
+from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
@@ -148,6 +151,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     stack.push_async_callback(chat_shell.close)
     knowledge = build_knowledge_room(database, clock, base_deletion_hooks=(forget_results_of,))
     stack.push_async_callback(knowledge.reader.close)
+    files = build_file_room(database, clock, withdrawals=(knowledge.store.withdraw_file,))
     conversations = build_conversation_room(database, knowledge.store, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,
@@ -161,9 +165,9 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
         documents=knowledge.reader,
+        files=StoredFiles(files.services),
     )
     admission = Admission(store.presence, settings.max_turns)
-    limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
     agents = build_agent_room(database, knowledge.store, ModelCatalogue(chat_shell, clock), clock)
     sources = TurnSources(
         context=turn_context(ports, knowledge.store, knowledge.descriptions),
@@ -179,7 +183,10 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         identity=identity_services(database, clock),
         conversations=conversations.services,
         knowledge=knowledge.services,
-        restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout),
+        files=files,
+        vector_stores=build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica),
+        active_bases=knowledge.active,
+        restricted=restricted_services(database, knowledge.ports, _limits(settings), secret, policy.timeout),
         turns=turns,
         agents=agents.services,
         lookups=lookup_services(ports, knowledge.services, policy, admission),
@@ -196,6 +203,15 @@ def _chat_shell(settings: Settings, clock: Clock) -> ChatShell:
         clock=clock,
         max_message_bytes=2 * settings.max_body_bytes,
     )
+
+
+def _limits(settings: Settings) -> RestrictedLimits:
+    return RestrictedLimits(**settings.restricted_budgets.model_dump())
+
+
+def _lower_rooms(knowledge: KnowledgeRoom, files: FileRoom) -> LowerRooms:
+    active, attachments = knowledge.active, knowledge.attachments
+    return LowerRooms(knowledge.ports, knowledge.services.bases, attachments, active, files.store, files.services)
 
 
 def _turn_policy(settings: Settings) -> TurnPolicy:

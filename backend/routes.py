@@ -3,6 +3,7 @@
 from backend.agents.http import routes as agents
 from backend.conversations.http import routes as conversations
 from backend.conversations.http import routes_prompts as prompts
+from backend.files.http import routes as files
 from backend.foundation.http import routes_health as health
 from backend.identity.http import routes_api_keys as api_keys
 from backend.knowledge.http import routes as knowledge
@@ -12,8 +13,12 @@ from backend.restricted.http import routes_internal as internal
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
+from backend.vector_stores.http import routes as vector_stores
+from backend.vector_stores.http import routes_files as vector_store_files
+
+STORES = (vector_stores, vector_store_files)
 
 # Tried in this order: the routes that are called most come first.
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
-_ROUTES_THEN = (agents, knowledge, lookups, api_keys, audit, internal)
+_ROUTES_THEN = (agents, knowledge, files, *STORES, lookups, api_keys, audit, internal)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))

@@ -6,11 +6,14 @@ from functools import partial
 
 from backend.agents.services.use_cases import AgentServices
 from backend.conversations.services.conversations import ConversationServices
+from backend.files.services import CLEAR_FILES_SECONDS
+from backend.files.wiring import FileRoom
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.identity.services import WRITE_USES_SECONDS, IdentityServices
+from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, ActiveBases
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.use_cases import LookupServices
@@ -19,6 +22,8 @@ from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.use_cases import TurnServices
+from backend.vector_stores.services.reading import READERS
+from backend.vector_stores.wiring import VectorStoreRoom
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,9 @@ class Backend:
     identity: IdentityServices
     conversations: ConversationServices
     knowledge: KnowledgeServices
+    files: FileRoom
+    vector_stores: VectorStoreRoom
+    active_bases: ActiveBases
     restricted: RestrictedServices
     turns: TurnServices
     agents: AgentServices
@@ -42,16 +50,9 @@ class Backend:
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        rooms = (
-            self.identity,
-            self.conversations,
-            self.knowledge,
-            self.restricted,
-            self.turns,
-            self.agents,
-            self.lookups,
-        )
-        return (self.readiness, self.once, McpLibrary(), *rooms)
+        shelves = (self.knowledge, self.files.services, self.vector_stores.services)
+        rooms = (self.identity, self.conversations, *shelves, self.restricted, self.turns, self.agents)
+        return (self.readiness, self.once, McpLibrary(), *rooms, self.lookups)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
@@ -65,5 +66,8 @@ class Backend:
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
             partial(repeat, "write_key_uses", self.identity.uses.write, WRITE_USES_SECONDS),
+            partial(repeat, "clear_files", self.files.clearing.clear, CLEAR_FILES_SECONDS),
+            partial(repeat, "write_activity", self.active_bases.write, WRITE_ACTIVITY_SECONDS),
+            *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             partial(repeat, "keep_index", self.caretaking, 0.0),
         )

@@ -28,11 +28,16 @@ class IdPrefix(StrEnum):
     API_KEY = "key"
     REQUEST = "req"
     LOOKUP = "lookup"
+    FILE = "file"
+    FILE_BATCH = "vsfb"
 
 
-def new_id(prefix: IdPrefix) -> str:
-    """Create an identifier with 128 random bits, such as `resp_3f…` (RFC 4086 asks for no more)."""
-    return f"{prefix}_{secrets.token_hex(16)}"
+def new_id(prefix: IdPrefix, *, separator: str = "_") -> str:
+    """Create an identifier with 128 random bits, such as `resp_3f…` (RFC 4086 asks for no more).
+
+    OpenAI writes ids of files with another separator: `file-3f…`.
+    """
+    return f"{prefix}{separator}{secrets.token_hex(16)}"
 
 
 def request_id_headers(request_id: str) -> dict[str, str]:

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import ProtectedKnowledge
+from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
+from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.documents import BaseDeletionHook
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
@@ -26,6 +29,8 @@ class KnowledgeRoom:
     descriptions: SafeDescriptions
     services: KnowledgeServices
     reader: LibraryDocumentReader
+    attachments: AttachmentStore
+    active: ActiveBases
 
 
 def build_knowledge_room(
@@ -34,7 +39,10 @@ def build_knowledge_room(
     """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base."""
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
     retrieval, reader = SqlRetrieval(database), LibraryDocumentReader()
-    ports = KnowledgePorts(store, TimedRetrieval(retrieval), reader, clock)
+    attachments = SqlAttachmentStore(database, clock)
+    active = ActiveBases(attachments, clock)
+    ports = KnowledgePorts(store, NotedRetrieval(TimedRetrieval(retrieval), active), reader, clock)
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, retrieval, LoggingDescriptionObserver())
-    return KnowledgeRoom(store, ports, protected, descriptions, build_knowledge(ports, descriptions), reader)
+    services = build_knowledge(ports, descriptions)
+    return KnowledgeRoom(store, ports, protected, descriptions, services, reader, attachments, active)

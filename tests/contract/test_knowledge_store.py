@@ -98,7 +98,7 @@ async def test_a_document_comes_back_with_body_and_chunks(store: KnowledgeStore)
     document, body, chunks = make_document("a/河.md", ["one", "two"])
     assert await store.put_document(document, body, indexed(chunks)) == (document, True)
     assert await store.find_document("kb_a", "a/河.md") == document
-    assert await store.document(document.id) == document
+    assert await store.documents_from([document.id]) == (document,)
     assert await store.document_body(document.id) == body
     assert await store.chunks(document.id) == tuple(chunks)
 
@@ -107,7 +107,7 @@ async def test_what_is_not_there_is_none(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     assert await store.find_document("kb_a", "x") is None
     assert await store.find_document("kb_x", "x") is None
-    assert await store.document("doc_x") is None
+    assert await store.documents_from(["doc_x"]) == ()
     assert await store.chunks("doc_x") == ()
     assert await store.delete_document("kb_a", "x") is False
     with pytest.raises(NotFound):
@@ -123,7 +123,7 @@ async def test_a_namesake_is_replaced_whole_and_keeps_its_id(store: KnowledgeSto
     newer, is_new = await store.put_document(document, body, indexed(chunks))
     assert (newer.model_copy(update={"id": "doc_newer"}), is_new) == (document, False)
     assert await store.all_documents(["kb_a"]) == (newer,)
-    assert await store.document("doc_newer") is None
+    assert await store.documents_from(["doc_newer"]) == ()
     assert await store.document_body(newer.id) == body
     assert await store.chunks(newer.id) == (chunks[0].model_copy(update={"document_id": "doc_kb_a_a"}),)
 
@@ -179,7 +179,7 @@ async def test_a_deleted_base_takes_everything_along(store: KnowledgeStore) -> N
     await store.delete_base("kb_a")
     assert [found.base.id for found in await store.bindings("acme", "ann", None)] == ["kb_b"]
     assert await store.members("kb_a") == {}
-    assert await store.document(gone.id) is None
+    assert await store.documents_from([gone.id]) == ()
     assert await store.all_documents(["kb_a", "kb_b"]) == (kept,)
     await store.create_base(make_base(), "ann")
     assert await store.all_documents(["kb_a"]) == ()

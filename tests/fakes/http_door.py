@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agents import AgentCatalogue
 from backend.agents.services.use_cases import AgentServices
+from backend.files.services import Files
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.services.admission import Admission
@@ -17,6 +18,7 @@ from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
 from backend.identity.services import KeyAdministration, build_identity
 from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
@@ -25,12 +27,17 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, build_restricted
 from backend.routes import ROUTERS
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
+from backend.vector_stores.services.store_files import StoreFilePorts
+from backend.vector_stores.services.use_cases import build_vector_stores
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
 from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_claims import FakeClaimStore
+from tests.fakes.store_files import FakeFiles
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 
@@ -48,6 +55,7 @@ class FakeHouse:
     chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
     probe: FakeProbe = field(default_factory=FakeProbe)
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
+    files: FakeFiles = field(default_factory=FakeFiles)
     safe_summaries: FakeSafeSummaryObserver = field(default_factory=FakeSafeSummaryObserver)
     limits: RestrictedLimits = LIMITS
     event_store: FakePresence = field(default_factory=FakePresence)
@@ -58,6 +66,7 @@ class FakeHouse:
         """Build what runs turns; who starts some enters `turns.registry`."""
         self.clock = self.state.clock
         self.knowledge.claims = self.state.claims
+        self.attachments = FakeAttachments(self.knowledge, self.clock)
         self.ledger = FakeRestrictedLedger(self.knowledge)
         self.admission = Admission(self.event_store)
         self.turns = TurnHouse(
@@ -70,14 +79,20 @@ class FakeHouse:
     def services(self) -> tuple[object, ...]:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
-        knowledge = KnowledgePorts(self.knowledge, self.knowledge, LibraryDocumentReader(), self.clock)
-        knowledge_services = build_knowledge(knowledge, self.turns.descriptions)
+        active = ActiveBases(self.attachments, self.clock)
+        retrieval = NotedRetrieval(self.knowledge, active)
+        knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
+        files, bell = Files(self.files, self.clock), ReadingBell()
+        of_knowledge = build_knowledge(knowledge, self.turns.descriptions)
+        attached = StoreFilePorts(self.knowledge, self.attachments, files, bell, self.clock)
+        reading = ReadingPorts(self.attachments, self.files, self.knowledge, knowledge.reader, self.clock)
+        self.reading = AttachedFileReading(reading, bell, is_only_replica=False)
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
         return (
             McpLibrary(),
-            build_lookups(knowledge_services, restricted),
+            build_lookups(of_knowledge, restricted),
             build_identity(keys, self.clock),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
@@ -87,7 +102,9 @@ class FakeHouse:
                 AgentCatalogue(self.turns.agents, self.knowledge, self.turns.services.models, self.clock),
                 AgentMembers(self.turns.agents),
             ),
-            knowledge_services,
+            of_knowledge,
+            files,
+            build_vector_stores(knowledge, of_knowledge.bases, attached, active),
             build_restricted(
                 RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),
                 knowledge,

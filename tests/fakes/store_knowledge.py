@@ -2,14 +2,18 @@
 
 from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.knowledge.domain.attachments import AttachmentClaim, numbered_name
 from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
+from backend.knowledge.domain.filters import Attributes, Filter, matches
 from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
+from tests.fakes.store_attachments import FakeQueue
 from tests.fakes.store_claims import take_key
 
 
@@ -33,6 +37,7 @@ class FakeKnowledge:
     def __init__(self) -> None:
         self._bases: dict[str, _StoredBase] = {}
         self.claims: dict[str, KeyClaim] = {}
+        self.queue = FakeQueue()
 
     @property
     def base_ids(self) -> list[str]:
@@ -73,21 +78,48 @@ class FakeKnowledge:
         return user_id in members
 
     async def put_document(
-        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+        self,
+        document: Document,
+        body: bytes | bytearray,
+        batches: AsyncIterable[ChunkBatch],
+        claim: AttachmentClaim | None = None,
     ) -> tuple[Document, bool]:
         chunks = [chunk async for batch in batches for chunk in batch.chunks]
         stored = self._base(document.knowledge_base_id)
+        if claim is not None:
+            document = self._completed(document, claim)
         earlier = stored.documents.get(document.name)
         if earlier is not None:
-            document = document.model_copy(update={"id": earlier.document.id})
+            kept = {"id": earlier.document.id, "attributes": earlier.document.attributes}
+            document = document.model_copy(update=kept)
         own = tuple(chunk.model_copy(update={"document_id": document.id}) for chunk in chunks)
         stored.documents[document.name] = _StoredDocument(document, bytes(body), own)
         self._grow_version(stored)
         return document, earlier is None
 
-    async def document(self, document_id: str) -> Document | None:
-        found = self._by_id(document_id)
-        return found.document if found else None
+    async def documents_from(self, source_ids: Sequence[str]) -> tuple[Document, ...]:
+        found = [one.document for one in self._documents_of(list(self._bases))]
+        return tuple(one for one in found if one.id in source_ids or one.file_id in source_ids)
+
+    async def withdraw_file(self, file_id: str) -> None:
+        self.queue.forget(file_id)
+        for document in await self.documents_from([file_id]):
+            await self.delete_document(document.knowledge_base_id, document.name)
+
+    def _completed(self, document: Document, claim: AttachmentClaim) -> Document:
+        queued = self.queue.complete(claim)
+        taken = self._base(claim.base_id).documents
+        names = (numbered_name(queued.filename, number) for number in count(1))
+        its = {"file_id": queued.file_id, "filename": queued.filename, "attributes": queued.attributes}
+        name = next(name for name in names if name not in taken)
+        return document.model_copy(update={"name": name, "created_at": queued.created_at, **its})
+
+    def set_document_attributes(self, base_id: str, source_id: str, attributes: Attributes) -> bool:
+        for one in self._documents_of([base_id]):
+            if one.document.source_id == source_id:
+                one.document = one.document.model_copy(update={"attributes": attributes})
+                return True
+        return False
 
     async def find_document(self, base_id: str, name: str) -> Document | None:
         found = self._bases[base_id].documents.get(name) if base_id in self._bases else None
@@ -121,7 +153,9 @@ class FakeKnowledge:
         found = self._by_id(document_id)
         return found.chunks if found else ()
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
         entries = [index_entry(chunk) for _, chunk in chunks]
         terms = looked_up_terms(tokenize(query))
@@ -132,6 +166,7 @@ class FakeKnowledge:
             _hit(document, chunk, scorer.score(entry.counts, len(entry.tokens)))
             for (document, chunk), entry in zip(chunks, entries, strict=True)
             if not set(planned.leading).isdisjoint(entry.tokens)
+            and (filters is None or matches(filters, document.attributes))
         ]
         ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
         return tuple(ordered[:limit])
@@ -156,8 +191,7 @@ class FakeKnowledge:
         return any(holds_any(text, runs) for text in texts)
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        found = [self._by_id(document_id) for document_id in document_ids]
-        return frozenset(one.document.knowledge_base_id for one in found if one)
+        return frozenset(one.knowledge_base_id for one in await self.documents_from(document_ids))
 
     def _base(self, base_id: str) -> _StoredBase:
         if base_id not in self._bases:
@@ -196,4 +230,7 @@ def _hit(document: Document, chunk: Chunk, score: float) -> ChunkHit:
         document_name=document.name,
         chunk=chunk,
         score=score,
+        file_id=document.file_id,
+        filename=document.filename,
+        attributes=document.attributes,
     )

@@ -5,7 +5,7 @@ from backend.agents.ports.agents import AgentStore
 from backend.agents.services.agent_access import find_agent, no_such_agent, require_agent_owner
 from backend.identity.domain import Caller
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.turns.domain.turn_request import check_functions
+from backend.turns.domain.turn_request import check_functions, check_search_filters
 from backend.turns.services.model_names import ModelNames, listed
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
@@ -95,6 +95,7 @@ class AgentCatalogue:
 
     async def _check(self, caller: Caller, name: str, definition: AgentDefinition, known: KnownAgent | None) -> None:
         check_functions(definition.tools)
+        check_search_filters(definition.tools)
         names = [card.name for card in await self._models.cards()]
         if name in names and known is None:
             raise InvalidRequest(f"'{name}' is the name of a model; take another one.", param="name")

@@ -22,14 +22,16 @@ def described_body(kind: type[BaseModel], *, required: bool = True) -> dict[str,
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
-def _resolved(value: object, definitions: JsonObject) -> object:
+def _resolved(value: object, definitions: JsonObject, within: frozenset[str] = frozenset()) -> object:
+    """Resolve references; one to a definition that it stands in stays open, because it would have no end."""
     if isinstance(value, list):
-        return [_resolved(item, definitions) for item in cast("list[object]", value)]
+        return [_resolved(item, definitions, within) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, object]", value)
     reference = fields.get("$ref")
     if isinstance(reference, str) and reference.startswith(REF_PREFIX):
-        return _resolved(definitions[reference.removeprefix(REF_PREFIX)], definitions)
+        name = reference.removeprefix(REF_PREFIX)
+        return {} if name in within else _resolved(definitions[name], definitions, within | {name})
     # A discriminator's mapping consists of references, which an inlined schema does not need.
-    return {key: _resolved(field, definitions) for key, field in fields.items() if key != "discriminator"}
+    return {key: _resolved(field, definitions, within) for key, field in fields.items() if key != "discriminator"}

@@ -3,6 +3,9 @@
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
+from backend.knowledge.domain.filters import Attributes
 from shared.models.execution import AccessMode
 from shared.models.values import Value
 
@@ -31,7 +34,8 @@ class KnowledgeBase(Value):
     """A base as its owner describes it.
 
     `version` grows with every change of its documents and of `restricted_translation`, which allows that restricted
-    members are given summaries of its text in another language.
+    members are given summaries of its text in another language. `metadata` is the owner's own, for nobody else's eyes
+    than full members'; `last_active_at` is when it was last searched or changed as a vector store.
     """
 
     id: str
@@ -44,6 +48,8 @@ class KnowledgeBase(Value):
     version: int
     created_at: datetime
     restricted_translation: bool = False
+    metadata: dict[str, str] = Field(default={})
+    last_active_at: datetime | None = None
 
 
 class Binding(Value):
@@ -54,7 +60,11 @@ class Binding(Value):
 
 
 class Document(Value):
-    """A document of a base; `name` is what it was put under, `id` what results and citations show."""
+    """A document of a base; `name` is what it was put under, and no other document of its base has it.
+
+    `file_id` and `filename` are those of the uploaded file that it was read from, where there is one; several files of
+    one base may have the same filename.
+    """
 
     id: str
     knowledge_base_id: str
@@ -64,6 +74,19 @@ class Document(Value):
     size_bytes: int
     chunk_count: int
     created_at: datetime
+    file_id: str | None = None
+    filename: str | None = None
+    attributes: Attributes = Field(default={})
+
+    @property
+    def source_id(self) -> str:
+        """The id that results and citations show."""
+        return self.file_id or self.id
+
+    @property
+    def title(self) -> str:
+        """The name that results and citations show."""
+        return self.filename or self.name
 
 
 class Heading(Value):
@@ -95,10 +118,23 @@ class Chunk(Value):
 
 
 class ChunkHit(Value):
-    """A chunk that a search found; a higher score is a better hit."""
+    """A chunk that a search found, and its document; a higher score is a better hit."""
 
     knowledge_base_id: str
     document_id: str
     document_name: str
     chunk: Chunk
     score: float
+    file_id: str | None = None
+    filename: str | None = None
+    attributes: Attributes = Field(default={})
+
+    @property
+    def source_id(self) -> str:
+        """The id that results and citations show."""
+        return self.file_id or self.document_id
+
+    @property
+    def title(self) -> str:
+        """The name that results and citations show."""
+        return self.filename or self.document_name

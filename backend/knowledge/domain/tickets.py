@@ -3,12 +3,15 @@
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 
+from backend.knowledge.domain.filters import Filter, Scalar, matches
 from shared.errors import Unauthenticated
+from shared.models.messages import is_none
 from shared.models.values import Value
 
 _PURPOSE = b"ballast knowledge ticket 1\0"
@@ -18,16 +21,23 @@ _PURPOSE = b"ballast knowledge ticket 1\0"
 class SearchOptions(Value):
     """Bounds that a caller sets on the results of one search; None leaves the bound to the service.
 
-    `min_score` is compared with the score that results show, between 0 and 1.
+    `min_score` is compared with the score that results show, between 0 and 1. Only documents whose attributes pass
+    `filters` are found, listed and read.
     """
 
     max_results: int | None = None
     min_score: float | None = None
+    # Left out where there is none, because the release before refuses a field that it does not know.
+    filters: Filter | None = Field(default=None, exclude_if=is_none)
 
     @property
     def is_bounded(self) -> bool:
         """Whether a search must rank its results; a base that is returned whole has no ranks."""
-        return self.max_results is not None or bool(self.min_score)
+        return self.max_results is not None or bool(self.min_score) or self.filters is not None
+
+    def takes(self, attributes: Mapping[str, Scalar]) -> bool:
+        """Tell whether a document with these attributes may be found."""
+        return self.filters is None or matches(self.filters, attributes)
 
 
 class Ticket(Value):

@@ -149,7 +149,10 @@ class DocumentList(ListPage[ShownDocument]):
 
 
 class ShownHit(BaseModel):
-    """A found chunk: `document` is the name it was put under, `file_id` the document's id, `chunk` its own."""
+    """A found chunk: `document` is the name it was put under, `chunk` its own id.
+
+    `file_id` is the id of the document, or of the uploaded file that it was read from.
+    """
 
     document: str
     chunk: str
@@ -219,5 +222,5 @@ def shown_hit(hit: ChunkHit) -> ShownHit:
         heading_path=list(hit.chunk.heading_path),
         text=hit.chunk.text,
         score=hit.score,
-        file_id=hit.document_id,
+        file_id=hit.source_id,
     )

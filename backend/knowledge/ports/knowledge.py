@@ -5,6 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.knowledge.domain.attachments import AttachmentClaim
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence
@@ -60,23 +62,36 @@ class KnowledgeStore(Protocol):
         ...
 
     async def put_document(
-        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+        self,
+        document: Document,
+        body: bytes | bytearray,
+        batches: AsyncIterable[ChunkBatch],
+        claim: AttachmentClaim | None = None,
     ) -> tuple[Document, bool]:
         """Store a document with its indexed chunks as they come; it replaces the document of the same name.
 
         Return the document as stored, and whether its name is new. A replaced document keeps its id, even if it was
         stored by somebody else at the same time. Readers see the whole document or none of it, and never two
         documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks. What
-        was stored is deleted again where the batches end with an exception, or the call is cancelled.
+        was stored is deleted again where the batches end with an exception, or the call is cancelled. What replaces a
+        document keeps its attributes.
+
+        With a claim, the document is that of an attached file: it replaces none, gets the first free name that
+        `numbered_name` makes, and takes attributes and age from its place in the queue, which it leaves.
 
         Raises:
+            Conflict: the claim is lost, because the file was detached, cancelled or taken by another process.
             NotFound: the base was deleted meanwhile.
             Unavailable: storing was interrupted for so long that it was given up. Retryable.
         """
         ...
 
-    async def document(self, document_id: str) -> Document | None:
-        """Return a document by its id, or None."""
+    async def documents_from(self, source_ids: Sequence[str]) -> tuple[Document, ...]:
+        """Return the documents that have one of these ids, or were read from a file that has; ordered by base."""
+        ...
+
+    async def withdraw_file(self, file_id: str) -> None:
+        """Delete what was made of an uploaded file, in all bases and in the queue of attached files."""
         ...
 
     async def find_document(self, base_id: str, name: str) -> Document | None:
@@ -115,10 +130,13 @@ class KnowledgeStore(Protocol):
 class Retrieval(Protocol):
     """Ranked search. Scores depend on nothing but the named bases."""
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by content, never by arrival.
 
-        Any text is a query; one without a word of a chunk finds nothing.
+        With `filters` only chunks of documents whose attributes pass them; scores are the same. Any text is a query;
+        one without a word of a chunk finds nothing.
         """
         ...
 
@@ -184,7 +202,7 @@ class ProtectedKnowledge(Protocol):
         ...
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        """Return the bases of these documents; a deleted document has none."""
+        """Return the bases of these documents, named by their ids or their files'; a deleted document has none."""
         ...
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import Field
+
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_owner, require_write
@@ -25,6 +27,7 @@ class Description(Value):
     routing_hint: str
     routing_keywords: tuple[str, ...]
     restricted_translation: bool = False
+    metadata: dict[str, str] = Field(default={})
 
 
 class KnowledgeCatalogue:

@@ -58,10 +58,14 @@ class KnowledgeDocuments:
             NotFound: there is no such document.
         """
         require_read(await find_binding(self._store, caller, base_id))
-        document = await self._store.find_document(base_id, named) or await self._store.document(named)
-        if document is None or document.knowledge_base_id != base_id:
+        document = await self._store.find_document(base_id, named) or await self._with_id(base_id, named)
+        if document is None:
             raise NotFound("There is no such document.", param="document")
         return await text_page(self._store, document, offset, limit)
+
+    async def _with_id(self, base_id: str, document_or_file_id: str) -> Document | None:
+        found = await self._store.documents_from([document_or_file_id])
+        return next((document for document in found if document.knowledge_base_id == base_id), None)
 
     async def delete(self, caller: Caller, base_id: str, name: str) -> Document:
         """Delete a document and return its values.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.bm25 import shown_score
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import Binding, ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.knowledge_access import find_binding
@@ -19,16 +20,20 @@ class SearchKnowledge:
         self._store = store
         self._retrieval = retrieval
 
-    async def search(self, caller: Caller, base_id: str, query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, caller: Caller, base_id: str, query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first.
 
         Raises:
             NotFound: the caller is not a member.
             PermissionDenied: the caller is restricted.
         """
-        return await self.search_in([await find_binding(self._store, caller, base_id)], query, limit)
+        return await self.search_in([await find_binding(self._store, caller, base_id)], query, limit, filters)
 
-    async def search_in(self, bindings: Sequence[Binding], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search_in(
+        self, bindings: Sequence[Binding], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         """Return the best chunks of all these bases together, best first.
 
         Raises:
@@ -36,7 +41,7 @@ class SearchKnowledge:
         """
         for binding in bindings:
             require_read(binding)
-        found = await self._retrieval.search([binding.base.id for binding in bindings], query, limit)
+        found = await self._retrieval.search([binding.base.id for binding in bindings], query, limit, filters)
         return tuple(map(as_shown, found))
 
 

@@ -11,9 +11,11 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.short_transactions import DivisibleWork, Result, run_in_short_transactions
+from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.index_entries import ChunkBatch, index_entries
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.attachment_queue import completed
 from backend.knowledge.sql.editions import (
     Edition,
     EditionWriter,
@@ -55,6 +57,7 @@ class _NewDocument(NamedTuple):
     body: bytes | bytearray
     edition: Edition
     token_count: int
+    claim: AttachmentClaim | None
 
 
 class DocumentChanges:
@@ -68,23 +71,27 @@ class DocumentChanges:
         self._editions = EditionWriter(self._segments, clock)
 
     async def put(
-        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+        self,
+        document: Document,
+        body: bytes | bytearray,
+        batches: AsyncIterable[ChunkBatch],
+        claim: AttachmentClaim | None,
     ) -> tuple[Document, bool]:
-        """Store a document; it replaces the document of the same name."""
+        """Store a document; it replaces the document of the same name, or, with a claim, takes a name of its own."""
         iterator = aiter(batches)
         first, second = await anext(iterator, None), await anext(iterator, None)
+        content = _Content(document, body, claim)
         if first is not None and second is None:
-            stored = await self._put_at_once(document, body, first)
+            stored = await self._put_at_once(content, first)
         else:
             read = tuple(batch for batch in (first, second) if batch is not None)
-            stored = await self._put_in_parts(document, body, read, iterator)
+            stored = await self._put_in_parts(content, _chained(read, iterator))
         await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
         return stored
 
-    async def _put_at_once(
-        self, document: Document, body: bytes | bytearray, batch: ChunkBatch
-    ) -> tuple[Document, bool]:
+    async def _put_at_once(self, content: "_Content", batch: ChunkBatch) -> tuple[Document, bool]:
         """Store a short document, in one transaction unless that takes long."""
+        document, tokens = content.document, batch.segment.token_count
         edition_id = new_id(IdPrefix.EDITION)
 
         def work(former: _StoredDocument | None) -> DivisibleWork[Edition | Document]:
@@ -92,34 +99,28 @@ class DocumentChanges:
             edition = self._editions.reserve(connection, document.knowledge_base_id, edition_id, document.chunk_count)
             connection = yield
             self._editions.fill(connection, edition, 0, batch)
-            new = _NewDocument(document, body, edition, batch.segment.token_count)
-            return (yield from self._exchange(new, former)) or edition
+            return (yield from self._exchange(content.new(edition, tokens), former)) or edition
 
-        former = await self._find(document.knowledge_base_id, document.name)
+        former = await self._former(content)
         try:
             stored = await self._run(work(former))
         except Overtaken:
             raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
         if isinstance(stored, Document):
             return stored, former is None
-        return await self._show(_NewDocument(document, body, stored, batch.segment.token_count))
+        return await self._show(content.new(stored, tokens))
 
-    async def _put_in_parts(
-        self,
-        document: Document,
-        body: bytes | bytearray,
-        read: Sequence[ChunkBatch],
-        rest: AsyncIterator[ChunkBatch],
-    ) -> tuple[Document, bool]:
+    async def _put_in_parts(self, content: "_Content", batches: AsyncIterable[ChunkBatch]) -> tuple[Document, bool]:
         """Store a document a batch at a time; where that fails, what was stored is deleted."""
+        document = content.document
         base_id, edition_id = document.knowledge_base_id, new_id(IdPrefix.EDITION)
         edition = await self._database.write(
             lambda connection: self._editions.reserve(connection, base_id, edition_id, document.chunk_count)
         )
         written: list[int] = []
         try:
-            token_count = await self._fill(edition, _chained(read, rest), written)
-            return await self._show(_NewDocument(document, body, edition, token_count))
+            token_count = await self._fill(edition, batches, written)
+            return await self._show(content.new(edition, token_count))
         except (BallastError, Overtaken, asyncio.CancelledError) as error:
             await self._discard(edition, written)
             if isinstance(error, Overtaken):
@@ -129,7 +130,7 @@ class DocumentChanges:
     async def _show(self, new: _NewDocument) -> tuple[Document, bool]:
         """Let the document name its new edition, however often others change it meanwhile."""
         while True:
-            former = await self._find(new.document.knowledge_base_id, new.document.name)
+            former = await self._former(_Content(new.document, new.body, new.claim))
             if (stored := await self._run(self._exchange(new, former))) is not None:
                 return stored, former is None
 
@@ -163,7 +164,7 @@ class DocumentChanges:
     def _exchange(self, new: _NewDocument, former: _StoredDocument | None) -> DivisibleWork[Document | None]:
         """Replace the document of the same name and delete its edition; None when it has changed meanwhile."""
         connection = yield
-        document = new.document
+        document = new.document if new.claim is None else completed(connection, new.document, new.claim)
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return None
         self._editions.show(connection, new.edition.id)
@@ -174,11 +175,12 @@ class DocumentChanges:
             "body": new.body,
         }
         if former is None:
-            connection.execute(insert(_document), {**document.model_dump(), **columns})
+            connection.execute(insert(_document), {**rows.document_parameters(document), **columns})
         else:
-            document = document.model_copy(update={"id": former.document.id})
+            kept = {"id": former.document.id, "attributes": former.document.attributes}
+            document = document.model_copy(update=kept)
             is_it = _document.c.id == document.id
-            connection.execute(update(_document).where(is_it).values({**document.model_dump(), **columns}))
+            connection.execute(update(_document).where(is_it).values({**rows.document_parameters(document), **columns}))
         _count_change(connection, new, former)
         if former is not None:
             yield from self._delete_edition(connection, former)
@@ -221,6 +223,12 @@ class DocumentChanges:
         edition = await self._database.write(lambda connection: self._editions.take_over(connection, found))
         await self._run(self._clear(edition))
 
+    async def _former(self, content: "_Content") -> _StoredDocument | None:
+        """Return the document to replace; the document of an attached file replaces none."""
+        if content.claim is not None:
+            return None
+        return await self._find(content.document.knowledge_base_id, content.document.name)
+
     async def _find(self, base_id: str, name: str) -> _StoredDocument | None:
         """Return a document, or None."""
 
@@ -234,6 +242,17 @@ class DocumentChanges:
             return _StoredDocument(document, edition_id, numbers_of(connection, edition_id), tokens)
 
         return await self._database.read(work)
+
+
+class _Content(NamedTuple):
+    """What is to be stored: a document, its bytes, and the claim on the attached file that it is read from."""
+
+    document: Document
+    body: bytes | bytearray
+    claim: AttachmentClaim | None
+
+    def new(self, edition: Edition, token_count: int) -> _NewDocument:
+        return _NewDocument(self.document, self.body, edition, token_count, self.claim)
 
 
 async def _chained(read: Sequence[ChunkBatch], rest: AsyncIterator[ChunkBatch]) -> AsyncIterator[ChunkBatch]:

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterable, Callable, Sequence
 
-from sqlalchemy import ColumnElement, Connection, collate, select
+from sqlalchemy import ColumnElement, Connection, collate, delete, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
+from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Chunk, Document
 from backend.knowledge.sql import rows, tables
@@ -47,10 +48,14 @@ class SqlDocumentStore:
         self._name = _BY_NAME[database.dialect]
 
     async def put_document(
-        self, document: Document, body: bytes | bytearray, batches: AsyncIterable[ChunkBatch]
+        self,
+        document: Document,
+        body: bytes | bytearray,
+        batches: AsyncIterable[ChunkBatch],
+        claim: AttachmentClaim | None = None,
     ) -> tuple[Document, bool]:
-        """Store a document with its indexed chunks; it replaces the document of the same name."""
-        stored = await self._changes.put(document, body, batches)
+        """Store a document with its indexed chunks; without a claim it replaces the document of the same name."""
+        stored = await self._changes.put(document, body, batches, claim)
         self._caretaker.note_change(document.knowledge_base_id)
         return stored
 
@@ -60,9 +65,19 @@ class SqlDocumentStore:
         self._caretaker.note_change(base_id)
         return is_deleted
 
-    async def document(self, document_id: str) -> Document | None:
-        """Return a document by its id, or None."""
-        return await self._find(_document.c.id == document_id)
+    async def documents_from(self, source_ids: Sequence[str]) -> tuple[Document, ...]:
+        """Return the documents that have one of these ids, or were read from a file that has; ordered by base."""
+        is_one = _document.c.id.in_(source_ids) | _document.c.file_id.in_(source_ids)
+        query = _DOCUMENTS.where(is_one).order_by(_document.c.knowledge_base_id, _document.c.id)
+        found = await self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return tuple(map(rows.to_document, found))
+
+    async def withdraw_file(self, file_id: str) -> None:
+        """Delete what was made of an uploaded file, in all bases."""
+        is_its = tables.attachment.c.file_id == file_id
+        await self._database.write(lambda connection: connection.execute(delete(tables.attachment).where(is_its)))
+        for document in await self.documents_from([file_id]):
+            await self.delete_document(document.knowledge_base_id, document.name)
 
     async def find_document(self, base_id: str, name: str) -> Document | None:
         """Return a document by its name, or None."""

@@ -52,7 +52,8 @@ class SqlProtectedKnowledge:
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
         """Return the bases of documents."""
-        query = select(_document.c.knowledge_base_id).where(_document.c.id.in_(document_ids)).distinct()
+        is_one = _document.c.id.in_(document_ids) | _document.c.file_id.in_(document_ids)
+        query = select(_document.c.knowledge_base_id).where(is_one).distinct()
         return await self._database.read(lambda connection: frozenset(connection.execute(query).scalars()))
 
     def _holds(

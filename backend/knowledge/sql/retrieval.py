@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
 
-from backend.foundation.sql.database import Database
+from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
+from backend.knowledge.domain.filters import Filter, matches
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
-from backend.knowledge.sql.search_index import Found
+from backend.knowledge.sql.search_index import Found, Range
 
 _document = tables.document
 _chunk = tables.chunk
@@ -31,15 +32,26 @@ class SqlRetrieval:
         self._index = ChosenIndex(database)
         self._find_hits = Statement(_hits_where(rows.are_numbered_chunks(database.dialect)))
         is_of_these = is_among(_document.c.id, "ids", database.dialect)
+        # The chunks of a document have numbers that follow one another.
+        self._find_attributes = Statement(
+            select(_document.c.knowledge_base_id, _document.c.attributes, _document.c.chunk_count, _chunk.c.number)
+            .join_from(_document, _chunk, rows.IS_OF_DOCUMENT & (_chunk.c.ordinal == 0))
+            .where(is_among(_document.c.knowledge_base_id, "ids", database.dialect))
+        )
         self._find_beginnings = Statement(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""
         tokens = tokenize(query[:MAX_QUERY_CHARACTERS])
         index = await self._index()
 
         def work(connection: Connection) -> list[ChunkHit]:
-            found = index.search(connection, base_ids, tokens, limit) if base_ids and tokens and limit > 0 else []
+            if not base_ids or not tokens or limit <= 0:
+                return []
+            allowed = None if filters is None else self._allowed(connection, base_ids, filters)
+            found = index.search(connection, base_ids, tokens, limit, allowed)
             return self._read_hits(connection, _possible(found, limit))
 
         return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
@@ -84,6 +96,20 @@ class SqlRetrieval:
             return hits[:most]
 
         return tuple(await self._database.snapshot(work)) if document_ids else ()
+
+    def _allowed(self, connection: Connection, base_ids: Sequence[str], filters: Filter) -> dict[str, list[Range]]:
+        """Return by base the chunks of the documents whose attributes pass the filters."""
+        found = self._find_attributes.rows(connection, {"ids": list_parameter(base_ids, self._database.dialect)})
+
+        def work() -> dict[str, list[Range]]:
+            allowed: dict[str, list[Range]] = {}
+            for row in found:
+                if matches(filters, rows.to_mapping(row["attributes"])):
+                    chunks = Range(row["number"], row["number"] + row["chunk_count"])
+                    allowed.setdefault(row["knowledge_base_id"], []).append(chunks)
+            return allowed
+
+        return compute_off_event_loop(connection, work)
 
     def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[ChunkHit]:
         scores = {(one.base_id, one.number): one.score for one in found}

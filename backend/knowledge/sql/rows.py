@@ -1,5 +1,7 @@
 """Knowledge values to rows and back."""
 
+from typing import Any
+
 import orjson
 from sqlalchemy import ColumnElement, RowMapping, bindparam
 
@@ -15,7 +17,12 @@ BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fi
 DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
 STORED_CHUNK_COLUMNS = [tables.chunk.c[name] for name in ("number", "id", "ordinal", "heading_path", "text", "tokens")]
 CHUNK_COLUMNS = [*STORED_CHUNK_COLUMNS, tables.document.c.id.label("document_id")]
-HIT_COLUMNS = [*CHUNK_COLUMNS, tables.chunk.c.knowledge_base_id, tables.document.c.name.label("document_name")]
+HIT_COLUMNS = [
+    *CHUNK_COLUMNS,
+    tables.chunk.c.knowledge_base_id,
+    tables.document.c.name.label("document_name"),
+    *(tables.document.c[name] for name in ("file_id", "filename", "attributes")),
+]
 
 IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
 """Joins chunks to documents; chunks of editions that are being written or deleted belong to no document."""
@@ -29,15 +36,21 @@ def are_numbered_chunks(dialect: Dialect) -> ColumnElement[bool]:
 
 def base_parameters(base: KnowledgeBase) -> Parameters:
     """Make the columns of a base that its value has."""
-    lists = {"topics": to_json(base.topics), "routing_keywords": to_json(base.routing_keywords)}
-    return {**base.model_dump(), **lists}
+    values = {name: to_json(getattr(base, name)) for name in ("topics", "routing_keywords", "metadata")}
+    return {**base.model_dump(), **values}
 
 
 def to_binding(row: Row) -> Binding:
     """Read a base and the member's role in it."""
     columns = {name: row[name] for name in KnowledgeBase.model_fields}
     lists = {name: tuple(orjson.loads(row[name])) for name in ("topics", "routing_keywords")}
-    return Binding(base=KnowledgeBase.model_validate({**columns, **lists}), role=to_role(row["role"]))
+    metadata = {"metadata": to_mapping(row["metadata"])}
+    return Binding(base=KnowledgeBase.model_validate({**columns, **lists, **metadata}), role=to_role(row["role"]))
+
+
+def to_mapping(stored: str | None) -> dict[str, Any]:
+    """Read pairs of keys and values; the release before stores none."""
+    return orjson.loads(stored) if stored else {}
 
 
 def to_role(stored: str) -> MemberRole:
@@ -50,7 +63,13 @@ def to_role(stored: str) -> MemberRole:
 
 def to_document(row: Row) -> Document:
     """Read a document without its body from a row that may hold more."""
-    return Document.model_validate({name: row[name] for name in Document.model_fields})
+    columns = {name: row[name] for name in Document.model_fields}
+    return Document.model_validate({**columns, "attributes": to_mapping(row["attributes"])})
+
+
+def document_parameters(document: Document) -> Parameters:
+    """Make the columns of a document that its value has."""
+    return {**document.model_dump(), "attributes": to_json(document.attributes)}
 
 
 def chunk_parameters(edition_id: str, base_id: str, chunk: Chunk, number: int) -> Parameters:
@@ -87,4 +106,7 @@ def to_hit(row: Row, score: float) -> ChunkHit:
         document_name=row["document_name"],
         chunk=to_chunk(row, row["document_id"]),
         score=score,
+        file_id=row["file_id"],
+        filename=row["filename"],
+        attributes=to_mapping(row["attributes"]),
     )

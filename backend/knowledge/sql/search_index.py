@@ -21,6 +21,10 @@ class Range(NamedTuple):
     end_number: int
 
 
+Allowed = Mapping[str, Sequence[Range]] | None
+"""By base the chunks that may be found; None allows all."""
+
+
 class IndexSegment(NamedTuple):
     """A segment in the database, without its pages; `size` is how many chunks it had when it was written."""
 
@@ -35,10 +39,18 @@ class IndexSegment(NamedTuple):
 class SearchIndex(Protocol):
     """Finds chunks by their index tokens, in the transaction of the caller."""
 
-    def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
+    def search(
+        self,
+        connection: Connection,
+        base_ids: Sequence[str],
+        tokens: Sequence[str],
+        limit: int,
+        allowed: Allowed = None,
+    ) -> list[Found]:
         """Return the best chunks in any order: `limit` of them, where so many match.
 
-        More are returned that tie with the last. Unseen chunks are not found and do not change scores.
+        More are returned that tie with the last. Unseen chunks are not found and do not change scores. With `allowed`
+        only chunks of these numbers are found; scores are the same.
         """
         ...
 

@@ -31,7 +31,7 @@ from backend.knowledge.domain.bm25 import (
 from backend.knowledge.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
-from backend.knowledge.sql.search_index import Found, IndexSegment, Range
+from backend.knowledge.sql.search_index import Allowed, Found, IndexSegment, Range
 from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, gaps, outside
 
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
@@ -111,7 +111,14 @@ class SegmentIndex:
             .limit(bindparam("limit"))
         )
 
-    def search(self, connection: Connection, base_ids: Sequence[str], tokens: Sequence[str], limit: int) -> list[Found]:
+    def search(
+        self,
+        connection: Connection,
+        base_ids: Sequence[str],
+        tokens: Sequence[str],
+        limit: int,
+        allowed: Allowed = None,
+    ) -> list[Found]:
         """Return the best chunks in any order: `limit` of them, where so many match, and more that tie with the last.
 
         Unseen chunks are not found and do not change scores.
@@ -127,6 +134,8 @@ class SegmentIndex:
         if not query.terms:
             return []
         scores = compute_off_event_loop(connection, partial(_scored, corpus, query, statistics))
+        if allowed is not None:
+            scores *= _mask(bases, allowed, len(scores))
         return self._best(connection, bases, scores, limit)
 
     def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
@@ -333,6 +342,15 @@ def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> NDArray[np
             places, times = numbers[led], counts[led].astype(np.float64)
             scores[places] += weight * (times / (times + norms[places]))
     return scores.round(SCORE_DECIMALS)
+
+
+def _mask(bases: Sequence[_Base], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
+    """Return which places of `scores` hold chunks that may be found."""
+    mask = np.zeros(length, bool)
+    for base in bases:
+        for one in allowed.get(base.id, ()):
+            mask[base.start + one.first_number : base.start + one.end_number] = True
+    return mask
 
 
 def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:

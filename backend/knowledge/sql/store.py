@@ -18,6 +18,7 @@ from shared.errors import Conflict
 
 _base = tables.knowledge_base
 _member = tables.knowledge_member
+_attachment = tables.attachment
 
 _BINDINGS = (
     select(*rows.BASE_COLUMNS, _member.c.role)
@@ -26,7 +27,9 @@ _BINDINGS = (
 )
 _BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
 _FIND_BINDING = Statement(_BINDINGS.where(_base.c.id == bindparam("base_id")))
-_DESCRIBED = frozenset({"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation"})
+_DESCRIBED = frozenset(
+    {"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation", "metadata"}
+)
 
 
 class SqlKnowledgeStore(SqlDocumentStore):
@@ -77,6 +80,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
             for hook in self._base_deletion_hooks:
                 hook(connection, base_id)
             connection.execute(delete(_member).where(_member.c.knowledge_base_id == base_id))
+            connection.execute(delete(_attachment).where(_attachment.c.knowledge_base_id == base_id))
             emptied = update(_base).where(_base.c.id == base_id).values(chunk_count=0, index_token_count=0)
             return bool(connection.execute(emptied).rowcount)
 

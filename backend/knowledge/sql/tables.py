@@ -25,8 +25,11 @@ from backend.foundation.sql.schema import Instant, metadata, required
 __all__ = [
     "SEARCH_PREFIX",
     "SEARCH_TABLES",
+    "attachment",
     "chunk",
     "document",
+    "file_batch",
+    "file_batch_member",
     "index_gone",
     "index_page",
     "index_segment",
@@ -85,6 +88,8 @@ knowledge_base = Table(
     required("next_chunk_number", Integer),
     required("restricted_translation", Boolean, server_default=false()),
     Column("indexed_version", Integer),
+    Column("metadata", Text),
+    Column("last_active_at", Instant),
     Index("ix_knowledge_base_changed", "id", sqlite_where=_IS_CHANGED, postgresql_where=_IS_CHANGED),
 )
 
@@ -98,7 +103,8 @@ knowledge_member = Table(
 )
 
 # `indexed_edition_id` is the edition of the document that is in the segments of the index, with so many index tokens;
-# the release before replaces the edition and leaves this column as it is.
+# the release before replaces the edition and leaves this column as it is. `file_id` and `filename` name the uploaded
+# file that a document was read from.
 # The body stands behind: SQLite reads a row from the left and stops where it has enough.
 _IS_UNINDEXED = text("indexed_edition_id IS NULL OR indexed_edition_id <> edition_id")
 document = Table(
@@ -116,8 +122,57 @@ document = Table(
     required("body", LargeBinary),
     Column("indexed_edition_id", Text),
     Column("index_token_count", BigInteger),
+    Column("file_id", Text),
+    Column("filename", Text),
+    Column("attributes", Text),
     Index(None, "knowledge_base_id", "name", unique=True),
+    Index(None, "file_id"),
     Index("ix_document_unindexed", "knowledge_base_id", sqlite_where=_IS_UNINDEXED, postgresql_where=_IS_UNINDEXED),
+)
+
+# Files on their way to becoming documents, and those that did not become one. Who reads a file holds a lease on its
+# row, in the time of the database; `fence` grows with each lease, so that an earlier holder changes nothing any more.
+_IS_WAITING = text("status = 'in_progress'")
+attachment = Table(
+    "attachment",
+    metadata,
+    Column("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), primary_key=True),
+    Column("file_id", Text, primary_key=True),
+    required("tenant", Text),
+    required("user_id", Text),
+    required("filename", Text),
+    required("status", Text),
+    required("attributes", Text),
+    Column("error_code", Text),
+    Column("error_message", Text),
+    required("created_at", Instant),
+    required("attempts", Integer),
+    required("fence", Integer),
+    Column("leased_until", Instant),
+    Index(None, "file_id"),
+    Index(
+        "ix_attachment_waiting",
+        *("tenant", "user_id", "created_at"),
+        sqlite_where=_IS_WAITING,
+        postgresql_where=_IS_WAITING,
+    ),
+)
+
+# Files that were attached together.
+file_batch = Table(
+    "file_batch",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
+    required("created_at", Instant),
+    required("is_cancelled", Boolean),
+    Index(None, "knowledge_base_id"),
+)
+file_batch_member = Table(
+    "file_batch_member",
+    metadata,
+    Column("batch_id", Text, ForeignKey("file_batch.id", ondelete="CASCADE"), primary_key=True),
+    Column("file_id", Text, primary_key=True),
 )
 
 # `number` identifies a chunk within its base, in order of storing. A chunk belongs to the document that names its

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client import Histogram
 
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
 from shared.telemetry import LogEvent
@@ -24,10 +25,12 @@ class TimedRetrieval:
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         """Search and measure."""
         with RETRIEVAL_SECONDS.time():
-            hits = await self._retrieval.search(base_ids, query, limit)
+            hits = await self._retrieval.search(base_ids, query, limit, filters)
         log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
         return hits
 

@@ -146,8 +146,8 @@ async def read_by_ticket(body: ReadByTicket, services: ServicesDep) -> PageAnswe
     """Read a page of a document of the ticket's bases."""
     page = await services.ticketed.read(body.ticket, body.file_id, body.offset, body.limit)
     return PageAnswer(
-        file_id=page.document.id,
-        filename=page.document.name,
+        file_id=page.document.source_id,
+        filename=page.document.title,
         text=page.text,
         offset=page.offset,
         total_characters=page.total_characters,
@@ -158,8 +158,8 @@ async def read_by_ticket(body: ReadByTicket, services: ServicesDep) -> PageAnswe
 def _found(hit: ChunkHit) -> FoundChunk:
     return FoundChunk(
         knowledge_base_id=hit.knowledge_base_id,
-        file_id=hit.document_id,
-        filename=hit.document_name,
+        file_id=hit.source_id,
+        filename=hit.title,
         heading_path=list(hit.chunk.heading_path),
         text=hit.chunk.text,
         score=hit.score,
@@ -169,8 +169,8 @@ def _found(hit: ChunkHit) -> FoundChunk:
 def _listed(document: Document) -> ListedDocument:
     return ListedDocument(
         knowledge_base_id=document.knowledge_base_id,
-        file_id=document.id,
-        filename=document.name,
+        file_id=document.source_id,
+        filename=document.title,
         size_bytes=document.size_bytes,
         chunk_count=document.chunk_count,
     )

@@ -15,6 +15,7 @@ from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
 from shared.clock import Clock
+from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id
 from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
 
@@ -80,9 +81,12 @@ class SealedSearches:
 
         Raises:
             Unauthenticated: the ticket is forged or expired; that is audited.
-            PermissionDenied: a base is not in it, or the user is no longer a member.
+            PermissionDenied: a base is not in it, the user is no longer a member, or the turn filters by attributes,
+                which a restricted member could try out by it.
         """
         ticket = await self._use.audit.verified(self._access, ticket_text)
+        if ticket.search.filters is not None:
+            raise PermissionDenied("Filters cannot be used where the access to a knowledge base is restricted.")
         bindings = await self._access.bindings(ticket, request.base_ids)
         search = self._begin(ticket, bindings, request.query, versions)
         if await self._use.ledger.is_paused(search.user_id, search.base_ids, search.searched_at):

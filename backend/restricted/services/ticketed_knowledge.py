@@ -56,7 +56,8 @@ class TicketedKnowledge:
             everything = await self._retrieval.everything(base_ids, request.whole_below_tokens)
             if everything is not None:
                 return SearchResult(AccessMode.FULL, whole=True, hits=everything)
-        found = await self._retrieval.search(base_ids, request.query, ticket.search.max_results or request.limit)
+        limit = ticket.search.max_results or request.limit
+        found = await self._retrieval.search(base_ids, request.query, limit, ticket.search.filters)
         hits = tuple(hit for hit in map(as_shown, found) if hit.score >= (ticket.search.min_score or 0))
         return SearchResult(AccessMode.FULL, whole=False, hits=hits)
 
@@ -69,9 +70,10 @@ class TicketedKnowledge:
         ticket = await self._audit.verified(self._access, ticket_text)
         await self._require_unrestricted(ticket)
         bindings = await self._access.bindings(ticket, base_ids)
-        return await self._store.all_documents([binding.base.id for binding in bindings])
+        documents = await self._store.all_documents([binding.base.id for binding in bindings])
+        return tuple(document for document in documents if ticket.search.takes(document.attributes))
 
-    async def read(self, ticket_text: str, document_id: str, offset: int, limit: int) -> TextPage:
+    async def read(self, ticket_text: str, file_id: str, offset: int, limit: int) -> TextPage:
         """Read up to `limit` characters of a document from `offset`.
 
         Raises:
@@ -80,8 +82,9 @@ class TicketedKnowledge:
         """
         ticket = await self._audit.verified(self._access, ticket_text)
         await self._require_unrestricted(ticket)
-        document = await self._store.document(document_id)
-        if document is None or document.knowledge_base_id not in ticket.base_ids:
+        found = await self._store.documents_from([file_id])
+        document = next((one for one in found if one.knowledge_base_id in ticket.base_ids), None)
+        if document is None or not ticket.search.takes(document.attributes):
             raise NotFound("There is no such document.", param="file_id")
         await self._access.bindings(ticket, [document.knowledge_base_id])
         return await text_page(self._store, document, offset, limit)

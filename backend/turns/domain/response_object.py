@@ -224,4 +224,6 @@ def _file_search(base_ids: Sequence[str], search: SearchOptions) -> JsonObject:
         shown["max_num_results"] = search.max_results
     if search.min_score is not None:
         shown["ranking_options"] = {"ranker": "auto", "score_threshold": search.min_score}
+    if search.filters is not None:
+        shown["filters"] = search.filters.model_dump()
     return shown

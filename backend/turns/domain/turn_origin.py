@@ -12,6 +12,7 @@ from backend.conversations.domain.responses import Conversation, Item, OpenedCon
 from backend.conversations.domain.seen_chain import Chain, chain_at_end, root_chain, stored_chain
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.response_object import ResponseBody
@@ -72,6 +73,7 @@ class _FileSearch(BaseModel):
     vector_store_ids: tuple[str, ...] = ()
     max_num_results: int | None = None
     ranking_options: _Ranking = _Ranking()
+    filters: Filter | None = None
 
 
 def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: datetime) -> Origin:
@@ -127,7 +129,9 @@ def forked(
             "functions": _functions_in(body),
             "knowledge_base_ids": file_search.vector_store_ids,
             "search": SearchOptions(
-                max_results=file_search.max_num_results, min_score=file_search.ranking_options.score_threshold
+                max_results=file_search.max_num_results,
+                min_score=file_search.ranking_options.score_threshold,
+                filters=file_search.filters,
             ),
             "cache_key": conversation.cache_key,
             "sent": shared_prompt(conversation.sent, log),

@@ -9,6 +9,7 @@ from backend.conversations.domain.input_items import FunctionName, Given, InputI
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
+from backend.knowledge.domain.filters import Compound, Filter, check_filter
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.execution import ToolDefinition
@@ -64,7 +65,7 @@ class FileSearchTool(Given):
     type: Literal["file_search"]
     vector_store_ids: list[BaseId] = Field(min_length=1, max_length=MAX_BASES)
     max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
-    filters: None = None
+    filters: Filter | None = None
     ranking_options: RankingOptions | None = None
 
     @property
@@ -262,7 +263,10 @@ def file_searches_in(tools: Sequence[Tool]) -> tuple[FileSearchTool, ...]:
 
 def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
     """Return the bounds of search results: one search reads all bases, so the strictest bounds given hold."""
-    return strictest(SearchOptions(max_results=each.max_num_results, min_score=each.min_score) for each in searches)
+    return strictest(
+        SearchOptions(max_results=each.max_num_results, min_score=each.min_score, filters=each.filters)
+        for each in searches
+    )
 
 
 def strictest(options: Iterable[SearchOptions]) -> SearchOptions:
@@ -271,6 +275,7 @@ def strictest(options: Iterable[SearchOptions]) -> SearchOptions:
     return SearchOptions(
         max_results=min((each.max_results for each in given if each.max_results is not None), default=None),
         min_score=max((each.min_score for each in given if each.min_score is not None), default=None),
+        filters=_joined([each.filters for each in given if each.filters is not None]),
     )
 
 
@@ -321,7 +326,29 @@ def checked(request: TurnRequest) -> TurnRequest:
     """
     _check_combinations(request)
     check_functions(request.tools or ())
+    check_search_filters(request.tools or ())
     return request
+
+
+def _joined(filters: list[Filter]) -> Filter | None:
+    """Return the filter that passes what all of these pass; None where there is none."""
+    if len(filters) > 1:
+        return Compound(type="and", filters=filters)
+    return filters[0] if filters else None
+
+
+def check_search_filters(tools: Sequence[Tool]) -> None:
+    """Check the filters of file search tools.
+
+    Raises:
+        InvalidRequest: one is too deep or too large, or all together are; `param` names it.
+    """
+    for place, tool in enumerate(tools):
+        if isinstance(tool, FileSearchTool) and tool.filters is not None:
+            check_filter(tool.filters, f"tools[{place}].filters")
+    joined = search_options(file_searches_in(tools)).filters
+    if joined is not None:
+        check_filter(joined, "tools")
 
 
 def _check_combinations(request: TurnRequest) -> None:

@@ -59,11 +59,12 @@ class ChatWording:
 
     async def _addresses(self, citations: Iterable[Citation]) -> Addresses:
         """Return where this server gives out the cited documents, as the client has addressed it."""
-        documents = await self._door.services.cited(citation.file_id for citation in citations)
+        source_ids = [citation.file_id for citation in citations]
+        documents = await self._door.services.cited(self._door.caller, source_ids)
         root = f"{self._door.request.base_url}v1/knowledge_bases"
         return {
-            document.id: f"{root}/{document.knowledge_base_id}/documents/{quote(document.name, safe='')}"
-            for document in documents
+            source_id: f"{root}/{document.knowledge_base_id}/documents/{quote(document.name, safe='')}"
+            for source_id, document in documents.items()
         }
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from backend.knowledge.domain import description_rules
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import Binding, ChunkHit, KnowledgeBase, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
 from backend.knowledge.domain.shared_runs import WordSequence
@@ -213,7 +214,9 @@ async def test_a_text_in_two_fields_is_named_twice() -> None:
 class LostKnowledge(FakeKnowledge):
     """Its database is away."""
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         raise Unavailable("The database is away.")
 
 
@@ -232,9 +235,11 @@ class BoundedKnowledge(FakeKnowledge):
         super().__init__()
         self.limits: list[int] = []
 
-    async def search(self, base_ids: Sequence[str], query: str, limit: int) -> tuple[ChunkHit, ...]:
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
         self.limits.append(limit)
-        return await super().search(base_ids, query, limit)
+        return await super().search(base_ids, query, limit, filters)
 
 
 async def test_the_longest_hint_is_searched_a_bounded_number_of_times() -> None:

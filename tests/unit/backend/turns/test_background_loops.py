@@ -11,8 +11,10 @@ import pytest
 
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import Checkpoint, Hold
+from backend.files.services import FileClearing
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.services import KeyUses
+from backend.knowledge.services.active_bases import ActiveBases
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.turns.redis.client import RedisClient
@@ -24,6 +26,7 @@ from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
 from backend.use_cases import Backend
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
 from tests.fakes.clock import FakeClock
@@ -97,6 +100,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
     clock = FakeClock()
     closing = CloseSearches(broken, broken, clock, timedelta(seconds=1))
+    reading = ReadingPorts(broken, broken, broken, broken, clock)
     return Backend(
         admission=house.admission,
         readiness=broken,
@@ -107,6 +111,11 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=house.services,
         agents=broken,
+        files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, ()))),
+        vector_stores=cast(
+            Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
+        ),
+        active_bases=ActiveBases(broken, clock),
         lookups=broken,
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),

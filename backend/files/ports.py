@@ -1,0 +1,51 @@
+"""The port for storing files."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Protocol
+
+from backend.files.domain import FileQuery, StoredFile
+
+
+class FileStore(Protocol):
+    """Files with their bytes. A file that is removed is found by nobody, although its bytes are deleted later."""
+
+    async def add(self, file: StoredFile, body: bytes | bytearray, most_bytes: int) -> None:
+        """Store a file; nobody sees it before all its bytes are stored.
+
+        Raises:
+            PayloadTooLarge: its owner would have more than `most_bytes` bytes in files.
+        """
+        ...
+
+    async def find(self, file_id: str) -> StoredFile | None:
+        """Return a file, whosever it is, or None."""
+        ...
+
+    async def page(self, query: FileQuery) -> tuple[StoredFile, ...]:
+        """Return one file more than the limit of the page, where there are so many; equally old ones are by id.
+
+        Raises:
+            NotFound: `after` names no file of this user.
+        """
+        ...
+
+    def pieces(self, file_id: str) -> AsyncIterator[bytes]:
+        """Yield the bytes of a file, some at a time.
+
+        Raises:
+            NotFound: the file was deleted meanwhile.
+        """
+        ...
+
+    async def remove(self, file_id: str) -> bool:
+        """Take a file from its owner, so that nobody finds it any more; False where there was none."""
+        ...
+
+    async def leftovers(self, untouched_since: datetime, most: int) -> tuple[str, ...]:
+        """Return ids of removed files, and of uploads that nobody has continued since then."""
+        ...
+
+    async def purge(self, file_id: str) -> None:
+        """Delete a file that was removed or left behind, with its bytes."""
+        ...

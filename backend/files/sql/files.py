@@ -1,0 +1,140 @@
+"""Files in SQL, their bytes in pieces."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, func, insert, or_, select, update
+
+from backend.files.domain import FileQuery, StoredFile
+from backend.files.sql import tables
+from backend.foundation.sql.database import Database
+from shared.clock import Clock
+from shared.errors import NotFound, PayloadTooLarge
+
+PIECE_BYTES = 512 * 1024
+"""Written in a few milliseconds by either database."""
+
+_file = tables.uploaded_file
+_piece = tables.file_piece
+_COLUMNS = [_file.c[name] for name in StoredFile.model_fields]
+_IS_STORED = _file.c.state == tables.STORED
+
+
+class SqlFileStore:
+    """The `FileStore` over a `Database`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, file: StoredFile, body: bytes | bytearray, most_bytes: int) -> None:
+        """Store the row, then the pieces, each in a transaction of its own; then show the file."""
+        await self._database.write(lambda connection: self._begin(connection, file, most_bytes))
+        view = memoryview(body)
+        for ordinal, start in enumerate(range(0, len(body), PIECE_BYTES)):
+            piece = bytes(view[start : start + PIECE_BYTES])
+            row: dict[str, object] = {"file_id": file.id, "ordinal": ordinal, "body": piece}
+
+            def work(connection: Connection, row: dict[str, object] = row) -> None:
+                connection.execute(insert(_piece), row)
+                self._set_state(connection, file.id, tables.STORING)
+
+            await self._database.write(work)
+        await self._database.write(lambda connection: self._set_state(connection, file.id, tables.STORED))
+
+    async def find(self, file_id: str) -> StoredFile | None:
+        """Return a stored file, or None."""
+        query = select(*_COLUMNS).where(_file.c.id == file_id, _IS_STORED)
+        row = await self._database.read(lambda connection: connection.execute(query).mappings().first())
+        return _to_file(row) if row is not None else None
+
+    async def page(self, query: FileQuery) -> tuple[StoredFile, ...]:
+        """Return a page and one file more."""
+        return await self._database.read(lambda connection: _page(connection, query))
+
+    async def pieces(self, file_id: str) -> AsyncIterator[bytes]:
+        """Read a piece at a time."""
+        size: int | None = await self._database.read(lambda c: c.execute(_size_of(file_id)).scalar())
+        ordinal = given = 0
+        while size is None or given < size:
+            query = select(_piece.c.body).where(_piece.c.file_id == file_id, _piece.c.ordinal == ordinal)
+            body: bytes | None = await self._database.read(lambda c, query=query: c.execute(query).scalar())
+            if size is None or body is None:
+                raise NotFound("There is no such file.", param="file_id")
+            yield body
+            ordinal, given = ordinal + 1, given + len(body)
+
+    async def remove(self, file_id: str) -> bool:
+        """Mark a file as removed."""
+        statement = update(_file).where(_file.c.id == file_id, _IS_STORED)
+        removed = statement.values(state=tables.REMOVED, touched_at=self._clock.now())
+        return bool(await self._database.write(lambda connection: connection.execute(removed).rowcount))
+
+    async def leftovers(self, untouched_since: datetime, most: int) -> tuple[str, ...]:
+        """Return removed files and broken uploads, the oldest first."""
+        is_broken = and_(_file.c.state == tables.STORING, _file.c.touched_at < untouched_since)
+        query = select(_file.c.id).where(or_(_file.c.state == tables.REMOVED, is_broken))
+        query = query.order_by(_file.c.touched_at, _file.c.id).limit(most)
+        return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
+
+    async def purge(self, file_id: str) -> None:
+        """Delete the pieces one by one, then the row."""
+        is_last = select(func.max(_piece.c.ordinal)).where(_piece.c.file_id == file_id).scalar_subquery()
+        last = delete(_piece).where(_piece.c.file_id == file_id, _piece.c.ordinal == is_last)
+        while await self._database.write(lambda connection: connection.execute(last).rowcount):
+            continue
+        row = delete(_file).where(_file.c.id == file_id, ~_IS_STORED)
+        await self._database.write(lambda connection: connection.execute(row))
+
+    def _begin(self, connection: Connection, file: StoredFile, most_bytes: int) -> None:
+        is_his = (_file.c.tenant == file.tenant) & (_file.c.user_id == file.user_id)
+        counted = select(func.coalesce(func.sum(_file.c.size_bytes), 0)).where(is_his, _file.c.state != tables.REMOVED)
+        if connection.execute(counted).scalar_one() + file.size_bytes > most_bytes:
+            raise PayloadTooLarge(
+                f"Your files would have more than {most_bytes} bytes together: delete some first.", param="file"
+            )
+        state = {"state": tables.STORING, "touched_at": self._clock.now()}
+        connection.execute(insert(_file), {**file.model_dump(), "purpose": file.purpose.value, **state})
+
+    def _set_state(self, connection: Connection, file_id: str, state: str) -> None:
+        statement = update(_file).where(_file.c.id == file_id, _file.c.state == tables.STORING)
+        if not connection.execute(statement.values(state=state, touched_at=self._clock.now())).rowcount:
+            raise NotFound("The file was deleted while it was stored.", param="file")
+
+
+def _page(connection: Connection, query: FileQuery) -> tuple[StoredFile, ...]:
+    found = select(*_COLUMNS).where(_is_of(query), _IS_STORED)
+    if query.purpose is not None:
+        found = found.where(_file.c.purpose == query.purpose)
+    page = query.page
+    if page.after is not None:
+        found = found.where(_is_behind(connection, query))
+    order = [column.desc() if page.descending else column for column in (_file.c.created_at, _file.c.id)]
+    rows = connection.execute(found.order_by(*order).limit(page.limit + 1)).mappings()
+    return tuple(_to_file(row) for row in rows)
+
+
+def _is_of(query: FileQuery) -> ColumnElement[bool]:
+    return (_file.c.tenant == query.tenant) & (_file.c.user_id == query.user_id)
+
+
+def _is_behind(connection: Connection, query: FileQuery) -> ColumnElement[bool]:
+    """Select the files behind the one that `after` names."""
+    last = select(_file.c.created_at, _file.c.id).where(_is_of(query), _file.c.id == query.page.after, _IS_STORED)
+    row = connection.execute(last).first()
+    if row is None:
+        raise NotFound("There is no such file.", param="after")
+    created_at, file_id = row
+    as_old = _file.c.created_at == created_at
+    if query.page.descending:
+        return (_file.c.created_at < created_at) | (as_old & (_file.c.id < file_id))
+    return (_file.c.created_at > created_at) | (as_old & (_file.c.id > file_id))
+
+
+def _size_of(file_id: str) -> Select[Any]:
+    return select(_file.c.size_bytes).where(_file.c.id == file_id, _IS_STORED)
+
+
+def _to_file(row: RowMapping) -> StoredFile:
+    return StoredFile.model_validate({name: row[name] for name in StoredFile.model_fields})

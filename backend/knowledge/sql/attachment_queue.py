@@ -1,0 +1,157 @@
+"""The queue of attached files in SQL: who reads which file, for how long, in the time of the database.
+
+A file in the queue is leased to one process. The transaction that shows its document takes it from the queue, and only
+under the newest lease; so a file becomes one document, however many processes have begun to read it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+from sqlalchemy import Connection, Integer, bindparam, case, delete, func, or_, select, update
+
+from backend.foundation.sql.clock import database_time
+from backend.foundation.sql.statements import Statement
+from backend.knowledge.domain.attachments import (
+    AttachedStatus,
+    Attachment,
+    AttachmentClaim,
+    FileError,
+    TakenAttachment,
+    numbered_name,
+)
+from backend.knowledge.domain.knowledge import Document
+from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.editions import hold_base
+from shared.errors import Conflict
+
+NAMES_AT_ONCE = 64
+
+_attachment, _document = tables.attachment, tables.document
+_IS_WAITING = _attachment.c.status == AttachedStatus.IN_PROGRESS.value
+_IS_FREE = or_(_attachment.c.leased_until.is_(None), _attachment.c.leased_until <= database_time("zero"))
+_IS_IT = (_attachment.c.knowledge_base_id == bindparam("where_base_id")) & (
+    _attachment.c.file_id == bindparam("where_file_id")
+)
+_IS_CLAIMED = _IS_IT & (_attachment.c.fence == bindparam("where_fence")) & _IS_WAITING
+
+_USERS = Statement(
+    select(
+        _attachment.c.tenant,
+        _attachment.c.user_id,
+        func.sum(case((_IS_FREE, 1), else_=0)).label("free"),
+        func.sum(case((_IS_FREE, 0), else_=1)).label("leased"),
+        func.min(_attachment.c.created_at).label("oldest"),
+    )
+    .where(_IS_WAITING)
+    .group_by(_attachment.c.tenant, _attachment.c.user_id)
+)
+_OLDEST = Statement(
+    select(_attachment)
+    .where(
+        _IS_WAITING,
+        _IS_FREE,
+        _attachment.c.tenant == bindparam("where_tenant"),
+        _attachment.c.user_id == bindparam("where_user_id"),
+    )
+    .order_by(_attachment.c.created_at, _attachment.c.file_id)
+    .limit(bindparam("most", type_=Integer))
+    .with_for_update(skip_locked=True)
+)
+_LEASE = Statement(
+    update(_attachment)
+    .where(_IS_IT)
+    .values(
+        fence=_attachment.c.fence + 1,
+        attempts=_attachment.c.attempts + 1,
+        leased_until=database_time("lease"),
+    )
+)
+_RENEW = Statement(update(_attachment).where(_IS_CLAIMED).values(leased_until=database_time("lease")))
+_RELEASE = Statement(
+    update(_attachment)
+    .where(_IS_CLAIMED)
+    .values(leased_until=database_time("lease"), fence=_attachment.c.fence + 1, attempts=_attachment.c.attempts - 1)
+)
+_FAIL = Statement(
+    update(_attachment)
+    .where(_IS_CLAIMED)
+    .values(
+        status=AttachedStatus.FAILED.value,
+        leased_until=None,
+        error_code=bindparam("set_code"),
+        error_message=bindparam("set_message"),
+    )
+)
+_COMPLETE = Statement(delete(_attachment).where(_IS_CLAIMED))
+
+
+def lease_next(
+    connection: Connection, last_served: Sequence[tuple[str, str]], lease_seconds: float
+) -> TakenAttachment | None:
+    """Lease the next file of the user whose turn it is."""
+    places = {user: place for place, user in enumerate(last_served, 1)}
+    waiting = [row for row in _USERS.rows(connection, {"zero": 0.0}) if row["free"]]
+    waiting.sort(
+        key=lambda row: (row["leased"], places.get((row["tenant"], row["user_id"]), 0), row["oldest"], row["user_id"])
+    )
+    for user in waiting:
+        asked = {"zero": 0.0, "most": 1, "where_tenant": user["tenant"], "where_user_id": user["user_id"]}
+        row = _OLDEST.first(connection, asked)
+        if row is not None:
+            attachment = to_attachment(row)
+            claim = AttachmentClaim(attachment.knowledge_base_id, attachment.file_id, row["fence"] + 1)
+            its = {"where_base_id": claim.base_id, "where_file_id": claim.file_id}
+            _LEASE.change(connection, {**its, "lease": lease_seconds})
+            return TakenAttachment(attachment, claim, row["attempts"] + 1)
+    return None
+
+
+def extend_lease(connection: Connection, claim: AttachmentClaim, lease_seconds: float) -> bool:
+    """Extend a lease; False where the claim is lost."""
+    return bool(_RENEW.change(connection, {**_claimed(claim), "lease": lease_seconds}))
+
+
+def give_back(connection: Connection, claim: AttachmentClaim, after_seconds: float) -> None:
+    """Give a lease back; the file is taken no sooner than in so many seconds."""
+    _RELEASE.change(connection, {**_claimed(claim), "lease": after_seconds})
+
+
+def fail(connection: Connection, claim: AttachmentClaim, error: FileError) -> None:
+    """Note why a file became no document."""
+    _FAIL.change(connection, {**_claimed(claim), "set_code": error.code, "set_message": error.message})
+
+
+def completed(connection: Connection, document: Document, claim: AttachmentClaim) -> Document:
+    """Take a file from the queue, and return its document with a name that is free in the base, which is locked.
+
+    Raises:
+        Conflict: the claim is lost.
+    """
+    hold_base(connection, claim.base_id)
+    row = connection.execute(select(_attachment).where(_IS_CLAIMED), _claimed(claim)).mappings().first()
+    if row is None or not _COMPLETE.change(connection, _claimed(claim)):
+        raise Conflict("The file was detached, or is read by another process.", param="file_id")
+    queued = to_attachment(row)
+    name = next(_free_names(connection, claim.base_id, queued.filename))
+    its = {"file_id": queued.file_id, "filename": queued.filename, "attributes": queued.attributes}
+    return document.model_copy(update={"name": name, "created_at": queued.created_at, **its})
+
+
+def _free_names(connection: Connection, base_id: str, filename: str) -> Iterator[str]:
+    first = 1
+    while True:
+        names = [numbered_name(filename, number) for number in range(first, first + NAMES_AT_ONCE)]
+        query = select(_document.c.name).where(_document.c.knowledge_base_id == base_id, _document.c.name.in_(names))
+        taken = set(connection.execute(query).scalars())
+        yield from (name for name in names if name not in taken)
+        first += NAMES_AT_ONCE
+
+
+def to_attachment(row: rows.Row) -> Attachment:
+    """Read an attachment from a row that may hold more."""
+    columns = {name: row[name] for name in Attachment.model_fields}
+    return Attachment.model_validate({**columns, "attributes": orjson.loads(columns["attributes"])})
+
+
+def _claimed(claim: AttachmentClaim) -> dict[str, object]:
+    return {"where_base_id": claim.base_id, "where_file_id": claim.file_id, "where_fence": claim.fence}

@@ -1,0 +1,168 @@
+"""Reading attached files: each becomes a document of its base, or fails with a reason.
+
+The queue is in the database. Any replica takes files from it under short leases, which it renews while it reads; where
+it is killed, another one takes the file, and only the holder of the newest lease can store the document.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import NamedTuple
+
+from backend.files.ports import FileStore
+from backend.files.services import whole_file
+from backend.foundation.services.supervision import beside, is_set_within
+from backend.knowledge.domain.attachments import FileError, FileErrorCode, TakenAttachment
+from backend.knowledge.domain.knowledge import Document
+from backend.knowledge.domain.media_types import media_type_of
+from backend.knowledge.ports.attachments import AttachmentStore
+from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore, ReadableFile
+from shared.clock import Clock
+from shared.errors import Conflict, InvalidRequest, NotFound, Unavailable, UnsupportedValue
+from shared.ids import IdPrefix, new_id
+
+READERS = 2
+"""How many attached files one process reads at a time, so that a place is left for documents that are put."""
+
+LOOK_SECONDS = 2.0
+"""How soon a file is found that another replica has queued, or has left behind."""
+
+LEASE_SECONDS = 15.0
+RENEW_SECONDS = 5.0
+PAUSE_SECONDS = 2.0
+"""How long a file waits whose reading found no place, or no database."""
+
+MAX_ATTEMPTS = 4
+"""A file with which processes ended so often is read no more."""
+
+MAX_SERVED_USERS = 1_000
+
+
+class ReadingBell:
+    """Wakes the readers of this process when it queues a file."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        """Wake them."""
+        self._rung.set()
+
+    def reset(self) -> None:
+        """Begin to listen; what rings from now on is heard."""
+        self._rung.clear()
+
+    async def heard_within(self, seconds: float) -> bool:
+        """Wait for the bell."""
+        return await is_set_within(self._rung, seconds)
+
+
+class ReadingPorts(NamedTuple):
+    """What reading attached files needs."""
+
+    attachments: AttachmentStore
+    files: FileStore
+    knowledge: KnowledgeStore
+    reader: DocumentReader
+    clock: Clock
+
+
+class AttachedFileReading:
+    """Takes one file after another from the queue; several calls may run side by side."""
+
+    def __init__(self, ports: ReadingPorts, bell: ReadingBell, *, is_only_replica: bool) -> None:
+        self._ports = ports
+        self._bell = bell
+        self._served: dict[tuple[str, str], None] = {}
+        self._takes_all = is_only_replica
+
+    async def step(self) -> None:
+        """Read the next file; where there is none, wait until there may be.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        if self._takes_all:
+            # Nobody but this process reads, and it has just started: what is leased was left behind.
+            self._takes_all = False
+            await self._ports.attachments.release_all()
+        self._bell.reset()
+        taken = await self._ports.attachments.take(list(self._served), LEASE_SECONDS)
+        if taken is None:
+            await self._bell.heard_within(LOOK_SECONDS)
+            return
+        self._note_served(taken)
+        await self._read(taken)
+
+    async def _read(self, taken: TakenAttachment) -> None:
+        async with beside(self._outcome(taken)) as reading, beside(self._keep(taken)) as keeping:
+            try:
+                await asyncio.wait((reading, keeping), return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                with suppress(Unavailable):
+                    await self._ports.attachments.release(taken.claim, 0.0)
+                raise
+            if not reading.done():
+                return  # the claim is lost
+            error = reading.result()
+        if error is not None:
+            await self._ports.attachments.fail(taken.claim, error)
+
+    async def _outcome(self, taken: TakenAttachment) -> FileError | None:
+        """Make a document of a file; return why that cannot be, or None where it is done, or somebody else's now."""
+        name = taken.attachment.filename
+        if taken.attempts > MAX_ATTEMPTS:
+            return _error("server_error", name, f"reading it was broken off {MAX_ATTEMPTS} times.")
+        try:
+            await self._store(taken)
+        except UnsupportedValue as error:
+            return _error("unsupported_file", name, error.message)
+        except InvalidRequest as error:
+            return _error("invalid_file", name, error.message)
+        except Unavailable:
+            await self._ports.attachments.release(taken.claim, PAUSE_SECONDS)
+        except Conflict:
+            return None
+        except NotFound:
+            return _error("invalid_file", name, "it was deleted.")
+        return None
+
+    async def _store(self, taken: TakenAttachment) -> None:
+        queued = taken.attachment
+        file = await self._ports.files.find(queued.file_id)
+        if file is None:
+            raise NotFound("There is no such file.", param="file_id")
+        media_type = media_type_of(file.content_type, file.filename)
+        body = await whole_file(self._ports.files, file)
+        document_id = new_id(IdPrefix.DOCUMENT)
+        readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body)
+        async with self._ports.reader.read(readable) as cut:
+            document = Document(
+                id=document_id,
+                knowledge_base_id=queued.knowledge_base_id,
+                name=file.filename,
+                media_type=media_type,
+                sha256=file.sha256,
+                size_bytes=file.size_bytes,
+                chunk_count=cut.chunk_count,
+                created_at=queued.created_at,
+            )
+            await self._ports.knowledge.put_document(document, body, cut.batches, taken.claim)
+
+    async def _keep(self, taken: TakenAttachment) -> None:
+        """Renew the lease; return when the claim is lost."""
+        is_kept = True
+        while is_kept:
+            await asyncio.sleep(RENEW_SECONDS)
+            with suppress(Unavailable):
+                is_kept = await self._ports.attachments.renew(taken.claim, LEASE_SECONDS)
+
+    def _note_served(self, taken: TakenAttachment) -> None:
+        user = (taken.attachment.tenant, taken.attachment.user_id)
+        self._served.pop(user, None)
+        self._served[user] = None
+        if len(self._served) > MAX_SERVED_USERS:
+            del self._served[next(iter(self._served))]
+
+
+def _error(code: FileErrorCode, filename: str, reason: str) -> FileError:
+    return FileError(code=code, message=f"The file '{filename}' cannot be read: {reason}")

@@ -1,0 +1,120 @@
+"""Creating, describing and deleting vector stores."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from backend.foundation.domain.idempotency import KeyClaim
+from backend.identity.domain import Caller
+from backend.knowledge.domain.attachments import FileCounts
+from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.ports.attachments import AttachmentStore
+from backend.knowledge.services.active_bases import ActiveBases
+from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
+from backend.vector_stores.services.store_access import NO_STORE
+from backend.vector_stores.services.store_files import NewAttachment, StoreFiles
+from shared.errors import NotFound
+from shared.models.execution import AccessMode
+
+
+class StoreView(NamedTuple):
+    """A store with the role of who sees it; a restricted member is shown neither its files nor its age."""
+
+    binding: Binding
+    counts: FileCounts
+    active_at: datetime
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether only name and id are shown."""
+        return self.binding.role.access_mode is not AccessMode.FULL
+
+
+class VectorStores:
+    """The stores of a caller."""
+
+    def __init__(
+        self, catalogue: KnowledgeCatalogue, attachments: AttachmentStore, files: StoreFiles, active: ActiveBases
+    ) -> None:
+        self._catalogue = catalogue
+        self._attachments = attachments
+        self._files = files
+        self._active = active
+
+    async def create(
+        self, caller: Caller, description: Description, file_ids: Sequence[str], claim: KeyClaim | None
+    ) -> StoreView:
+        """Create a store that the caller owns, and attach files of his to it.
+
+        Raises:
+            NotFound: the caller has no such file.
+            KeyHeld: another request has used the key of the claim.
+        """
+        files = await self._files.uploaded(caller, [NewAttachment(file_id) for file_id in file_ids], "file_ids")
+        binding = await self._catalogue.create(caller, description, claim)
+        await self._files.queue(caller, binding.base.id, files)
+        return await self._view(binding)
+
+    async def find(self, caller: Caller, store_id: str) -> StoreView:
+        """Return a store as the caller may see it.
+
+        Raises:
+            NotFound: the caller is not a member.
+        """
+        try:
+            binding = await self._catalogue.find(caller, store_id)
+        except NotFound:
+            raise NotFound(NO_STORE, param="vector_store_id") from None
+        return await self._view(binding)
+
+    async def page(
+        self, caller: Caller, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[list[StoreView], bool]:
+        """Return a page of the caller's stores by age, and whether there are more.
+
+        Raises:
+            NotFound: `after` names none of them.
+        """
+        try:
+            found, has_more = await self._catalogue.page(caller, after=after, limit=limit, descending=descending)
+        except NotFound as error:
+            raise NotFound(NO_STORE, param=error.param) from None
+        return await self._views(found), has_more
+
+    async def describe(self, caller: Caller, store_id: str, changes: dict[str, object]) -> StoreView:
+        """Change fields of the description.
+
+        Raises:
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller may not write.
+        """
+        try:
+            return await self._view(await self._catalogue.describe(caller, store_id, changes))
+        except NotFound:
+            raise NotFound(NO_STORE, param="vector_store_id") from None
+
+    async def delete(self, caller: Caller, store_id: str) -> None:
+        """Delete a store; the uploaded files stay.
+
+        Raises:
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller is not an owner.
+        """
+        try:
+            await self._catalogue.delete(caller, store_id)
+        except NotFound:
+            raise NotFound(NO_STORE, param="vector_store_id") from None
+
+    async def _view(self, binding: Binding) -> StoreView:
+        return (await self._views([binding]))[0]
+
+    async def _views(self, bindings: Sequence[Binding]) -> list[StoreView]:
+        counts = await self._attachments.file_counts(
+            [one.base.id for one in bindings if one.role.access_mode is AccessMode.FULL]
+        )
+        return [self._seen(binding, counts.get(binding.base.id, FileCounts())) for binding in bindings]
+
+    def _seen(self, binding: Binding, counts: FileCounts) -> StoreView:
+        base = binding.base
+        instants = (base.created_at, base.last_active_at, counts.active_at, self._active.last_use(base.id))
+        return StoreView(binding, counts, max(instant for instant in instants if instant is not None))
