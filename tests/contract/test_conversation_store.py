@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, Removal
 from backend.conversations.ports.conversations import ConversationStore
 from backend.knowledge.domain.labels import Label
 from shared.errors import NotFound, TurnRunning
@@ -128,7 +128,7 @@ async def test_an_append_goes_on_where_the_log_ends(store: ConversationStore) ->
     await store.create(make_conversation(log_length=1), (make_entry(0),), (make_item(0),))
     await store.append("conv_a", 1, (make_entry(1), make_entry(2)), (make_item(1, None),))
     assert [entry.position for entry in await store.log("conv_a")] == [0, 1, 2]
-    assert await store.all_items("conv_a", 2) == (make_item(0), make_item(1, None))
+    assert await store.all_items("conv_a", 2, 99) == (make_item(0), make_item(1, None))
     found = await store.find("conv_a")
     assert found is not None
     assert found.log_length == 3
@@ -143,7 +143,56 @@ async def test_an_append_at_the_wrong_length_leaves_nothing(store: ConversationS
     with pytest.raises(NotFound):
         await store.append("conv_b", 0, (make_entry(0),), ())
     assert await store.log("conv_a") == (make_entry(0),)
-    assert await store.all_items("conv_a", 9) == (make_item(0),)
+    assert await store.all_items("conv_a", 9, 99) == (make_item(0),)
+
+
+def make_removal(sequence: int, position: int, turn_id: str = "resp_a") -> Removal:
+    reset = Reset(reason=EpochReason.HISTORY_EDITED)
+    changes = {"epoch": 1, "kind": EntryKind.VOID, "message": None, "reset": reset}
+    void = make_entry(position, turn_id=turn_id).model_copy(update=changes)
+    return Removal(item=make_item(sequence), epoch=1, entries=(void,))
+
+
+async def test_an_item_that_is_taken_out_leaves_its_place_empty(store: ConversationStore) -> None:
+    items = tuple(make_item(sequence) for sequence in range(3))
+    await store.create(make_conversation(log_length=2), (make_entry(0), make_entry(1)), items)
+    await store.remove("conv_a", 2, make_removal(2, 2))
+    found = await store.find("conv_a")
+    assert found is not None
+    assert (found.log_length, found.epoch) == (3, 1)
+    assert await store.log("conv_a") == (make_entry(0), make_entry(1), *make_removal(2, 2).entries)
+    assert await store.find_item("conv_a", "msg_2") is None
+    assert await store.items("conv_a", after=None, limit=9, descending=True) == items[1::-1]
+    assert await store.owned_items("acme", "ann", ["msg_2"]) == ()
+    with pytest.raises(NotFound):
+        await store.items("conv_a", after="msg_2", limit=9, descending=True)
+    opened = await store.opened("conv_a", lambda _: False)
+    assert opened is not None
+    assert opened.next_sequence == 3
+    await store.append("conv_a", 3, (make_entry(3),), (make_item(3),))
+    assert await store.all_items("conv_a", 9, 4) == (*items[:2], make_item(3))
+    assert await store.all_items("conv_a", 3, 3) == items[:2]
+    assert await store.all_items("conv_a", 3, 2) == items
+    await store.remove("conv_a", 4, make_removal(3, 4))
+    await store.remove("conv_a", 5, make_removal(1, 5))
+    assert await store.all_items("conv_a", 9, 5) == items[:2]
+    await store.delete("conv_a")
+    assert await store.all_items("conv_a", 9, 0) == ()
+
+
+async def test_a_removal_at_the_wrong_length_or_beside_a_turn_leaves_nothing(stores: Stores) -> None:
+    store = stores.conversations
+    await store.create(make_conversation(log_length=1), (make_entry(0),), (make_item(0),))
+    for length in (0, 2):
+        with pytest.raises(TurnRunning):
+            await store.remove("conv_a", length, make_removal(0, length))
+    with pytest.raises(NotFound):
+        await store.remove("conv_b", 1, make_removal(0, 1))
+    await stores.turns.begin(make_turn(None, "resp_b", "conv_c"))
+    with pytest.raises(TurnRunning):
+        await store.remove("conv_c", 1, make_removal(0, 1))
+    assert await store.log("conv_a") == (make_entry(0),)
+    assert await store.all_items("conv_a", 9, 0) == (make_item(0),)
 
 
 async def test_a_running_turn_keeps_others_out(stores: Stores) -> None:
@@ -162,7 +211,7 @@ async def test_a_deleted_conversation_is_gone_with_log_and_items(store: Conversa
     await store.delete("conv_a")
     assert await store.find("conv_a") is None
     assert await store.log("conv_a") == ()
-    assert await store.all_items("conv_a", 9) == ()
+    assert await store.all_items("conv_a", 9, 99) == ()
     assert await store.log("conv_b") == (make_entry(0),)
 
 

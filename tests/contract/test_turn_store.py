@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
-from backend.conversations.domain.responses import Checkpoint, FinishedTurn, ResponseStatus
+from backend.conversations.domain.responses import Checkpoint, FinishedTurn, ResponseStatus, SettingsDigest
 from shared.errors import NotFound, TurnRunning, TurnTaken
 from tests.contract.store_cases import (
     HOLD,
@@ -40,7 +40,7 @@ async def test_a_first_turn_makes_its_conversation(stores: Stores) -> None:
     await stores.turns.begin(turn)
     assert await stores.conversations.find("conv_a") == turn.conversation
     assert await stores.conversations.log("conv_a") == turn.entries
-    assert await stores.conversations.all_items("conv_a", 9) == turn.items
+    assert await stores.conversations.all_items("conv_a", 9, 99) == turn.items
     assert await stores.turns.find("resp_a") == turn.response
     assert await stores.turns.find("resp_b") is None
 
@@ -53,7 +53,7 @@ async def test_the_end_of_a_turn_frees_the_conversation(stores: Stores) -> None:
     conversation = await stores.conversations.find("conv_a")
     assert conversation == make_conversation(log_length=2, latest_response_id="resp_a")
     assert await stores.conversations.log("conv_a") == (*make_turn().entries, *end.entries)
-    assert await stores.conversations.all_items("conv_a", 9) == (*make_turn().items, *end.items)
+    assert await stores.conversations.all_items("conv_a", 9, 99) == (*make_turn().items, *end.items)
 
 
 async def test_a_turn_ends_once(stores: Stores) -> None:
@@ -358,14 +358,26 @@ async def test_a_fork_may_repeat_the_ids_of_items(stores: Stores) -> None:
     assert await stores.conversations.find_item("conv_b", "msg_0") == make_item(0)
 
 
-async def seen_turn(stores: Stores, conversation_id: str, digest: str | None, length: int | None = None) -> str:
+WANTED = SettingsDigest("h1", "b1")
+
+
+async def seen_turn(
+    stores: Stores,
+    conversation_id: str,
+    digest: str | None,
+    length: int | None = None,
+    ran_with: SettingsDigest | None = None,
+) -> str:
     """Run a turn that ends at this chain, and return its response's id."""
     response_id = f"resp_{conversation_id}_{length or 0}"
     await stores.turns.begin(make_turn(length, response_id, conversation_id))
     end = make_end((length or 0) + 1, response_id, conversation_id)
     response = end.response.model_copy(update={"seen": digest})
-    assert await stores.turns.finish(end.model_copy(update={"response": response}))
-    assert await stores.turns.find(response_id) == response
+    ended = response.model_copy(update={"ran_with": ran_with})
+    assert await stores.turns.finish(end.model_copy(update={"response": ended}))
+    found = await stores.turns.find(response_id)
+    assert found is not None
+    assert found.model_copy(update={"ran_with": None}) == response
     return response_id
 
 
@@ -374,12 +386,23 @@ async def test_the_newest_response_of_each_chain_is_found(stores: Stores) -> Non
     second = await seen_turn(stores, "conv_a", "22", 2)
     newest = await seen_turn(stores, "conv_b", "11")
     await seen_turn(stores, "conv_c", None)
-    assert await stores.turns.newest_seen(["33", "11", "22"]) == {"11": newest, "22": second}
-    assert await stores.turns.newest_seen(["33"]) == {}
+    assert await stores.turns.newest_seen(["33", "11", "22"], WANTED) == {"11": newest, "22": second}
+    assert await stores.turns.newest_seen(["33"], WANTED) == {}
     await stores.turns.delete(newest)
-    assert await stores.turns.newest_seen(["11"]) == {"11": first}
+    assert await stores.turns.newest_seen(["11"], WANTED) == {"11": first}
     await stores.conversations.delete("conv_a")
-    assert await stores.turns.newest_seen(["11", "22"]) == {}
+    assert await stores.turns.newest_seen(["11", "22"], WANTED) == {}
+
+
+async def test_of_equal_chains_that_with_the_wanted_settings_is_found(stores: Stores) -> None:
+    tried = [("h1", "b1"), ("h1", "b1"), ("h1", "b2"), ("h2", "b1")]
+    ids = [
+        await seen_turn(stores, f"conv_{place}", "11", None, SettingsDigest(*one)) for place, one in enumerate(tried)
+    ]
+    ids.append(await seen_turn(stores, "conv_z", "11"))
+    wanted = {("h1", "b1"): 1, ("h1", "b2"): 2, ("h1", "b9"): 2, ("h2", "b2"): 3, ("h9", "b1"): 4}
+    for settings, place in wanted.items():
+        assert await stores.turns.newest_seen(["00", "11"], SettingsDigest(*settings)) == {"11": ids[place]}
 
 
 async def test_an_opened_conversation_tells_what_was_seen_at_the_end_of_its_newest_response(stores: Stores) -> None:
@@ -402,4 +425,4 @@ async def test_a_response_that_was_deleted_while_it_ran_leaves_no_chain(stores: 
     end = make_end(1)
     response = end.response.model_copy(update={"seen": "11"})
     assert await stores.turns.finish(end.model_copy(update={"response": response}))
-    assert await stores.turns.newest_seen(["11"]) == {}
+    assert await stores.turns.newest_seen(["11"], WANTED) == {}

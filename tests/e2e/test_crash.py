@@ -93,6 +93,43 @@ async def test_a_killed_backend_leaves_nothing_in_progress_and_loses_nothing(
         assert wire(message) in three.body
 
 
+async def test_an_item_whose_removal_was_cut_off_is_there_or_gone_and_its_conversation_goes_on(
+    mortal_pair: Pair, mortal_model: FakeModelControl
+) -> None:
+    """Killed once before its transaction could begin, and once when it was stored and perhaps not yet answered."""
+    backend = mortal_pair.backend
+    await mortal_model.script(*(Reply(text=(text,)) for text in ("First.", "Second.", "Third.")))
+    async with bare_client(mortal_pair, "survivor") as client:
+        conversation = await new_conversation(client)
+        for asked in ("One", "Two"):
+            await turn(client, asked, conversation=conversation)
+        path = f"/v1/conversations/{conversation}/items/{(await items_of(client, conversation))[-1]['id']}"
+        with closing(sqlite3.connect(backend.spec.directory / "var/ballast.db", isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            removing = asyncio.create_task(client.delete(path))
+            assert (await client.get(path)).status_code == 200
+            backend.kill()
+            with pytest.raises(httpx2.TransportError):
+                await removing
+            database.execute("ROLLBACK")
+            backend.start()
+            await asyncio.to_thread(backend.wait_ready)
+            assert (await client.get(path)).status_code == 200
+            removing = asyncio.create_task(client.delete(path))
+            while not database.execute("SELECT 1 FROM removed_item").fetchall():  # noqa: ASYNC110 -- another process
+                await asyncio.sleep(0)
+            backend.kill()
+            await asyncio.gather(removing, return_exceptions=True)
+        backend.start()
+        await asyncio.to_thread(backend.wait_ready)
+        assert (await client.delete(path)).status_code == 404
+        await turn(client, "Three", conversation=conversation)
+        items = await items_of(client, conversation)
+    assert [item["content"][0]["text"] for item in items] == ["One", "First.", "Two", "Three", "Third."]
+    _, two, three = await mortal_model.requests()
+    assert messages_in(three)[:-1] == messages_in(two)
+
+
 def replay_types(events: list[Body]) -> list[str]:
     return [event["type"] for event in events]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, SeenPoint
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, Removal, SeenPoint
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from shared.errors import NotFound, TurnRunning
@@ -42,10 +42,13 @@ class FakeConversationStore:
         if found is None:
             return None
         log = await self.log(conversation_id, found.log_length) if needs_log(found) else ()
-        items = self._state.items.get(conversation_id, ())
-        sequence = items[-1].sequence + 1 if items else 0
+        sequence = self._next_sequence(conversation_id)
         seen = self._newest_seen(found)
         return OpenedConversation(conversation=found, log=log, next_sequence=sequence, seen=seen)
+
+    def _next_sequence(self, conversation_id: str) -> int:
+        removed = [item for _, item in self._state.removed.get(conversation_id, ())]
+        return max([item.sequence for item in (*self._state.items.get(conversation_id, ()), *removed)], default=-1) + 1
 
     def _newest_seen(self, conversation: Conversation) -> SeenPoint | None:
         newest = self._state.responses.get(conversation.latest_response_id or "")
@@ -68,6 +71,7 @@ class FakeConversationStore:
         self._state.conversations.pop(conversation_id, None)
         self._state.entries.pop(conversation_id, None)
         self._state.items.pop(conversation_id, None)
+        self._state.removed.pop(conversation_id, None)
         for response in self._state.responses.values():
             if response.conversation_id == conversation_id:
                 self._state.calls.pop(response.id, None)
@@ -87,13 +91,21 @@ class FakeConversationStore:
         if conversation.running_response_id is not None or conversation.log_length != expected_log_length:
             raise TurnRunning("The conversation has changed meanwhile.")
         stored_items = self._state.items[conversation_id]
-        if items and items[0].sequence != len(stored_items):
+        if items and items[0].sequence != self._next_sequence(conversation_id):
             raise TurnRunning("The conversation has changed meanwhile.")
         take_key(self._state.claims, claim)
         length = expected_log_length + len(entries)
         self._state.conversations[conversation_id] = conversation.model_copy(update={"log_length": length})
         self._state.entries[conversation_id].extend(entries)
         stored_items.extend(items)
+
+    async def remove(self, conversation_id: str, expected_log_length: int, removal: Removal) -> None:
+        """Take an item out, and append the entries that do so."""
+        await self.append(conversation_id, expected_log_length, removal.entries, ())
+        changed = self._state.conversations[conversation_id].model_copy(update={"epoch": removal.epoch})
+        self._state.conversations[conversation_id] = changed
+        self._state.items[conversation_id].remove(removal.item)
+        self._state.removed.setdefault(conversation_id, []).append((expected_log_length, removal.item))
 
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end`, in order."""
@@ -115,9 +127,11 @@ class FakeConversationStore:
                 return tuple(ordered[place + 1 : place + 1 + limit])
         raise NotFound("There is no such item in this conversation.", param="after")
 
-    async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
-        """Return the items with a sequence below `end`, in order."""
-        return tuple(self._state.items.get(conversation_id, ())[:end])
+    async def all_items(self, conversation_id: str, end: int, log_end: int) -> tuple[Item, ...]:
+        """Return the items with a sequence below `end` that were there when the log had that length."""
+        later = [item for at, item in self._state.removed.get(conversation_id, ()) if at >= log_end]
+        found = [item for item in (*self._state.items.get(conversation_id, ()), *later) if item.sequence < end]
+        return tuple(sorted(found, key=lambda item: item.sequence))
 
     async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
         """Return those of these items that are in conversations of a user, each once."""

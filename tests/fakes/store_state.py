@@ -34,5 +34,6 @@ class StoreState:
     plans: dict[str, tuple[str | None, int | None]] = field(default_factory=dict[str, tuple[str | None, int | None]])
     clock: FakeClock = field(default_factory=FakeClock)
     api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
-    seen: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    removed: dict[str, list[tuple[int, Item]]] = field(default_factory=dict[str, list[tuple[int, Item]]])
+    seen: list[tuple[str, StoredResponse]] = field(default_factory=list[tuple[str, StoredResponse]])
     claims: dict[str, KeyClaim] = field(default_factory=dict[str, KeyClaim])

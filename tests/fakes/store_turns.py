@@ -12,6 +12,7 @@ from backend.conversations.domain.responses import (
     Hold,
     ItemBody,
     NewTurn,
+    SettingsDigest,
     StoredResponse,
 )
 from shared.errors import NotFound, TurnRunning, TurnTaken
@@ -117,7 +118,7 @@ class FakeTurnStore:
         changed = response.model_copy(update={"input_items": stored.input_items})
         self._state.responses[response.id] = changed
         if response.seen is not None:
-            self._state.seen.append((response.seen, response.id))
+            self._state.seen.append((response.seen, response))
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it was deleted."""
@@ -125,16 +126,25 @@ class FakeTurnStore:
             return None
         return self._state.responses.get(response_id)
 
-    async def newest_seen(self, digests: Sequence[str]) -> Mapping[str, str]:
-        """Return the newest response that ended at each of these chains."""
-        kept = self._state.responses
-        return {
-            digest: response_id
-            for digest, response_id in self._state.seen
-            if digest in digests
-            and response_id in kept
-            and kept[response_id].conversation_id in self._state.conversations
-        }
+    async def newest_seen(self, digests: Sequence[str], wanted: SettingsDigest) -> Mapping[str, str]:
+        """Return the newest response that ended at each of these chains, those with the wanted settings first."""
+
+        def suits(one: StoredResponse) -> tuple[bool, bool]:
+            has_header = one.ran_with is not None and one.ran_with.header == wanted.header
+            return has_header, one.ran_with == wanted
+
+        found: dict[str, StoredResponse] = {}
+        for digest in digests:
+            alike = [
+                one
+                for seen, one in reversed(self._state.seen)
+                if seen == digest
+                and one.id in self._state.responses
+                and one.conversation_id in self._state.conversations
+            ]
+            if alike:
+                found[digest] = max(alike[:64], key=suits)
+        return {digest: one.id for digest, one in found.items()}
 
     async def delete(self, response_id: str) -> None:
         """Make a response unretrievable; a running one goes on and leaves no response behind."""

@@ -120,13 +120,82 @@ async def test_an_empty_page_ends_the_paging(client: AsyncOpenAI, recorder: Reco
     assert recorder.newest_page() == []
 
 
-async def test_an_item_stays_and_the_client_learns_why(client: AsyncOpenAI) -> None:
-    begun = await client.conversations.create(items=[{"role": "user", "content": "kept"}])
-    page = await client.conversations.items.list(begun.id)
-    item_id = page.data[0].id or ""
+async def test_an_older_item_stays_and_the_client_learns_why(client: AsyncOpenAI) -> None:
+    begun = await client.conversations.create(items=[{"role": "user", "content": text} for text in ("kept", "newest")])
+    page = await client.conversations.items.list(begun.id, order="asc")
     with pytest.raises(openai.APIStatusError) as caught:
-        await client.conversations.items.delete(item_id, conversation_id=begun.id)
+        await client.conversations.items.delete(page.data[0].id or "", conversation_id=begun.id)
     assert (caught.value.status_code, caught.value.code) == (405, "method_not_allowed")
+
+
+class Session:
+    """Makes the calls of `OpenAIConversationsSession` of the OpenAI Agents SDK, in its order."""
+
+    def __init__(self, client: AsyncOpenAI, recorder: Recorder) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._id: str | None = None
+
+    async def id(self) -> str:
+        if self._id is None:
+            self._id = (await self._client.conversations.create(items=[])).id
+        return self._id
+
+    async def get_items(self, limit: int | None = None) -> list[dict[str, Any]]:
+        given: dict[str, Any] = {"order": "asc"} if limit is None else {"limit": limit, "order": "desc"}
+        found: list[dict[str, Any]] = []
+        async for item in self._client.conversations.items.list(conversation_id=await self.id(), **given):
+            found.append(item.model_dump(exclude_unset=True))
+            if limit is not None and len(found) >= limit:
+                break
+        return found if limit is None else found[::-1]
+
+    async def add_items(self, items: list[Any]) -> None:
+        for start in range(0, len(items), 20):
+            await self._client.conversations.items.create(
+                conversation_id=await self.id(), items=items[start : start + 20]
+            )
+
+    async def pop_item(self) -> dict[str, Any] | None:
+        found = await self.get_items(limit=1)
+        if not found:
+            return None
+        await self._client.conversations.items.delete(conversation_id=await self.id(), item_id=str(found[0]["id"]))
+        self._recorder.newest(Conversation)
+        return found[0]
+
+    async def clear_session(self) -> None:
+        await self._client.conversations.delete(conversation_id=await self.id())
+        self._id = None
+
+
+async def test_a_session_of_the_agents_sdk_pops_and_goes_on(client: AsyncOpenAI, recorder: Recorder) -> None:
+    session = Session(client, recorder)
+    await session.add_items([{"role": "user", "content": f"m{n}"} for n in range(23)])
+    assert [item["content"][0]["text"] for item in await session.get_items(limit=2)] == ["m21", "m22"]
+    await session.add_items(
+        [
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "x"},
+            {"role": "assistant", "content": "Hm."},
+        ]
+    )
+    popped = [await session.pop_item() for _ in range(5)]
+    assert [item["type"] for item in popped if item] == ["message", "function_call_output", "function_call"] + [
+        "message"
+    ] * 2
+    await session.add_items([{"role": "user", "content": "And now?"}, {"role": "assistant", "content": "Yes."}])
+    kept = await session.get_items()
+    assert [item["content"][0]["text"] for item in kept] == [*(f"m{n}" for n in range(21)), "And now?", "Yes."]
+    for place in range(23):
+        taken = await session.pop_item()
+        assert taken is not None
+        assert taken["id"] == kept[22 - place]["id"]
+    assert await session.pop_item() is None
+    old = await session.id()
+    await session.clear_session()
+    assert await session.id() != old
+    assert await session.get_items() == []
 
 
 async def test_a_wrong_item_reaches_the_client_with_its_name(client: AsyncOpenAI) -> None:

@@ -301,7 +301,7 @@ async def test_damaged_conversations_items_and_responses_are_named(database: Dat
     with pytest.raises(CorruptRecord, match="conv_a"):
         await stores.conversations.find("conv_a")
     with pytest.raises(CorruptRecord, match="position 0 of conversation conv_a"):
-        await stores.conversations.all_items("conv_a", 9)
+        await stores.conversations.all_items("conv_a", 9, 99)
     with pytest.raises(CorruptRecord, match="resp_a"):
         await stores.turns.find("resp_a")
     await stores.turns.begin(make_turn(None, "resp_b", "conv_b"))
@@ -414,7 +414,7 @@ async def test_appends_through_two_engines_leave_no_gap(url: str) -> None:
 
         await asyncio.gather(*(append_once(stores[place % 2]) for place in range(16)))
         assert [entry.position for entry in await stores[0].log("conv_a")] == list(range(16))
-        assert len(await stores[1].all_items("conv_a", 99)) == 16
+        assert len(await stores[1].all_items("conv_a", 99, 99)) == 16
 
 
 async def test_a_file_that_is_no_database_is_told_with_its_place(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 
 from backend.conversations.domain.context_policy import ContextState
 from backend.knowledge.domain.labels import Labels
+from shared.errors import CorruptRecord
 from shared.ids import IdPrefix
 from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
@@ -20,6 +21,20 @@ COMPACTED = "[The earlier part of this conversation was left out: it no longer f
 
 MAX_USER_CHARACTERS = 20_000
 """How much of the user's newest text counts as his own; more would make each turn of a long conversation slower."""
+
+
+PART_MARK = "."
+"""Stands between the id of a turn and the number of a part of it: no id holds one."""
+
+
+def part_of(turn_id: str, number: int) -> str:
+    """Return the id of a part of a turn, which can become void by itself; a part of a part is one of the turn."""
+    return f"{whole_turn_of(turn_id)}{PART_MARK}{number}"
+
+
+def whole_turn_of(turn_id: str) -> str:
+    """Return the id of the turn that a part belongs to, which may be all of it."""
+    return turn_id.partition(PART_MARK)[0]
 
 
 class EntryKind(StrEnum):
@@ -112,6 +127,17 @@ def emptied_message(message: HistoryMessage | None) -> HistoryMessage | None:
             return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
         case _:
             return message
+
+
+def check_complete(conversation_id: str, entries: Sequence[Entry], length: int) -> None:
+    """Refuse a log in which something is missing: the model would silently get another prompt.
+
+    Raises:
+        CorruptRecord: an entry is missing.
+    """
+    broken = broken_at(entries, length)
+    if broken is not None:
+        raise CorruptRecord(f"The log entry at position {broken} of conversation {conversation_id} is missing.")
 
 
 def broken_at(entries: Sequence[Entry], length: int) -> int | None:

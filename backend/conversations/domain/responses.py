@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
@@ -69,6 +70,13 @@ class PresetUse(Value):
     own: ConversationSettings
 
 
+class SettingsDigest(NamedTuple):
+    """What a turn ran with: `header` stands for the settings whose change begins an epoch, `bases` for the bases."""
+
+    header: str
+    bases: str
+
+
 class Conversation(Value):
     """A dialogue of one user.
 
@@ -121,6 +129,14 @@ class Item(Value):
     body: ItemBody
 
 
+class Removal(Value):
+    """An item that is taken out of a conversation, with the entries of the log that do so in the epoch `epoch`."""
+
+    item: Item
+    epoch: int
+    entries: tuple[Entry, ...]
+
+
 class OwnedItem(Value):
     """An item with the conversation that it was found in; the turn `item.response_id` may be withheld there."""
 
@@ -163,7 +179,8 @@ class StoredResponse(Value):
     the terminal event. `replica` is the process that runs the turn, `fence` how often the turn was taken over before by
     another process. `label` determines who may read the response. `seen` is the chain of what a client has seen at its
     end (`seen_chain.Chain.digest`), None where the answer was cut, or followed one that was. `preset_use` is set where
-    the turn named its model by a preset.
+    the turn named its model by a preset. `ran_with` is stored with the chain and not read back; it is None of a turn
+    that was taken over, as the chain is.
     """
 
     id: str
@@ -183,6 +200,7 @@ class StoredResponse(Value):
     fence: int = 0
     seen: str | None = None
     preset_use: PresetUse | None = None
+    ran_with: SettingsDigest | None = None
 
     @property
     def hold(self) -> Hold:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.conversations.domain.conversation_log import Entry, kind_of
+from backend.conversations.domain.conversation_log import Entry, kind_of, part_of
 from backend.conversations.domain.input_items import InputItem, SystemItem
 from backend.conversations.domain.responses import Conversation
 from shared.errors import InvalidRequest
@@ -27,13 +27,13 @@ def check_no_instructions(given: Sequence[InputItem]) -> None:
 def seeded_entries(conversation: Conversation, messages: Sequence[HistoryMessage], now: datetime) -> tuple[Entry, ...]:
     """Return the entries for messages that are appended to the log of a conversation.
 
-    They belong to no turn. Their `turn_id` is the id of the conversation, so that no void entry applies to them.
+    They belong to no turn. Each is a part of the conversation's own, so that it can become void by itself.
     """
     return tuple(
         Entry(
             position=conversation.log_length + place,
             epoch=conversation.epoch,
-            turn_id=conversation.id,
+            turn_id=part_of(conversation.id, conversation.log_length + place),
             kind=kind_of(message),
             message=message,
             created_at=now,

@@ -146,10 +146,18 @@ async def retrieve_item(
     caller: CallerDep,
     include: IncludeParam = NOTHING_MORE,
 ) -> JsonObject:
-    """Return one item. Items are never deleted: the log only grows."""
+    """Return one item."""
     found = await services.conversations.item(caller, conversation_id, item_id)
     (body,) = await services.withheld.shown_items(caller, conversation_id, [found])
     return shown_item(body, include)
+
+
+@router.delete("/v1/conversations/{conversation_id}/items/{item_id}", summary="Delete the last item")
+async def delete_item(
+    conversation_id: str, item_id: str, services: ServicesDep, caller: CallerDep
+) -> ShownConversation:
+    """Take the last item out and return the conversation; 405 for any other item, 409 while a turn runs."""
+    return _shown(await services.conversations.remove_item(caller, conversation_id, item_id))
 
 
 def _shown(conversation: Conversation) -> ShownConversation:

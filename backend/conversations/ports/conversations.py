@@ -16,6 +16,8 @@ from backend.conversations.domain.responses import (
     NewTurn,
     OpenedConversation,
     OwnedItem,
+    Removal,
+    SettingsDigest,
     StoredResponse,
 )
 from backend.foundation.domain.idempotency import KeyClaim
@@ -81,6 +83,14 @@ class ConversationStore(Protocol):
         """
         ...
 
+    async def remove(self, conversation_id: str, expected_log_length: int, removal: Removal) -> None:
+        """Take an item out of a conversation, and append the entries that do so; its sequence is not given again.
+
+        Raises:
+            TurnRunning: a turn runs on the conversation, or the log no longer has the expected length.
+        """
+        ...
+
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end` (all of them without it), in order.
 
@@ -101,8 +111,8 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
-        """Return the items with a sequence below `end`, in order."""
+    async def all_items(self, conversation_id: str, end: int, log_end: int) -> tuple[Item, ...]:
+        """Return the items with a sequence below `end` that were there when the log had the length `log_end`."""
         ...
 
     async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
@@ -152,9 +162,11 @@ class TurnStore(Protocol):
         """Return a response, or None when there is none or it was deleted."""
         ...
 
-    async def newest_seen(self, digests: Sequence[str]) -> Mapping[str, str]:
-        """Return the newest response that ended at each of these chains, by the chain; none for one without any.
+    async def newest_seen(self, digests: Sequence[str], wanted: SettingsDigest) -> Mapping[str, str]:
+        """Return the response to go on from at each of these chains, by the chain; none for one without any.
 
+        Of the newest 64 that ended there, it is the newest that ran with the wanted settings; where there is none, the
+        newest that had the wanted `header`, else the newest of all.
         Responses that were deleted do not count, nor those whose conversation was.
         """
         ...

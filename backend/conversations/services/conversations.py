@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry, history, pending_calls
+from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
 from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import input_bodies
-from backend.conversations.domain.responses import Conversation, Item, conversation_cache_key
+from backend.conversations.domain.item_removal import taking_out
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, conversation_cache_key
 from backend.conversations.domain.seeded_log import check_no_instructions, seeded_entries
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_input import read_given_history
@@ -19,7 +20,7 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from shared.clock import Clock
-from shared.errors import NotFound
+from shared.errors import MethodNotAllowed, NotFound, TurnRunning
 from shared.ids import IdPrefix, new_id
 
 
@@ -95,9 +96,15 @@ class CallerConversations:
             NotFound: there is no such conversation, or it belongs to another user.
         """
         found = await self._store.find(conversation_id)
-        if found is None or (found.tenant, found.user_id) != (caller.tenant, caller.user_id):
-            raise NotFound(f"There is no conversation '{conversation_id}'.", param="conversation_id")
+        if found is None or not _owns(caller, found):
+            raise _unknown(conversation_id)
         return found
+
+    async def _opened(self, caller: Caller, conversation_id: str) -> OpenedConversation:
+        opened = await self._store.opened(conversation_id, lambda found: _owns(caller, found))
+        if opened is None or not _owns(caller, opened.conversation):
+            raise _unknown(conversation_id)
+        return opened
 
     async def set_metadata(self, caller: Caller, conversation_id: str, metadata: dict[str, str]) -> Conversation:
         """Replace the caller's metadata.
@@ -130,16 +137,37 @@ class CallerConversations:
             NotFound: there is no such conversation, or it belongs to another user.
             TurnRunning: a turn runs on it, or its log has changed since it was read.
         """
-        found = await self.find(caller, conversation_id)
+        opened = await self._opened(caller, conversation_id)
         check_no_instructions(given)
-        waiting = pending_calls(history(await self._store.log(conversation_id, found.log_length)))
-        newest = await self._store.items(conversation_id, after=None, limit=1, descending=True)
-        next_sequence = newest[0].sequence + 1 if newest else 0
-        seed = Seed(found, given, waiting, next_sequence, self._clock.now())
+        found, waiting = opened.conversation, pending_calls(history(opened.log))
+        seed = Seed(found, given, waiting, opened.next_sequence, self._clock.now())
         entries, items = await beside_others(len(given), seed.rows)
         claimed = claim.of(f"{items[0].id} {len(items)}") if claim is not None else None
         await self._store.append(conversation_id, found.log_length, entries, items, claimed)
         return items
+
+    async def remove_item(self, caller: Caller, conversation_id: str, item_id: str) -> Conversation:
+        """Take the last item out of a conversation; requests to the model end before it from then on.
+
+        Raises:
+            NotFound: there is no such conversation or item, or it belongs to another user.
+            TurnRunning: a turn runs on it, or its log has changed since it was read.
+            MethodNotAllowed: another item follows.
+            CorruptRecord: its log cannot be read, or a part of it is missing.
+        """
+        opened = await self._opened(caller, conversation_id)
+        found, log = opened.conversation, opened.log
+        item = await self.item(caller, conversation_id, item_id)
+        if found.running_response_id is not None:
+            raise TurnRunning("A turn is running on this conversation.")
+        if await self._store.items(conversation_id, after=item_id, limit=1, descending=False):
+            message = f"Only the last item of a conversation can be removed, and others follow '{item_id}'."
+            raise MethodNotAllowed(message, param="item_id")
+        check_complete(conversation_id, log, found.log_length)
+        now = self._clock.now()
+        removed = await beside_others(len(log), lambda: taking_out(conversation_id, log, item, now))
+        await self._store.remove(conversation_id, found.log_length, removed)
+        return found
 
     async def items_added(self, caller: Caller, conversation_id: str, created: str) -> tuple[Item, ...]:
         """Return the items that a claim of `add_items` has created.
@@ -194,6 +222,14 @@ class CallerConversations:
             running_response_id=None,
             latest_response_id=None,
         )
+
+
+def _owns(caller: Caller, found: Conversation) -> bool:
+    return (found.tenant, found.user_id) == (caller.tenant, caller.user_id)
+
+
+def _unknown(conversation_id: str) -> NotFound:
+    return NotFound(f"There is no conversation '{conversation_id}'.", param="conversation_id")
 
 
 @dataclass(frozen=True)

@@ -153,10 +153,14 @@ def to_item(conversation_id: str, row: Row) -> Item:
         raise CorruptRecord(f"The item at {place} cannot be read.") from error
 
 
+_OF_SEEN_POINT = frozenset({"seen", "ran_with"})
+"""What of a response is stored in a row of its own, at the end of its turn."""
+
+
 def response_parameters(response: StoredResponse, plan: str | None) -> Parameters:
     """Return the row of a response whose turn begins."""
     return {
-        **{name: value for name, value in dict(response).items() if name != "seen"},
+        **{name: value for name, value in dict(response).items() if name not in _OF_SEEN_POINT},
         "preset_use": _optional_json(response.preset_use),
         "plan": plan,
         "settled_event": response.last_event,

@@ -6,11 +6,19 @@ from typing import get_args
 from sqlalchemy import ClauseElement, Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, SeenPoint
+from backend.conversations.domain.responses import (
+    Conversation,
+    Item,
+    OpenedConversation,
+    OwnedItem,
+    Removal,
+    SeenPoint,
+)
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,
     conversation_parameters,
+    item_parameters,
     to_conversation,
     to_entries,
     to_item,
@@ -28,6 +36,7 @@ from shared.errors import NotFound, TurnRunning
 _conversation = tables.conversation
 _entry = tables.log_entry
 _item = tables.item
+_removed = tables.removed_item
 _seen = tables.seen_point
 _sequence = _item.c.sequence
 
@@ -51,10 +60,14 @@ def _owned(dialect: Dialect) -> ClauseElement:
 
 
 _newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
+_newest_removed = (
+    select(func.max(_removed.c.sequence)).where(_removed.c.conversation_id == _conversation.c.id).scalar_subquery()
+)
 _OPEN = Statement(
     select(
         _conversation,
         _newest_sequence.label("newest_sequence"),
+        _newest_removed.label("newest_removed"),
         _seen.c.digest.label("seen"),
         _seen.c.log_end.label("seen_end"),
     )
@@ -100,6 +113,19 @@ _FIND_ITEM = Statement(_items.where(_item.c.id == bindparam("where_item_id")))
 _PAGE_UP = Statement(_items.where(_is_above).order_by(_sequence).limit(_page_size))
 _PAGE_DOWN = Statement(_items.where(_is_below).order_by(_sequence.desc()).limit(_page_size))
 
+_DELETE_ITEM = Statement(
+    delete(_item).where(_item.c.conversation_id == bindparam("where_id"), _sequence == bindparam("where_place"))
+)
+_KEEP_REMOVED = Statement(insert(_removed))
+_REMOVED_LATER = Statement(
+    select(_removed.c.id, _removed.c.sequence, _removed.c.response_id, _removed.c.body)
+    .where(
+        _removed.c.conversation_id == bindparam("where_id"),
+        _removed.c.sequence < bindparam("where_place"),
+        _removed.c.removed_at >= bindparam("where_end", type_=Integer),
+    )
+    .order_by(_removed.c.sequence)
+)
 _OWNED = {dialect: Statement(_owned(dialect)) for dialect in get_args(Dialect)}
 _BEFORE_ALL = -1
 _BEHIND_ALL = 2**31 - 1
@@ -142,13 +168,13 @@ class SqlConversationStore:
             if row is None:
                 return None
             columns = dict(row)
-            newest: int | None = columns.pop("newest_sequence")
+            sequences: list[int | None] = [columns.pop(name) for name in ("newest_sequence", "newest_removed")]
             digest, log_end = columns.pop("seen"), columns.pop("seen_end")
             found = to_conversation(columns)
             log = _read_log(connection, conversation_id, found.log_length) if needs_log(found) else ()
             seen = SeenPoint(digest=digest, log_end=log_end) if digest is not None else None
-            sequence = newest + 1 if newest is not None else 0
-            return OpenedConversation(conversation=found, log=log, next_sequence=sequence, seen=seen)
+            newest = max([sequence for sequence in sequences if sequence is not None], default=-1)
+            return OpenedConversation(conversation=found, log=log, next_sequence=newest + 1, seen=seen)
 
         return await self._database.read(work)
 
@@ -192,6 +218,25 @@ class SqlConversationStore:
 
         await self._database.write(work)
 
+    async def remove(self, conversation_id: str, expected_log_length: int, removal: Removal) -> None:
+        """Take an item out, and append the entries that do so."""
+        growth: Parameters = {
+            "where_id": conversation_id,
+            "where_log_length": expected_log_length,
+            "log_length": expected_log_length + len(removal.entries),
+            "epoch": removal.epoch,
+        }
+        (kept,) = item_parameters(conversation_id, [removal.item])
+
+        def work(connection: Connection) -> None:
+            if not _GROW.change(connection, growth):
+                raise guard_error(connection, conversation_id)
+            _DELETE_ITEM.change(connection, {"where_id": conversation_id, "where_place": removal.item.sequence})
+            _KEEP_REMOVED.change(connection, {**kept, "removed_at": expected_log_length})
+            write_rows(connection, conversation_id, removal.entries, ())
+
+        await self._database.write(work)
+
     async def log(self, conversation_id: str, end: int | None = None) -> tuple[Entry, ...]:
         """Return the entries at positions below `end`, in order."""
         return await self._database.read(lambda connection: _read_log(connection, conversation_id, end))
@@ -215,12 +260,18 @@ class SqlConversationStore:
 
         return await self._database.read(work)
 
-    async def all_items(self, conversation_id: str, end: int) -> tuple[Item, ...]:
-        """Return the items with a sequence below `end`, in order."""
-        page: Parameters = {"where_place": end}
-        return await self._database.read(
-            lambda connection: _read_items(connection, _ITEMS_BELOW, conversation_id, page)
-        )
+    async def all_items(self, conversation_id: str, end: int, log_end: int) -> tuple[Item, ...]:
+        """Return the items with a sequence below `end` that were there when the log had the length `log_end`."""
+
+        def work(connection: Connection) -> tuple[Item, ...]:
+            there = _read_items(connection, _ITEMS_BELOW, conversation_id, {"where_place": end})
+            later: Parameters = {"where_place": end, "where_end": log_end}
+            removed = _read_items(connection, _REMOVED_LATER, conversation_id, later)
+            # A release that keeps no removed items may have given the sequence of one again.
+            by_sequence = {item.sequence: item for item in (*there, *removed)}
+            return tuple([by_sequence[sequence] for sequence in sorted(by_sequence)])
+
+        return await self._database.read(work)
 
     async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
         """Return those of these items that are in conversations of a user, each once."""

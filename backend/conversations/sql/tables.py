@@ -64,6 +64,19 @@ item = Table(
     Index(None, "id"),
 )
 
+# Items that were taken out of their conversations. They are kept because a fork of an earlier response has them, and
+# because their sequences are not given again. `removed_at` is the length of the log before.
+removed_item = Table(
+    "removed_item",
+    metadata,
+    _conversation_key(),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("removed_at", Integer, primary_key=True, autoincrement=False),
+    required("id", Text),
+    Column("response_id", Text),
+    required("body", Text),
+)
+
 # There is no foreign key, because responses stay when their conversation is deleted. `partial_output` is the checkpoint
 # of a running turn. A response that is deleted while its turn runs is marked, and its row is deleted at the turn's end.
 # The process `replica` runs the turn; a turn that its process has given up has an empty one. Each process that takes
@@ -95,7 +108,8 @@ response = Table(
 )
 
 # What a client had seen of a conversation at the end of a response: `digest` is the chain (domain/seen_chain.py), which
-# holds user and tenant. Of equal chains the highest `id` is the newest.
+# holds user and tenant. Of equal chains the highest `id` is the newest. `header` and `bases` are the turn's
+# `SettingsDigest`; rows of the release before have none.
 seen_point = Table(
     "seen_point",
     metadata,
@@ -104,6 +118,8 @@ seen_point = Table(
     required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
     required("response_id", Text, ForeignKey("response.id", ondelete="CASCADE")),
     required("log_end", Integer),
+    Column("header", Text),
+    Column("bases", Text),
     Index(None, "response_id", unique=True),
     Index(None, "digest", "id"),
     sqlite_autoincrement=True,

@@ -8,7 +8,15 @@ from sqlalchemy import ColumnElement, Connection, Integer, Text, bindparam, case
 
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
 from backend.conversations.domain.model_calls import CallsMade, ModelCall
-from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, Hold, NewTurn, StoredResponse
+from backend.conversations.domain.responses import (
+    Checkpoint,
+    Exchange,
+    FinishedTurn,
+    Hold,
+    NewTurn,
+    SettingsDigest,
+    StoredResponse,
+)
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,
@@ -199,9 +207,9 @@ class SqlTurnStore:
 
         return await self._database.read(work, timeout_seconds=FIND_TIMEOUT_SECONDS)
 
-    async def newest_seen(self, digests: Sequence[str]) -> Mapping[str, str]:
-        """Return the newest response that ended at each of these chains, by the chain."""
-        return await self._database.read(lambda connection: newest_seen(connection, digests))
+    async def newest_seen(self, digests: Sequence[str], wanted: SettingsDigest) -> Mapping[str, str]:
+        """Return the response to go on from at each of these chains, by the chain."""
+        return await self._database.read(lambda connection: newest_seen(connection, digests, wanted))
 
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
         """Return the stored model calls of a turn, in order."""

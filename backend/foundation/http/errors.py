@@ -116,7 +116,11 @@ async def _on_ballast_error(request: Request, error: Exception) -> Response:
     begun = getattr(request.state, "turn_begun", False)
     found = cast(errors.BallastError, error)
     log_server_error(found, request.scope)
-    return error_response(found, turn_begun=begun)
+    response = error_response(found, turn_begun=begun)
+    if isinstance(found, errors.MethodNotAllowed):
+        allowed = _methods_of(request).split(", ")
+        response.headers["allow"] = ", ".join(method for method in allowed if method != request.method)
+    return response
 
 
 def log_server_error(error: errors.BallastError, scope: Scope) -> None:

@@ -1,6 +1,6 @@
 """Where a turn begins: in a new conversation, at the end of one, or at an earlier response of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +8,12 @@ from pydantic import BaseModel
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import shared_prompt
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
+from backend.conversations.domain.responses import (
+    Conversation,
+    Item,
+    OpenedConversation,
+    StoredResponse,
+)
 from backend.conversations.domain.seen_chain import Chain, chain_at_end, root_chain, stored_chain
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
@@ -57,10 +62,30 @@ class TurnStart:
     labels: Labels = ()
 
     @property
+    def before(self) -> Conversation:
+        """The conversation whose settings the turn has where its request says nothing of them.
+
+        A client that resends its history does not know of the conversation: what it leaves out it does not want.
+        """
+        found = self.origin.conversation
+        return found.model_copy(update=_NO_SETTINGS) if self.is_recognised else found
+
+    @property
     def size(self) -> int:
         """How many items and entries have to be gone through to build its request."""
         items = 1 if isinstance(self.request.input, str) else len(self.request.input)
         return items + len(self.origin.log)
+
+
+_NO_SETTINGS: Mapping[str, object] = {
+    "model": "",
+    "instructions": "",
+    "functions": (),
+    "knowledge_base_ids": (),
+    "search": SearchOptions(),
+    "preset_use": None,
+}
+"""The settings of a conversation before its first turn."""
 
 
 class _Ranking(BaseModel):
@@ -138,8 +163,9 @@ def forked(
         }
     )
     seen = stored_chain(response.seen) if response.seen is not None else None
+    next_sequence = response.items_end or 0
     return Origin(
-        conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=len(items), seen=seen
+        conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=next_sequence, seen=seen
     )
 
 

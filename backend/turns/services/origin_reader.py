@@ -1,32 +1,43 @@
 """Finding the origin of a turn: the conversation, and the place in it, that its request continues."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from backend.conversations.domain.conversation_log import Entry, broken_at, history, pending_calls
+from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
+from backend.conversations.domain.item_removal import is_edited
 from backend.conversations.domain.responses import (
     Conversation,
+    ConversationSettings,
     OpenedConversation,
     StoredResponse,
     conversation_cache_key,
 )
 from backend.conversations.domain.seen_chain import boundaries_in_steps, extended_in_steps, root_chain, stored_chain
+from backend.conversations.domain.settings_digest import settings_digest
 from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
 from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
 from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, continued, forked
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import CorruptRecord, NotFound, TurnRunning
+from shared.errors import NotFound, TurnRunning
 from shared.ids import IdPrefix, new_id
 
 GoesOn = Callable[[Conversation], bool]
 """Whether a turn behind a response goes on in its conversation; otherwise it branches off into a new one."""
 
 
-class OriginReader:
-    """Finds where a turn begins; `secret` keys the cache keys that providers see."""
+SettingsOf = Callable[[Caller, TurnStart], Awaitable[ConversationSettings]]
+"""Resolves the settings that a turn asks for where it begins."""
 
-    def __init__(self, ports: TurnPorts, secret: str) -> None:
+
+class OriginReader:
+    """Finds where a turn begins; `secret` keys the cache keys that providers see.
+
+    `settings_of` resolves what a turn runs with that begins a conversation.
+    """
+
+    def __init__(self, ports: TurnPorts, settings_of: SettingsOf, secret: str) -> None:
+        self._settings_of = settings_of
         self._conversations = ports.conversations
         self._turns = ports.turns
         self._clock = ports.clock
@@ -50,14 +61,18 @@ class OriginReader:
         return await self._recognised(caller, start) or start
 
     async def _recognised(self, caller: Caller, new: TurnStart) -> TurnStart | None:
-        """Find the response up to which the history in the input was seen; the longest such part counts."""
+        """Find the response up to which the history in the input was seen; the longest such part counts.
+
+        Of several at which it ends, one with the settings of the request goes on: the others would begin an epoch.
+        """
         if not (new.request.is_stored and new.read.history):
             return None
         root = root_chain(caller.tenant, caller.user_id)
         boundaries = await in_steps(boundaries_in_steps(root, new.read.history))
         if not boundaries:
             return None
-        known = await self._turns.newest_seen([each.digest for each in boundaries])
+        wanted = settings_digest(await self._settings_of(caller, new))
+        known = await self._turns.newest_seen([each.digest for each in boundaries], wanted)
         found = next((each for each in reversed(boundaries) if each.digest in known), None)
         if found is None:
             return None
@@ -104,11 +119,11 @@ class OriginReader:
     async def _behind(self, caller: Caller, response: StoredResponse, goes_on: GoesOn) -> Origin:
         opened = await self._opened(caller, response.conversation_id, "previous_response_id", goes_on)
         conversation = opened.conversation
-        if goes_on(conversation):
-            return continued(opened)
         length = response.log_end or 0
+        if goes_on(conversation) and not is_edited(opened.log[length:]):
+            return continued(opened)
         log = await self._complete(conversation, await self._conversations.log(conversation.id, length), length)
-        items = await self._conversations.all_items(conversation.id, response.items_end or 0)
+        items = await self._conversations.all_items(conversation.id, response.items_end or 0, length)
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
     async def _opened(
@@ -137,9 +152,7 @@ class OriginReader:
         """
         if not log and length and await self._conversations.find(conversation.id) is None:
             raise NotFound("The conversation was deleted.", param="conversation")
-        broken = broken_at(log, length)
-        if broken is not None:
-            raise CorruptRecord(f"The log entry at position {broken} of conversation {conversation.id} is missing.")
+        check_complete(conversation.id, log, length)
         return log
 
     def _blank(self, caller: Caller) -> Origin:

@@ -9,6 +9,7 @@ from backend.conversations.domain.context_policy import BaseText, ContextPlan, f
 from backend.conversations.domain.conversation_log import (
     COMPACTED,
     Entry,
+    EpochReason,
     announced_cut,
     messages_of,
     sent_entries,
@@ -27,6 +28,7 @@ from backend.conversations.domain.responses import (
     StoredResponse,
 )
 from backend.conversations.domain.seen_chain import Chain
+from backend.conversations.domain.settings_digest import settings_digest
 from backend.conversations.domain.turn_entries import (
     EntryStamp,
     context_entry,
@@ -154,12 +156,18 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         with_results=with_results,
         received_at=draft.now,
         epoch_reason=draft.epoch.reset.reason,
-        starts_epoch=draft.epoch.starts,
+        starts_epoch=draft.epoch.starts or _is_first_after_edit(draft),
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
         seen=draft.seen,
     )
     return turn, new_turn.model_copy(update={"plan": own_plan.model_dump_json(exclude_defaults=True)})
+
+
+def _is_first_after_edit(draft: TurnDraft) -> bool:
+    """Return whether an item was taken out since the newest model call: no turn has told of that epoch yet."""
+    sent, epoch = draft.origin.conversation.sent, draft.epoch
+    return epoch.reset.reason is EpochReason.HISTORY_EDITED and sent is not None and sent.epoch != epoch.number
 
 
 def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
@@ -224,6 +232,7 @@ def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> St
         replica=draft.policy.replica,
         label=label,
         preset_use=draft.preset_use,
+        ran_with=settings_digest(draft.settings) if draft.seen is not None else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.conversations.domain.responses import ConversationSettings, PresetUse
@@ -33,12 +34,21 @@ class AskedTurn:
     files: FilesOfRequest
 
 
+class _AskedSettings(NamedTuple):
+    """What a turn asks for: its model, its request with a preset's defaults, its own settings and those joined."""
+
+    meaning: ModelMeaning
+    request: TurnRequest
+    own: ConversationSettings
+    joined: ConversationSettings
+
+
 class TurnDrafting:
     """Prepares turns; it stores nothing."""
 
     def __init__(self, ports: TurnPorts, context: ContextSources, models: ModelNames, policy: TurnPolicy) -> None:
         self._clock = ports.clock
-        self._origins = OriginReader(ports, policy.secret)
+        self._origins = OriginReader(ports, self._asked_settings, policy.secret)
         self._references = ReferencedItems(ports.conversations, context)
         self._files = InputFiles(ports.documents, ports.files)
         self._context = context
@@ -76,11 +86,7 @@ class TurnDrafting:
             Unavailable: a service that the turn depends on is unavailable. Retryable.
         """
         caller, origin, now = asked.caller, start.origin, self._clock.now()
-        meaning = await self._models.meaning(caller, asked_model(start.request, origin.conversation))
-        request = with_defaults(start.request, meaning.preset)
-        own = own_settings(request, origin.conversation, start.read.instructions, meaning.card.name)
-        joined = with_preset(own, meaning.preset)
-        check_choice(request, joined)
+        meaning, request, own, joined = await self._asked(caller, start)
         read = await self._files.put_into(caller, start.read, asked.files, meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
@@ -106,6 +112,18 @@ class TurnDrafting:
             given=start.labels,
             preset_use=_use(facts.turn_id, meaning, own),
         )
+
+    async def _asked(self, caller: Caller, start: TurnStart) -> _AskedSettings:
+        """Resolve what a turn asks for, without looking at the bases that it names."""
+        meaning = await self._models.meaning(caller, asked_model(start.request, start.before))
+        request = with_defaults(start.request, meaning.preset)
+        own = own_settings(request, start.before, start.read.instructions, meaning.card.name)
+        joined = with_preset(own, meaning.preset)
+        check_choice(request, joined)
+        return _AskedSettings(meaning, request, own, joined)
+
+    async def _asked_settings(self, caller: Caller, start: TurnStart) -> ConversationSettings:
+        return (await self._asked(caller, start)).joined
 
     async def _access(self, caller: Caller, start: TurnStart, bindings: tuple[Binding, ...]) -> CallerAccess:
         withheld = await self._context.withheld(caller, start.origin.log)

@@ -74,7 +74,9 @@ def _check_success(method: str, path: str, decoded: Any) -> None:
 
 
 def _check_deleted(path: str, decoded: Any) -> None:
-    if path.startswith("/v1/conversations/"):
+    if ITEM.fullmatch(path):
+        strictly(Conversation, decoded)
+    elif path.startswith("/v1/conversations/"):
         strictly(ConversationDeletedResource, decoded)
     else:
         assert decoded == {"id": path.rpartition("/")[2], "object": "response", "deleted": True}

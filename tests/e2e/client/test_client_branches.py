@@ -112,3 +112,26 @@ async def test_what_may_not_be_continued(ann: AsyncOpenAI, bob: AsyncOpenAI) -> 
     with pytest.raises(openai.BadRequestError) as both:
         await ann.responses.create(input="b", previous_response_id=first.id, conversation=conversation_of(first))
     assert both.value.param == "previous_response_id"
+
+
+async def test_behind_an_item_that_was_taken_out_the_prefix_stays(
+    ann: AsyncOpenAI, wire: Wire, model: FakeModelControl
+) -> None:
+    turns = await three_turns(ann, model)
+    conversation = conversation_of(turns[0])
+    for _ in range(3):
+        page = await ann.conversations.items.list(conversation, limit=1)
+        assert (await ann.conversations.items.delete(page.data[0].id or "", conversation_id=conversation)).id
+    await model.script(Reply(text=("D",)))
+    await ann.responses.create(input="d", conversation=conversation)
+    branch = await ann.responses.create(input="e", previous_response_id=turns[2].id)
+    first, second, third, shorter, whole = await model.requests()
+    assert shorter.body.startswith(prefix_bytes(second))
+    assert shorter.json_body["messages"][:-1] == second.json_body["messages"]
+    assert whole.body.startswith(prefix_bytes(third))
+    assert first.json_body.get("prompt_cache_key") == shorter.json_body.get("prompt_cache_key")
+    assert conversation_of(branch) != conversation
+    await ann.conversations.items.list(conversation, order="asc")
+    assert wire.newest.texts == ["a", "A", "b", "d", "D"]
+    await ann.responses.input_items.list(turns[2].id)
+    assert wire.newest.texts == ["c"]

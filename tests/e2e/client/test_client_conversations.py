@@ -108,10 +108,10 @@ async def test_a_page_is_twenty_of_the_newest_where_nothing_is_said(ann: AsyncOp
         await ann.conversations.items.list(begun.id, after="msg_nobody")
 
 
-async def test_an_item_is_never_deleted(ann: AsyncOpenAI, wire: Wire) -> None:
-    begun = await ann.conversations.create(items=[{"role": "user", "content": "kept"}])
+async def test_an_older_item_is_not_deleted(ann: AsyncOpenAI, wire: Wire) -> None:
+    begun = await ann.conversations.create(items=[{"role": "user", "content": text} for text in ("kept", "newest")])
     await ann.conversations.items.list(begun.id)
-    item_id = wire.newest.json["data"][0]["id"]
+    item_id = wire.newest.json["data"][1]["id"]
     with pytest.raises(openai.APIStatusError) as caught:
         await ann.conversations.items.delete(item_id, conversation_id=begun.id)
     assert (caught.value.status_code, caught.value.code) == (405, "method_not_allowed")

@@ -95,13 +95,20 @@ async def test_items_are_added_and_read_one_by_one(user: httpx2.AsyncClient) -> 
     assert (await user.get(f"{address}/items/msg_none")).status_code == 404
 
 
-async def test_an_item_is_never_deleted(user: httpx2.AsyncClient) -> None:
-    address = await _filled(user, 1)
-    (item,) = (await user.get(f"{address}/items")).json()["data"]
-    refused = await user.delete(f"{address}/items/{item['id']}")
-    assert (refused.status_code, refused.json()["error"]["code"]) == (405, "method_not_allowed")
+async def test_only_the_last_item_is_deleted(user: httpx2.AsyncClient) -> None:
+    address = await _filled(user, 2)
+    newest, older = (await user.get(f"{address}/items")).json()["data"]
+    refused = await user.delete(f"{address}/items/{older['id']}")
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"], error["param"]) == (405, "method_not_allowed", "item_id")
     assert refused.headers["allow"] == "GET"
-    assert (await user.get(f"{address}/items/{item['id']}")).status_code == 200
+    assert (await user.get(f"{address}/items/{older['id']}")).status_code == 200
+    taken = await user.delete(f"{address}/items/{newest['id']}")
+    assert (taken.status_code, taken.json()) == (200, (await user.get(address)).json())
+    assert (await user.get(f"{address}/items/{newest['id']}")).status_code == 404
+    assert (await user.delete(f"{address}/items/{newest['id']}")).status_code == 404
+    assert (await user.delete(f"{address}/items/{older['id']}")).status_code == 200
+    assert (await user.get(f"{address}/items")).json()["data"] == []
 
 
 @pytest.mark.parametrize(
@@ -173,7 +180,10 @@ async def test_results_of_a_search_are_shown_to_who_asks(user: httpx2.AsyncClien
     assert (await user.get(f"{address}/items/fs_1", params=asked)).json()["results"] == results
 
 
-@pytest.mark.parametrize(("method", "end"), [("GET", ""), ("DELETE", ""), ("GET", "/items"), ("GET", "/items/msg_1")])
+@pytest.mark.parametrize(
+    ("method", "end"),
+    [("GET", ""), ("DELETE", ""), ("GET", "/items"), ("GET", "/items/msg_1"), ("DELETE", "/items/msg_1")],
+)
 async def test_an_unknown_conversation_is_404(user: httpx2.AsyncClient, method: str, end: str) -> None:
     answer = await user.request(method, UNKNOWN + end)
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")

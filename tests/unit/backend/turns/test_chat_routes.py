@@ -247,8 +247,14 @@ async def test_a_client_that_resends_its_messages_stays_in_one_conversation_thro
             {"role": "assistant", "content": "Yes."},
             {"role": "user", "content": "Bye"},
         ]
-        fourth = await door.openai.responses.create(model="demo-model", input=items)
-        ids = [first.id, second.id, third.id, fourth.id]
+        weather: Any = {"type": "function", **WEATHER["function"]}
+        fourth = await door.openai.responses.create(
+            model="demo-model", input=items, instructions="Be kind.", tools=[weather]
+        )
+        items += [{"role": "assistant", "content": "Bye."}, {"role": "user", "content": "Still there?"}]
+        fifth = await door.openai.responses.create(model="demo-model", input=items)
+        ids = [first.id, second.id, third.id, fourth.id, fifth.id]
         stored = [await door.openai.responses.retrieve(each) for each in ids]
         assert len({response.conversation.id for response in stored if response.conversation}) == 1
-        assert [sent.epoch for sent in door.turns.sent] == [0] * 4
+        assert [sent.epoch for sent in door.turns.sent] == [0, 0, 0, 0, 1]
+        assert (fifth.instructions, fifth.tools) == (None, [])

@@ -11,7 +11,7 @@ from shared.models.events import FinishReason
 from shared.models.messages import AssistantMessage, SystemMessage
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
-from tests.unit.backend.conversations.samples import parse_items
+from tests.unit.backend.conversations.samples import binding, parse_items
 
 SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
@@ -149,6 +149,60 @@ async def test_another_user_or_tenant_is_a_stranger_with_the_same_words() -> Non
             other = await ask(house, user("A"), said("One."), user("B"), caller=stranger)
             assert other.conversation_id != first.conversation_id
             assert texts(house) == ["A", "One."]
+
+
+async def test_what_a_recognised_request_leaves_out_is_as_in_a_new_conversation() -> None:
+    async with open_house(answer("One."), answer("Two."), answer("Three.")) as house:
+        first = await ask(house, user("A"), tools=[WEATHER], instructions="Be kind.")
+        second = await ask(house, user("A"), said("One."), user("B"))
+        assert second.conversation_id == first.conversation_id
+        assert (house.sent[1].tools, second.body["instructions"], second.body["tools"]) == ((), None, [])
+        assert house.sent[1].system_prompt != house.sent[0].system_prompt
+        assert house.observer.epochs == [(0, "new_conversation"), (1, "tools_changed")]
+        assert texts(house) == [f"A{SUFFIX}", "One."]
+        with pytest.raises(InvalidRequest) as caught:
+            await ask(house, user("A"), said("One."), user("B"), tool_choice="required")
+        assert caught.value.param == "tool_choice"
+        resumed = await house.ask(input="C", conversation=first.conversation_id)
+        assert resumed.body["tools"] == []
+
+
+async def test_of_equal_histories_the_latest_with_equal_settings_goes_on() -> None:
+    kinds: list[dict[str, Any]] = [{}, {"tools": [WEATHER]}, {"instructions": "Be kind."}, {"tools": [WEATHER]}]
+    async with open_house(*[answer("One.")] * 4) as house:
+        firsts = [await ask(house, user("A"), **kind) for kind in kinds]
+        for kind, place in [({}, 0), (kinds[1], 3), (kinds[2], 2)]:
+            resent = await ask(house, user("A"), said("One."), user("B"), **kind)
+            assert (resent.conversation_id, house.sent[-1].epoch) == (firsts[place].conversation_id, 0)
+        other = await ask(house, user("A"), said("One."), user("B"), instructions="Be brief.")
+        assert other.conversation_id not in {one.conversation_id for one in firsts}
+        assert (house.sent[-1].epoch, house.sent[-1].cache_key) == (1, house.sent[3].cache_key)
+
+
+async def test_of_equal_histories_that_with_the_same_model_goes_on() -> None:
+    async with open_house(answer("One."), answer("One.")) as house:
+        large, _ = [await ask(house, user("A"), model=model) for model in ("vendor/large", "demo-model")]
+        resent = await ask(house, user("A"), said("One."), user("B"), model="vendor/large")
+        assert (resent.conversation_id, house.sent[-1].epoch) == (large.conversation_id, 0)
+        other = await ask(house, user("A"), said("One."), user("B"), said("Hello."), user("C"))
+        assert (other.conversation_id, other.body["model"]) == (large.conversation_id, "demo-model")
+        assert house.observer.epochs[-1] == (1, "model_changed")
+
+
+async def test_of_equal_histories_that_with_the_same_bases_goes_on() -> None:
+    async with open_house(*[answer("One.")] * 3) as house:
+        for base_id in ("kb_a", "kb_b"):
+            await house.knowledge.create_base(binding(base_id, tenant=ADA.tenant).base, ADA.user_id)
+        bound = [{"tools": [{"type": "file_search", "vector_store_ids": [each]}]} for each in ("kb_a", "kb_b")]
+        firsts = [await ask(house, user("A"), **kind) for kind in bound]
+        resent = await ask(house, user("A"), said("One."), user("B"), **bound[0])
+        assert resent.conversation_id == firsts[0].conversation_id
+        again = await ask(house, user("A"), said("One."), user("B"), **bound[0])
+        assert again.conversation_id not in {one.conversation_id for one in firsts}
+        assert [ref.id for ref in house.sent[-1].knowledge.bases] == ["kb_a"]
+        unbound = await ask(house, user("A"), said("One."), user("B"))
+        assert unbound.conversation_id == firsts[1].conversation_id
+        assert (house.sent[-1].epoch, house.sent[-1].knowledge.bases) == (0, ())
 
 
 async def test_of_equal_histories_the_latest_goes_on() -> None:
