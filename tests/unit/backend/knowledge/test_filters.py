@@ -64,7 +64,7 @@ def test_compounds_are_nested() -> None:
         compared("eq", "kind", ["tea"]),
         compared("eq", "kind", float("nan")),
         {"type": "and", "filters": []},
-        {"type": "and", "filters": [{}]},
+        {"type": "and", "filters": [dict[str, object]()]},
         {**compared("eq", "kind", "tea"), "more": 1},
     ],
 )
