@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.knowledge.documents.children import ChildLimits
-from backend.knowledge.documents.cutting import ContentLimits
 from backend.knowledge.documents.docx import MAX_UNPACKED_BYTES
+from backend.knowledge.documents.pieces import ContentLimits
 from backend.knowledge.documents.reader import QUEUE_LENGTH, LibraryDocumentReader
 from backend.knowledge.domain.media_types import DOCX, HTML, MARKDOWN, PDF, READABLE, TEXT
 from backend.knowledge.ports.knowledge import ReadableFile
