@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     limit_memory_arenas(MEMORY_ARENAS)
     configure_logging()
     with no_looks_for_cycles():
-        command = chosen_command(arguments)
+        command = chosen_command(arguments, os.environ)
     if command is None:
         sys.stderr.write(USAGE)
         return 2

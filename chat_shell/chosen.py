@@ -5,8 +5,8 @@ from collections.abc import Coroutine, Mapping
 from chat_shell.settings import Settings
 
 
-def serving(settings: Settings, environment: Mapping[str, str]) -> Coroutine[None, None, None]:
+def serving(settings: Settings, environ: Mapping[str, str]) -> Coroutine[None, None, None]:
     """Return what serves until it is told to stop."""
     from chat_shell.app import serve
 
-    return serve(settings, environment)
+    return serve(settings, environ)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from backend.foundation.services.changes import Changes
+from backend.foundation.services.wakeups import Wakeups
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.entries import END_ID, entry_id
 from shared.errors import BallastError, InternalError
@@ -59,7 +59,7 @@ class Writer:
     has_written: bool = False
     is_dropped: bool = False
     failure: BallastError | None = None
-    flushes: Changes = field(default_factory=Changes)
+    flushes: Wakeups = field(default_factory=Wakeups)
 
     def add(self, events: Sequence[LoggedEvent]) -> bool:
         """Add events; their numbers must continue those of the last ones. Return whether they may wait for others.

@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Changes:
+class Wakeups:
     """Wakes all that wait at the moment of a change; who comes later waits for the next one.
 
     Whoever waits looks first, and waits without a pause between, so that no change is missed. Readers of events wait
