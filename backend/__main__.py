@@ -2,20 +2,20 @@
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 
 import structlog
 import uvloop
 
-from backend.app import downgrade_database, migrate_database, serve
-from backend.settings import DatabaseSettings, Settings
-from shared.environment import WrongSetting, read_settings
+from backend.chosen import chosen_command
+from backend.settings import Settings
+from shared.environment import WrongSetting
+from shared.garbage import no_looks_for_cycles
 from shared.memory_arenas import limit_memory_arenas
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("backend")
-Command = Callable[[], Coroutine[None, None, None]]
 
 MEMORY_ARENAS = 1
 """After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command; 0 after a clean end, 2 for a wrong setting or command."""
     limit_memory_arenas(MEMORY_ARENAS)
     configure_logging()
-    command = _command(arguments)
+    with no_looks_for_cycles():
+        command = chosen_command(arguments, os.environ)
     if command is None:
         sys.stderr.write(USAGE)
         return 2
@@ -40,18 +41,6 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{wrong}\n")
         return 2
     return 0
-
-
-def _command(arguments: Sequence[str]) -> Command | None:
-    match list(arguments):
-        case [] | ["serve"]:
-            return lambda: serve(read_settings(Settings, os.environ))
-        case ["migrate"]:
-            return lambda: migrate_database(read_settings(DatabaseSettings, os.environ))
-        case ["downgrade", revision]:
-            return lambda: downgrade_database(read_settings(DatabaseSettings, os.environ), revision)
-        case _:
-            return None
 
 
 if __name__ == "__main__":

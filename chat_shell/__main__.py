@@ -6,9 +6,10 @@ import sys
 import structlog
 import uvloop
 
-from chat_shell.app import serve
+from chat_shell.chosen import serving
 from chat_shell.settings import Settings
 from shared.environment import WrongSetting, read_settings
+from shared.garbage import no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
 from shared.telemetry import configure_logging
 
@@ -22,7 +23,9 @@ def main() -> int:
         settings = read_settings(Settings, os.environ)
         if injected := injected_names(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
-        uvloop.run(serve(settings, os.environ))
+        with no_looks_for_cycles():
+            running = serving(settings, os.environ)
+        uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 2

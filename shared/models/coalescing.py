@@ -1,13 +1,15 @@
 """Join text deltas that wait to be sent, so that a busy process sends fewer and larger events."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from math import inf
 
 from shared.models.events import ExecutionEvent, TextDelta
 
 
-def coalesced(events: Iterable[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
+def coalesced(events: Sequence[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
     """Join neighbouring text deltas up to `max_characters`; all other events stay, in the same order."""
+    if len(events) < 2:
+        return tuple(events)
     joined: list[ExecutionEvent] = []
     run: list[TextDelta] = []
     characters = 0

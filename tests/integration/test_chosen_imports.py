@@ -22,6 +22,26 @@ print(*sys.modules)
 """
 
 
+_SWEEP_AN_EMPTY_DATABASE = """
+import asyncio, os, sys
+from backend.foundation.sql.chosen import open_database
+from backend.knowledge.wiring import build_knowledge_room
+from backend.migrations.migrate import migrate
+from shared.clock import SystemClock
+
+async def sweep():
+    database = open_database(os.environ["BACKEND_DATABASE_URL"])
+    await migrate(database)
+    caretaker = build_knowledge_room(database, SystemClock(), ()).store.caretaker
+    await caretaker.sweep(is_only_replica=True)
+    await caretaker.tidy()
+    await database.close()
+
+asyncio.run(sweep())
+print(*sys.modules)
+"""
+
+
 def modules_of_a_backend(directory: Path, chat_shell_url: str) -> set[str]:
     """Start a backend on SQLite with events in its memory, stop it, and return what it had imported."""
     settings = {
@@ -32,8 +52,13 @@ def modules_of_a_backend(directory: Path, chat_shell_url: str) -> set[str]:
         "BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{directory}/ballast.db",
         "SERVICE_TOKEN": "service-token-of-the-test",
     }
+    return modules_after(_SERVE_AND_STOP, directory, settings)
+
+
+def modules_after(script: str, directory: Path, settings: dict[str, str]) -> set[str]:
+    """Run a script that prints the names of the modules which it has imported."""
     done = subprocess.run(
-        [sys.executable, "-c", _SERVE_AND_STOP],
+        [sys.executable, "-c", script],
         env=service_environment(settings),
         cwd=directory,
         capture_output=True,
@@ -45,10 +70,17 @@ def modules_of_a_backend(directory: Path, chat_shell_url: str) -> set[str]:
 
 
 def test_a_backend_imports_what_its_settings_choose(tmp_path: Path):
-    never = {"redis", "asyncpg", "alembic", "pypdf", "docx", "pptx", "openpyxl", "mcp", "mcp_types"}
+    never = {"redis", "asyncpg", "alembic", "pypdf", "docx", "pptx", "openpyxl", "mcp", "mcp_types", "numpy"}
     over_http = modules_of_a_backend(tmp_path, "http://127.0.0.1:1")
     assert over_http & {*never, "grpc", "google.protobuf"} == set()
     assert "backend.turns.chat_shell.http_client" in over_http
     over_grpc = modules_of_a_backend(tmp_path, "grpc://127.0.0.1:1")
     assert over_grpc & {*never, "aiohttp"} == set()
     assert "backend.turns.chat_shell.grpc_client" in over_grpc
+
+
+def test_a_backend_without_documents_needs_no_numpy(tmp_path: Path):
+    settings = {"BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/ballast.db"}
+    modules = modules_after(_SWEEP_AN_EMPTY_DATABASE, tmp_path, settings)
+    assert "numpy" not in modules
+    assert "backend.knowledge.sql.caretaker" in modules

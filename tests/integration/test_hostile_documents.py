@@ -10,7 +10,7 @@ import pytest
 
 from backend.knowledge.documents.archives import MAX_UNPACKED_BYTES
 from backend.knowledge.documents.children import ChildLimits
-from backend.knowledge.documents.cutting import ContentLimits
+from backend.knowledge.documents.pieces import ContentLimits
 from backend.knowledge.documents.reader import QUEUE_LENGTH, LibraryDocumentReader
 from backend.knowledge.domain.media_types import (
     CSV,

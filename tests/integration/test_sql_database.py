@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, bindparam, insert, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
@@ -20,7 +20,7 @@ from backend.conversations.sql.leases import take_abandoned
 from backend.conversations.sql.tables import replica
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
-from backend.foundation.sql.statements import LONGEST_GROUP, Change, Statement
+from backend.foundation.sql.statements import LONGEST_GROUP, Change, NothingMet, Statement
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
     HOLD,
@@ -105,6 +105,24 @@ async def test_changes_are_committed_together_or_not_at_all(database: Database, 
         await database.change([named(*names), named(names[0])])
     assert await database.read(count_replicas) == 0
     assert (await database.change([named("another"), named(), named(*names)]))[0] == 1
+    assert await database.read(count_replicas) == count + 1
+
+
+@pytest.mark.parametrize("count", [2, 2 * LONGEST_GROUP])
+async def test_what_must_meet_a_row_and_meets_none_keeps_the_others_from_being_made(
+    database: Database, count: int
+) -> None:
+    def renamed(name: str) -> Change:
+        is_it = replica.c.name == bindparam("where_name")
+        return Change(Statement(update(replica).where(is_it)), [{"name": "b", "where_name": name}], must_meet=True)
+
+    others = Change(Statement(insert(replica)), [{"name": f"more-{each}", "seen_at": T0} for each in range(count)])
+    await database.write(add_replica)
+    for changes in ([renamed("nobody"), others], [others, renamed("nobody")]):
+        with pytest.raises(NothingMet):
+            await database.change(changes)
+        assert await database.read(count_replicas) == 1
+    assert (await database.change([renamed("a"), others]))[0] == 1
     assert await database.read(count_replicas) == count + 1
 
 

@@ -13,6 +13,7 @@ from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.statements import Change, Parameters, Row, Statement
+from shared.errors import TurnRunning
 from tests.contract.store_cases import database_url, make_end, make_turn, migrated, sql_stores
 from tests.contract.test_model_calls import made, make_call
 from tests.fakes.chat_shell_scripted import answer
@@ -102,12 +103,12 @@ async def verbs_until_sent(database: CountingDatabase, behind: Behind) -> list[s
 
 
 async def test_the_log_costs_a_turn_one_read_and_one_write(database: CountingDatabase) -> None:
-    assert await verbs_until_sent(database, lambda first: {"conversation": first.conversation_id}) == ["read", "write"]
+    assert await verbs_until_sent(database, lambda first: {"conversation": first.conversation_id}) == ["read", "change"]
 
 
 async def test_behind_a_response_that_one_is_read_besides(database: CountingDatabase) -> None:
     verbs = await verbs_until_sent(database, lambda first: {"previous_response_id": first.id})
-    assert verbs == ["read", "read", "write"]
+    assert verbs == ["read", "read", "change"]
 
 
 # As each is stored: one statement of PostgreSQL can do what takes SQLite, which is asked without a round trip, several.
@@ -131,3 +132,25 @@ async def test_a_plain_turn_is_stored_in_two_transactions(
             assert await turns.finish(make_end(1).model_copy(update={"calls": made(make_call(1))}))
             ended = verbs_of(sent)
     assert (begun, ended) == PLAIN_TURN[kind]
+
+
+NEXT_TURN = {"sqlite": {"BEGIN": 1, "UPDATE": 1, "INSERT": 3, "COMMIT": 1}, "postgresql": {"WITH": 1}}
+
+
+@pytest.mark.parametrize("kind", list(NEXT_TURN))
+async def test_the_next_turn_of_a_conversation_is_stored_in_one_transaction(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with noted_statements() as sent:
+        async with migrated(database_url(kind, request, tmp_path)) as database:
+            turns = sql_stores(database).turns
+            await turns.begin(make_turn())
+            await turns.finish(make_end(1))
+            later = make_turn(2, "resp_2")
+            sent.clear()
+            await turns.begin(later)
+            begun = verbs_of(sent)
+            with pytest.raises(TurnRunning):
+                await turns.begin(make_turn(2, "resp_3"))
+            assert await turns.find("resp_3") is None
+    assert begun == NEXT_TURN[kind]

@@ -47,6 +47,8 @@ class TurnLog:
 
         Later messages are held back, because the end of a turn is stored together with the response.
         """
+        if not self._held:
+            return ()
         waiting = self._held[_answered_count(self._held) :]
         del self._held[len(self._held) - len(waiting) :]
         entries = self._hand_out(now)

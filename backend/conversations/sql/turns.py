@@ -46,7 +46,7 @@ from backend.foundation.sql.database import (
 )
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
-from backend.foundation.sql.statements import Change, Statement, change_together
+from backend.foundation.sql.statements import Change, NothingMet, Statement, change_together
 from shared.errors import TurnTaken
 
 Result = TypeVar("Result")
@@ -115,25 +115,26 @@ class SqlTurnStore:
 
     async def begin(self, turn: NewTurn) -> None:
         """Store a turn before its first request is sent, and lock the conversation for it."""
+        conversation = conversation_parameters(turn.conversation)
+        length = turn.expected_log_length
         rows = [
+            Change(_INSERT_CONVERSATION, [conversation]) if length is None else _taking(length, conversation),
             *new_rows(turn.conversation.id, turn.entries, turn.items),
             Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)]),
         ]
-        parameters = conversation_parameters(turn.conversation)
-        if turn.expected_log_length is None:
-            rows.insert(0, Change(_INSERT_CONVERSATION, [parameters]))
 
         def work(connection: Connection) -> None:
             take_key(connection, turn.claim)
-            if turn.expected_log_length is not None:
-                _take_conversation(connection, turn.expected_log_length, parameters)
             change_together(connection, rows)
 
-        with positions_are_free():
-            if turn.expected_log_length is None and turn.claim is None:
-                await self._database.change(rows)
-            else:
-                await self._database.write(work)
+        try:
+            with positions_are_free():
+                if turn.claim is None:
+                    await self._database.change(rows)
+                else:
+                    await self._database.write(work)
+        except NothingMet:
+            raise await self._database.read(partial(guard_error, conversation_id=turn.conversation.id)) from None
 
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append an exchange of a running turn; it fails where another process has taken the turn over."""
@@ -271,12 +272,11 @@ def _no_longer_held(connection: Connection, holds: Sequence[Hold]) -> set[str]:
     return {hold.response_id for hold in holds if (hold.response_id, hold.fence) not in found}
 
 
-def _take_conversation(connection: Connection, expected_log_length: int, parameters: Parameters) -> None:
-    conversation_id = str(parameters["id"])
+def _taking(expected_log_length: int, parameters: Parameters) -> Change:
+    """Return the change by which a turn takes a conversation, which must be free and of this length."""
     changed = {name: value for name, value in parameters.items() if name not in _KEPT_BY_BEGIN}
-    where = {"where_id": conversation_id, "where_log_length": expected_log_length}
-    if not _TAKE.change(connection, {**changed, **where}):
-        raise guard_error(connection, conversation_id)
+    where = {"where_id": parameters["id"], "where_log_length": expected_log_length}
+    return Change(_TAKE, [{**changed, **where}], must_meet=True)
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool | None:

@@ -24,6 +24,12 @@ STATE_IDS = (KEY_ID, "conversation_id", TURN_ID)
 RESPONSE_HEADER = "x-ballast-response-id"
 """Names the response that an answer is about, in whichever API's words: an id for `/v1/responses/{id}`."""
 
+SEND_ON = "send_on"
+"""Where that state holds what sends the messages behind the first one of an answer.
+
+Of what answers pass through on their way out only the access log looks at those; a stream has thousands of them.
+"""
+
 QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 requests_total = Counter("ballast_http_requests_total", "Requests by route", ("method", "route", "status"))
@@ -77,6 +83,7 @@ class AccessLog:
             await self._app(scope, receive, send)
             return
         access = _Access(scope, receive, send)
+        scope.setdefault("state", {})[SEND_ON] = access.send
         try:
             await self._app(scope, access.receive, access.send)
         finally:

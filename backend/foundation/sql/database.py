@@ -61,7 +61,11 @@ class Database(Protocol):
         ...
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
-        """Commit changes together, as `change_together` runs them; return how many rows each met."""
+        """Commit changes together, as `change_together` runs them; return how many rows each met.
+
+        Raises:
+            NothingMet: a change that must meet a row met none, and nothing was changed.
+        """
         ...
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:

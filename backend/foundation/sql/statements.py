@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ClauseElement, Connection, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Parameters = Mapping[str, object]
@@ -79,16 +80,26 @@ class Statement:
         return _Compiled(str(compiled), tuple((name, types[name].bind_processor(connection.dialect)) for name in order))
 
 
+class NothingMet(Exception):
+    """A change that must meet a row has met none; nothing was changed by those that were to be committed with it."""
+
+
 class Change(NamedTuple):
-    """A statement that changes rows, and the parameters for each time that it is run."""
+    """A statement that changes rows, and the parameters for each time that it is run.
+
+    One that `must_meet` a row keeps all that are committed with it from being made where it meets none.
+    """
 
     statement: Statement
     parameters: Sequence[Parameters]
+    must_meet: bool = False
 
 
 LONGEST_GROUP = 8
 """How many statements become one: each combination is a text of its own, which the database prepares."""
 
+_COUNT_OR_ERROR = "count(*) / least(count(*), 1)"
+_DIVISION_BY_ZERO = "22012"
 _NUMBER = re.compile(r"\$(\d+)")
 
 
@@ -97,11 +108,21 @@ def change_together(connection: Connection, changes: Sequence[Change]) -> list[i
 
     On PostgreSQL a few statements become one, which takes one round trip. The number is negative where a change of many
     rows was too large for that, of which not every driver tells it.
+
+    Raises:
+        NothingMet: roll back what was done before.
     """
     joined = joined_changes(connection, changes)
     if joined is not None:
         return joined.run(connection)
-    return [change.statement.change(connection, *change.parameters) for change in changes if change.parameters]
+    return [_made(connection, change) for change in changes if change.parameters]
+
+
+def _made(connection: Connection, change: Change) -> int:
+    count = change.statement.change(connection, *change.parameters)
+    if change.must_meet and not count:
+        raise NothingMet
+    return count
 
 
 class JoinedChanges(NamedTuple):
@@ -116,8 +137,17 @@ class JoinedChanges(NamedTuple):
     sizes: tuple[int, ...]
 
     def run(self, connection: Connection) -> list[int]:
-        """Run it; return how many rows each change met."""
-        counts = iter(connection.exec_driver_sql(self.text, self.values).one())
+        """Run it; return how many rows each change met.
+
+        Raises:
+            NothingMet: the database has undone the statement.
+        """
+        try:
+            counts = iter(connection.exec_driver_sql(self.text, self.values).one())
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) == _DIVISION_BY_ZERO:
+                raise NothingMet from None
+            raise
         return [sum(next(counts) for _ in range(size)) for size in self.sizes]
 
 
@@ -130,19 +160,25 @@ def joined_changes(connection: Connection, changes: Sequence[Change]) -> JoinedC
         return None
     values = [value for compiled, each in steps if compiled is not None for value in compiled.values(each)]
     sizes = tuple([len(change.parameters) for change in changes if change.parameters])
-    return JoinedChanges(_as_one(texts), tuple(values), sizes)
+    demanded = tuple([change.must_meet for change in changes for _ in change.parameters])
+    return JoinedChanges(_as_one(texts, demanded), tuple(values), sizes)
 
 
 @lru_cache(maxsize=256)
-def _as_one(texts: tuple[str, ...]) -> str:
-    """Write statements as one that returns how many rows each of them changed."""
+def _as_one(texts: tuple[str, ...], demanded: tuple[bool, ...]) -> str:
+    """Write statements as one that returns how many rows each of them changed.
+
+    The counts are asked for in their order, which is that in which PostgreSQL runs the changes. One that is demanded
+    and is zero is an error, which undoes the statement.
+    """
     queries: list[str] = []
     first = 0
     for place, each in enumerate(texts):
         shifted = _shifted(each, first)
         first += len(set(_NUMBER.findall(each)))
         queries.append(f"changed_{place} AS ({shifted} RETURNING 1)")
-    counts = ", ".join(f"(SELECT count(*) FROM changed_{place})" for place in range(len(texts)))  # noqa: S608
+    counted = [_COUNT_OR_ERROR if each else "count(*)" for each in demanded]
+    counts = ", ".join(f"(SELECT {each} FROM changed_{place})" for place, each in enumerate(counted))  # noqa: S608
     return f"WITH {', '.join(queries)} SELECT {counts}"
 
 

@@ -9,8 +9,9 @@ import resource
 import sys
 from typing import BinaryIO
 
-from backend.knowledge.documents.cutting import ContentLimits, cut_file
+from backend.knowledge.documents.cutting import cut_file
 from backend.knowledge.documents.frames import HEAD, Ended, Job, PieceCount, Refused, as_frame, batch_frame
+from backend.knowledge.documents.pieces import ContentLimits
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 _NICENESS = 5

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from backend.foundation.services.supervision import beside
-from backend.knowledge.documents.cutting import ContentLimits, PieceBatch
 from backend.knowledge.documents.frames import (
     ANSWER,
     HEAD,
@@ -25,6 +24,7 @@ from backend.knowledge.documents.frames import (
     as_frame,
     to_batch,
 )
+from backend.knowledge.documents.pieces import ContentLimits, PieceBatch
 from backend.knowledge.domain.media_types import HEAVY
 from shared.errors import InvalidRequest, PayloadTooLarge
 

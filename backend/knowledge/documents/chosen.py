@@ -1,7 +1,11 @@
-"""The choice of the reader by media type; its library is loaded with the first document of the format."""
+"""What reads and cuts files, loaded at its first use.
 
-from collections.abc import Callable, Iterable
+The library of a format is loaded with the first document of the format, NumPy with the first one that is cut here.
+"""
 
+from collections.abc import Callable, Iterable, Sequence
+
+from backend.knowledge.documents.pieces import ContentLimits, PieceBatch
 from backend.knowledge.domain.knowledge import Block
 from backend.knowledge.domain.media_types import (
     CSV,
@@ -65,3 +69,16 @@ def _text_reader(media_type: str) -> Reader:
     else:
         from backend.knowledge.documents.text import read_plain_text as read
     return read
+
+
+def cut_here(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Sequence[PieceBatch]]:
+    """Cut a file in this process, in the thread of the caller; return how many pieces it has, and the pieces.
+
+    Raises:
+        PayloadTooLarge: it holds more than `limits` allow.
+        InvalidRequest: it is malformed, not UTF-8, or without any text.
+    """
+    from backend.knowledge.documents.cutting import cut_file
+
+    count, batches = cut_file(body, media_type, limits)
+    return count, tuple(batches)

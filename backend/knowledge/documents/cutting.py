@@ -4,34 +4,15 @@ It runs in a child process, and for a small text in a thread.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from backend.knowledge.documents.chosen import read_blocks
+from backend.knowledge.documents.pieces import ContentLimits, PieceBatch
 from backend.knowledge.domain.chunking import Piece, cut_into_pieces
-from backend.knowledge.domain.index_entries import PackedSegment
 from backend.knowledge.domain.knowledge import Block
 from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, packed_segment
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.tokens import estimate_tokens
-
-IndexedPiece = tuple[Sequence[str], str, int]
-"""The headings above a piece, its text, and how many tokens the text has by estimate."""
-
-
-class ContentLimits(NamedTuple):
-    """What a document may hold at most; a larger one is refused."""
-
-    blocks: int = 500_000
-    text_characters: int = 20_000_000
-    chunks: int = 50_000
-
-
-class PieceBatch(NamedTuple):
-    """Successive pieces of a document with their index."""
-
-    pieces: Sequence[IndexedPiece]
-    segment: PackedSegment
 
 
 def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Iterator[PieceBatch]]:
@@ -43,7 +24,7 @@ def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, 
     """
     blocks = list(_within(read_blocks(body, media_type), limits))
     if not blocks:
-        raise InvalidRequest("The document has no text in it.", param="body")
+        raise InvalidRequest("The document has no text in it; it must hold some.", param="body")
     pieces = cut_into_pieces(blocks)
     _check_count(len(pieces), limits.chunks, "pieces")
     return len(pieces), _batches(pieces)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import orjson
 from pydantic import TypeAdapter
 
-from backend.knowledge.documents.cutting import IndexedPiece, PieceBatch
+from backend.knowledge.documents.pieces import IndexedPiece, PieceBatch
 from backend.knowledge.domain.index_entries import PackedSegment
 from shared.models.values import Value
 

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 from backend.knowledge.documents.children import Child, ChildLimits
-from backend.knowledge.documents.cutting import PieceBatch, cut_file
+from backend.knowledge.documents.chosen import cut_here
+from backend.knowledge.documents.pieces import PieceBatch
 from backend.knowledge.documents.places import Claimant, FairPlaces
 from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Chunk
@@ -92,11 +93,7 @@ class LibraryDocumentReader:
 
 
 async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[int | PieceBatch]:
-    def work() -> tuple[int, list[PieceBatch]]:
-        count, batches = cut_file(bytes(file.body), file.media_type, limits.content)
-        return count, list(batches)
-
-    count, batches = await asyncio.to_thread(work)
+    count, batches = await asyncio.to_thread(cut_here, bytes(file.body), file.media_type, limits.content)
     yield count
     for batch in batches:
         yield batch

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from backend.foundation.services.supervision import is_set_within
 from backend.foundation.sql.database import Database
@@ -39,6 +39,7 @@ class Caretaker:
         self._untidy: set[str] = set()
         self._is_untidy = asyncio.Event()
         self._is_at_start = True
+        self._upkeep: IndexUpkeep | None = None
 
     def note_change(self, base_id: str) -> None:
         """Have the segments of a base merged soon."""
@@ -61,7 +62,9 @@ class Caretaker:
         await changes.sweep(is_only_replica=is_only_replica)
         for base_id in await self._database.read(find_ownerless):
             await run_in_short_transactions(self._database, clear_base(base_id), self._slice_seconds)
-        upkeep = await self._upkeep()
+        upkeep = await self._needed_upkeep()
+        if upkeep is None:
+            return
         await upkeep.drop_left_behind(left_behind_after)
         await upkeep.note_deleted(everywhere=self._is_at_start)
         await upkeep.index_legacy()
@@ -69,7 +72,9 @@ class Caretaker:
 
     async def tidy(self) -> None:
         """Merge the segments of the bases that have changed, and index what the release before has changed."""
-        upkeep = await self._upkeep()
+        upkeep = await self._needed_upkeep()
+        if upkeep is None:
+            return
         await upkeep.note_deleted()
         await upkeep.index_legacy()
         while self._untidy:
@@ -82,8 +87,17 @@ class Caretaker:
             if await is_set_within(self._is_untidy, LOOK_SECONDS):
                 await asyncio.sleep(GATHER_SECONDS)
 
-    async def _upkeep(self) -> "IndexUpkeep":
-        return await index_upkeep(self._database, self._clock, self._slice_seconds)
+    async def _needed_upkeep(self) -> "IndexUpkeep | None":
+        """Return the upkeep; None, and nothing is loaded for it, while the database has nothing to be searched."""
+        if self._upkeep is None and await self._database.read(_has_index):
+            self._upkeep = await index_upkeep(self._database, self._clock, self._slice_seconds)
+        return self._upkeep
+
+
+def _has_index(connection: Connection) -> bool:
+    """Say whether there is a document, or anything of an index."""
+    columns = (tables.document.c.id, _segment.c.id, tables.index_page.c.id)
+    return bool(connection.execute(select(or_(*(select(column).exists() for column in columns)))).scalar())
 
 
 def _bases_with_segments(connection: Connection) -> Sequence[str]:

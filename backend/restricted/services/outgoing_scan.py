@@ -1,6 +1,6 @@
 """The scan of all output of a restricted turn, before any of it is stored or sent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from backend.restricted.domain.figure_marks import marked
 from backend.restricted.domain.outgoing_events import CutCause, WaitingEvents, texts_of, with_texts
@@ -49,7 +49,7 @@ class OutgoingScan:
         self._shown: dict[str, str] = {}
         self._is_ended = False
 
-    async def passed(self, events: Iterable[ExecutionEvent]) -> list[ExecutionEvent]:
+    async def passed(self, events: Sequence[ExecutionEvent]) -> list[ExecutionEvent]:
         """Return the events that may be sent now. A cut ends the turn; later events are dropped.
 
         Raises:

@@ -1,13 +1,14 @@
 """Stream events of a response, as clients get them."""
 
 from collections.abc import Mapping
+from typing import NamedTuple, cast
 
 import orjson
 
 from backend.conversations.domain.responses import ResponseStatus
 from backend.turns.domain.response_object import ResponseBody, created_body, response_error, shown_body
 from shared.models.events import ErrorReport
-from shared.models.values import JsonObject, JsonValue, Value
+from shared.models.values import JsonObject, JsonValue
 
 UnnumberedEvent = JsonObject
 """An event that has no `sequence_number` yet."""
@@ -20,8 +21,8 @@ TERMINAL_EVENTS = {
 }
 
 
-class LoggedEvent(Value):
-    """An event with its number and its encoded JSON text."""
+class LoggedEvent(NamedTuple):
+    """An event with its number and its encoded JSON text. A named tuple, because there is one for each delta."""
 
     sequence_number: int
     type: str
@@ -32,9 +33,7 @@ def encode_event(event: Mapping[str, JsonValue]) -> LoggedEvent:
     """Encode an event that carries its `type` and `sequence_number`."""
     # orjson returns its whole buffer, several kilobytes for a small event; the copy has the exact size.
     body = bytes(memoryview(orjson.dumps(event)))
-    return LoggedEvent.model_validate(
-        {"sequence_number": event["sequence_number"], "type": event["type"], "body": body}
-    )
+    return LoggedEvent(cast(int, event["sequence_number"]), cast(str, event["type"]), body)
 
 
 def created_event(body: ResponseBody) -> LoggedEvent:

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from backend.foundation.http.middleware import SEND_ON
 from backend.turns.domain.response_events import LoggedEvent
 
 HEARTBEAT_SECONDS = 15.0
@@ -51,6 +52,7 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        send = scope.get("state", {}).get(SEND_ON, send)
         try:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._write(send))

@@ -1,10 +1,9 @@
 """The event log in memory."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from weakref import WeakValueDictionary
 
-from backend.foundation.services.supervision import is_set_within
+from backend.foundation.services.wakeups import Wakeups
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.ended_events import MOST_BYTES, CallLater, EndedEvents
 from shared.errors import Conflict, InternalError
@@ -68,7 +67,7 @@ class MemoryEventLog:
                 yield batch
             elif log.is_over:
                 return
-            elif not await is_set_within(log.changed, self._silence_seconds):
+            elif not await log.wakeups.noted_within(self._silence_seconds):
                 yield ()
 
     async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
@@ -107,7 +106,7 @@ class _OpenLog:
 
     def __init__(self) -> None:
         self.events: list[LoggedEvent] = []
-        self.changed = asyncio.Event()
+        self.wakeups = Wakeups()
         self.is_over = False
 
     def append(self, events: Sequence[LoggedEvent]) -> None:
@@ -116,13 +115,9 @@ class _OpenLog:
         if [event.sequence_number for event in events] != list(range(expected, expected + len(events))):
             raise InternalError("Events were appended out of turn.")
         self.events.extend(events)
-        self._wake()
+        self.wakeups.note()
 
     def end(self) -> None:
         """Let readers end after the last event."""
         self.is_over = True
-        self._wake()
-
-    def _wake(self) -> None:
-        self.changed.set()
-        self.changed = asyncio.Event()
+        self.wakeups.note()

@@ -90,7 +90,7 @@ class RedisEventLog:
             writer.is_ending = True
             self._outbox.flush_soon(writer)
             while not (writer.has_ended or writer.failure or writer.is_dropped):
-                await writer.flushed.wait()
+                await writer.flushes.noted()
             _raise_failure(writer)
         finally:
             self._outbox.forget(response_id)
@@ -196,7 +196,7 @@ class RedisEventLog:
         writer = self._outbox.forget(response_id)
         if writer is not None:
             writer.is_dropped = True
-            writer.wake()
+            writer.flushes.note()
         try:
             await self._delete(response_id)
         except Unavailable:
@@ -231,7 +231,7 @@ class RedisEventLog:
         try:
             async with asyncio.timeout(None if writer.has_written else self._opening_seconds):
                 while writer.must_wait:
-                    await writer.flushed.wait()
+                    await writer.flushes.noted()
         except TimeoutError:
             writer.fail(away())
 

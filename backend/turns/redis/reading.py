@@ -2,7 +2,6 @@
 
 import asyncio
 
-from backend.foundation.services.supervision import is_set_within
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered, away
 from backend.turns.redis.entries import END_ID, decode_entries, dropped_key, entries_of, entry_id, stream_key
@@ -78,7 +77,7 @@ class StreamReader:
     async def _next_own(self, writer: Writer) -> Events | None:
         events = writer.recent.above(self._after)
         if events == () and not writer.is_over:
-            await is_set_within(writer.flushed, SILENCE_SECONDS)
+            await writer.flushes.noted_within(SILENCE_SECONDS)
             events = writer.recent.above(self._after)
         if events is None or (not events and isinstance(writer.failure, Conflict)):
             self._own = None

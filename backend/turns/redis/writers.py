@@ -1,9 +1,9 @@
 """The unwritten and the newest written events of the streams that this process writes, as plain state."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from backend.foundation.services.wakeups import Wakeups
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.entries import END_ID, entry_id
 from shared.errors import BallastError, InternalError
@@ -59,7 +59,7 @@ class Writer:
     has_written: bool = False
     is_dropped: bool = False
     failure: BallastError | None = None
-    flushed: asyncio.Event = field(default_factory=asyncio.Event)
+    flushes: Wakeups = field(default_factory=Wakeups)
 
     def add(self, events: Sequence[LoggedEvent]) -> bool:
         """Add events; their numbers must continue those of the last ones. Return whether they may wait for others.
@@ -81,12 +81,7 @@ class Writer:
     def fail(self, failure: BallastError) -> None:
         """Refuse all further events; the first failure is kept."""
         self.failure = self.failure or failure
-        self.wake()
-
-    def wake(self) -> None:
-        """Wake the tasks that wait for a flush."""
-        self.flushed.set()
-        self.flushed = asyncio.Event()
+        self.flushes.note()
 
     @property
     def is_over(self) -> bool:
@@ -122,4 +117,4 @@ class Flush:
             if writer.failure is None and not writer.is_dropped:
                 writer.recent.add(self.events)
         writer.has_ended = writer.has_ended or (self.ends and writer.failure is None)
-        writer.wake()
+        writer.flushes.note()

@@ -43,6 +43,8 @@ FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
 The attempts never stop: a turn without a stored end would block its conversation while this process runs.
 """
 
+_DELTAS = (TextDelta, ReasoningDelta)
+
 
 class Settled(NamedTuple):
     """The number of the newest event that belongs to what is in the log, and the items until then."""
@@ -137,16 +139,21 @@ class TurnWriter:
         for event in coalesced(batch):
             self._log.feed(event)
             logged.extend(self._projection.feed(event))
-            if isinstance(event, MessagesAdded) and self._log.holds_whole_exchanges:
-                settled = Settled(self._projection.last_number, tuple(self._projection.output()))
-            elif isinstance(event, TurnFinished):
-                self.ending = finished(event.finish_reason, self._whole(event.usage))
-            elif isinstance(event, TurnFailed):
-                self.ending = failed(event.error, self._whole(event.usage))
+            match event:
+                case TextDelta() | ReasoningDelta():
+                    continue
+                case MessagesAdded() if self._log.holds_whole_exchanges:
+                    settled = Settled(self._projection.last_number, tuple(self._projection.output()))
+                case TurnFinished():
+                    self.ending = finished(event.finish_reason, self._whole(event.usage))
+                case TurnFailed():
+                    self.ending = failed(event.error, self._whole(event.usage))
+                case _:
+                    continue
         await self._append_events(logged)
         now = self._ports.clock.now()
         self._observe(batch, now)
-        self._not_measured.extend(batch)
+        self._not_measured.extend(event for event in batch if not isinstance(event, _DELTAS))
         if self._newest_delta_at is not None:
             self._measure_calls()
         entries = self._log.complete_exchange(now)
@@ -318,7 +325,7 @@ class TurnWriter:
             self._ports.observer.prompt_drifted(response, begun.call.call, begun.drifted_at)
 
     def _observe(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
-        count = sum(isinstance(event, TextDelta | ReasoningDelta) for event in batch)
+        count = sum(isinstance(event, _DELTAS) for event in batch)
         if not count:
             return
         since = self._newest_delta_at

@@ -1,0 +1,28 @@
+"""The commands of the backend, which is imported when one of them is chosen, behind what prepares the process."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+from shared.environment import read_settings
+
+Command = Callable[[], Coroutine[None, None, None]]
+"""Reads the settings, and returns what is to be run.
+
+Raises:
+    WrongSetting: a setting is wrong.
+"""
+
+
+def chosen_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
+    """Return the command that the arguments of the process name; None where they name none."""
+    from backend.app import downgrade_database, migrate_database, serve
+    from backend.settings import DatabaseSettings, Settings
+
+    match list(arguments):
+        case [] | ["serve"]:
+            return lambda: serve(read_settings(Settings, environ))
+        case ["migrate"]:
+            return lambda: migrate_database(read_settings(DatabaseSettings, environ))
+        case ["downgrade", revision]:
+            return lambda: downgrade_database(read_settings(DatabaseSettings, environ), revision)
+        case _:
+            return None

@@ -1,0 +1,46 @@
+"""Telling the tasks that wait for something that it has changed."""
+
+import asyncio
+
+
+class Wakeups:
+    """Wakes all that wait at the moment of a change; who comes later waits for the next one.
+
+    Whoever waits looks first, and waits without a pause between, so that no change is missed. Readers of events wait
+    once for each delta: a future and a timer of its own take a third of the time of an event within `asyncio.timeout`.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Future[bool]] = set()
+
+    def note(self) -> None:
+        """Wake all that wait."""
+        waiting, self._waiting = self._waiting, set()
+        for future in waiting:
+            _settle(future, came=True)
+
+    async def noted(self) -> None:
+        """Wait for the next change."""
+        await self._awaited(asyncio.get_running_loop().create_future())
+
+    async def noted_within(self, seconds: float) -> bool:
+        """Wait for the next change; return whether it came in time."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        timer = loop.call_later(seconds, lambda: _settle(future, came=False))
+        try:
+            return await self._awaited(future)
+        finally:
+            timer.cancel()
+
+    async def _awaited(self, future: asyncio.Future[bool]) -> bool:
+        self._waiting.add(future)
+        try:
+            return await future
+        finally:
+            self._waiting.discard(future)
+
+
+def _settle(future: asyncio.Future[bool], *, came: bool) -> None:
+    if not future.done():
+        future.set_result(came)

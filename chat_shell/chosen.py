@@ -1,0 +1,12 @@
+"""The service, which is imported behind what prepares the process."""
+
+from collections.abc import Coroutine, Mapping
+
+from chat_shell.settings import Settings
+
+
+def serving(settings: Settings, environ: Mapping[str, str]) -> Coroutine[None, None, None]:
+    """Return what serves until it is told to stop."""
+    from chat_shell.app import serve
+
+    return serve(settings, environ)
