@@ -1,7 +1,7 @@
 """The fake model server of the tests with answers that depend on what is asked, as a process of its own.
 
 It does what a user's words say, so that a program needs no script: `Use f({…}) and g({…}) then h({…}).` makes the calls of
-each round in turn and then tells their results; where knowledge is bound it searches once and cites; an asked-for form of
+each round in turn and then tells their results; asked for a code word that it was not sent, it searches once and cites; an asked-for form of
 answer is filled in; of an image or a code word in what it was sent it tells; and else it counts the user's messages.
 """
 
@@ -24,6 +24,8 @@ _ROUND = re.compile(r"\)\s+then\s+(?=\w+\()")
 _CODE_WORD = re.compile(r"code word of the [\w ]+ is ([A-Z]+)")
 _TIME = re.compile(r"\n\n<time>[^<]*</time>\s*\Z")
 _SEARCH = "knowledge_base_search"
+_ASKED_FOR = "code word"
+_KNOWLEDGE = "knowledge_base_"
 _THOUGHT = "Think: "
 
 Message = dict[str, Any]
@@ -51,8 +53,11 @@ def _calls(body: dict[str, Any], said: str, since: Sequence[Message]) -> list[Sc
     if number < len(wanted):
         found = [(name, arguments) for name, arguments in wanted[number] if name in tools]
     else:
-        found = _unasked(body.get("tool_choice"), tools, number)
-    if not found and not number and _SEARCH in tools:
+        # after the rounds a demand for any call means a function that was not named, such as one that takes the answer
+        unnamed = {name: tool for name, tool in tools.items() if f"{name}(" not in said}
+        found = _unasked(body.get("tool_choice"), unnamed if wanted else tools, number)
+    # the tools of knowledge are offered in every turn, so the words decide whether to search
+    if not found and not number and _SEARCH in tools and _ASKED_FOR in said and not _CODE_WORD.search(said):
         found = [(_SEARCH, orjson.dumps({"query": said[:200]}).decode())]
     return [
         ScriptedCall(name=name, arguments=arguments, call_id=f"call_{number}_{index}_{zlib.crc32(said.encode())}")
@@ -72,7 +77,7 @@ def _unasked(choice: Any, tools: dict[str, Any], number: int) -> list[tuple[str,
     if isinstance(choice, dict):
         name = str(choice["function"]["name"]) if not number else ""
     else:
-        own = [name for name in tools if name != _SEARCH]
+        own = [name for name in tools if not name.startswith(_KNOWLEDGE)]
         name = own[-1] if choice == "required" and own else ""
     return [(name, orjson.dumps(fitting(tools[name].get("parameters") or {}, "Ada")).decode())] if name in tools else []
 

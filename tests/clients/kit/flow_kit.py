@@ -120,17 +120,18 @@ def refused(*words: str) -> Generator[None]:
 def run() -> None:
     """Run the flows one after the other (those whose names stand on the command line, else all) and print each result."""
     chosen = set(sys.argv[1:])
-    for each in _PROGRAM.flows:
-        if not chosen or each.name in chosen:
-            print(json.dumps(_result(each)), flush=True)  # noqa: T201
+    with asyncio.Runner() as runner:  # one loop for all: some clients keep their connections from one flow to the next
+        for each in _PROGRAM.flows:
+            if not chosen or each.name in chosen:
+                print(json.dumps(_result(each, runner)), flush=True)  # noqa: T201
 
 
-def _result(each: _Flow) -> dict[str, Any]:
+def _result(each: _Flow, runner: asyncio.Runner) -> dict[str, Any]:
     started = time.monotonic()
     try:
         came = each.run()
         if inspect.iscoroutine(came):
-            came = asyncio.run(came)
+            came = runner.run(came)
         outcome = {"ok": True, "note": came if isinstance(came, str) else ""}
     except BaseException as error:  # noqa: BLE001 - some clients raise groups or exit
         traceback.print_exc()

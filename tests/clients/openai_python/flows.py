@@ -186,10 +186,10 @@ def tool_loop_resent():
     """A loop that sends all items again, as the client's own examples do."""
     items = [{"role": "user", "content": PARALLEL}]
     response = client.responses.create(model=MODEL, input=items, tools=[WEATHER], parallel_tool_calls=True)
-    items += [item.model_dump() for item in response.output] + outputs_of(response)
+    items += [*response.output, *outputs_of(response)]
     response = client.responses.create(model=MODEL, input=items, tools=[WEATHER])
     check("rain in Paris" in response.output_text and "sun in Rome" in response.output_text, response.output_text)
-    items += [item.model_dump() for item in response.output] + [{"role": "user", "content": "Thank you"}]
+    items += [*(item.to_dict() for item in response.output), {"role": "user", "content": "Thank you"}]
     check_turn(2, client.responses.create(model=MODEL, input=items, tools=[WEATHER]).output_text)
 
 
@@ -252,7 +252,7 @@ def history():
         items.append({"role": "user", "content": question})
         response = client.responses.create(model=MODEL, input=items)
         check_turn(number, response.output_text)
-        items += [item.model_dump() for item in response.output]
+        items += response.output
 
 
 @flow("history", "responses easy messages with file_search")
@@ -313,7 +313,7 @@ def item_reference():
 def background():
     """A response that is looked at later."""
     response = client.responses.create(model=MODEL, input="Later", background=True)
-    with client.responses.stream(response_id=response.id, text_format=None) as events:
+    with client.responses.stream(response_id=response.id) as events:
         for _ in events:
             pass
     check(client.responses.retrieve(response.id).status == "completed")
