@@ -11,7 +11,7 @@ import re
 import signal
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -79,7 +79,22 @@ def _unasked(choice: Any, tools: dict[str, Any], number: int) -> list[tuple[str,
     else:
         own = [name for name in tools if not name.startswith(_KNOWLEDGE)]
         name = own[-1] if choice == "required" and own else ""
-    return [(name, orjson.dumps(fitting(tools[name].get("parameters") or {}, "Ada")).decode())] if name in tools else []
+    return [(name, _filled(tools[name].get("parameters") or {}))] if name in tools else []
+
+
+def _filled(schema: Any) -> str:
+    return orjson.dumps(fitting(_all_required(schema), "Ada")).decode()
+
+
+def _all_required(schema: Any) -> Any:
+    """Return a schema in which every member is required: some clients make all of them optional to read partial ones."""
+    if isinstance(schema, list):
+        return [_all_required(each) for each in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: _all_required(value) for name, value in cast("dict[str, Any]", schema).items()}
+    members = inner.get("properties")
+    return inner | {"required": list(cast("dict[str, Any]", members))} if isinstance(members, dict) else inner
 
 
 def _words(body: dict[str, Any], messages: Sequence[Message], newest: int, said: str) -> str:
@@ -88,7 +103,7 @@ def _words(body: dict[str, Any], messages: Sequence[Message], newest: int, said:
     code_words = [word for text in (*results, said) for word in _CODE_WORD.findall(text)]
     images = [part for part in _parts(messages[newest]) if part["type"] == "image_url"]
     if form.get("type") == "json_schema":
-        return orjson.dumps(fitting(form["json_schema"]["schema"], "Ada")).decode()
+        return _filled(form["json_schema"]["schema"])
     if form.get("type") == "json_object":
         return '{"name": "Ada", "age": 36}'
     if code_words:
