@@ -53,9 +53,7 @@ def _calls(body: dict[str, Any], said: str, since: Sequence[Message]) -> list[Sc
     if number < len(wanted):
         found = [(name, arguments) for name, arguments in wanted[number] if name in tools]
     else:
-        # after the rounds a demand for any call means a function that was not named, such as one that takes the answer
-        unnamed = {name: tool for name, tool in tools.items() if f"{name}(" not in said}
-        found = _unasked(body.get("tool_choice"), unnamed if wanted else tools, number)
+        found = _unasked(body.get("tool_choice"), tools, number)
     # the tools of knowledge are offered in every turn, so the words decide whether to search
     if not found and not number and _SEARCH in tools and _ASKED_FOR in said and not _CODE_WORD.search(said):
         found = [(_SEARCH, orjson.dumps({"query": said[:200]}).decode())]
@@ -78,7 +76,8 @@ def _unasked(choice: Any, tools: dict[str, Any], number: int) -> list[tuple[str,
         name = str(choice["function"]["name"]) if not number else ""
     else:
         own = [name for name in tools if not name.startswith(_KNOWLEDGE)]
-        name = own[-1] if choice == "required" and own else ""
+        # tools are sent by name, and the functions by which clients take an answer come before those of the programs
+        name = own[0] if choice == "required" and own else ""
     return [(name, _filled(tools[name].get("parameters") or {}))] if name in tools else []
 
 

@@ -270,7 +270,7 @@ def refusals_responses():
     """What the user reads."""
     with refused("key"):
         litellm.responses(model=NAME, input="x", api_key="sk-wrong")
-    with refused("tools[0]", "code_interpreter"):
+    with refused("tools[0]"):
         litellm.responses(model=NAME, input="x", tools=[{"type": "code_interpreter", "container": {"type": "auto"}}])
     with refused("no-such-model", MODEL):
         litellm.responses(model="openai/no-such-model", input="x")
@@ -297,7 +297,7 @@ def options():
     check_turn(1, say([user("Max")], max_completion_tokens=100).content)
     response = litellm.responses(
         model=NAME, input="Think: about options", max_output_tokens=300, metadata={"a": "b"}, user="u-1",
-        reasoning={"effort": "low"}, truncation="auto", temperature=0.1, instructions="Be kind.",
+        truncation="auto", temperature=0.1, instructions="Be kind.",
     )  # fmt: skip
     check_turn(1, words(response))
 
