@@ -1,8 +1,9 @@
 """The fake model server of the tests with answers that depend on what is asked, as a process of its own.
 
-It does what a user's words say, so that a program needs no script: `Use f({…}) and g({…}) then h({…}).` makes the calls of
-each round in turn and then tells their results; asked for a code word that it was not sent, it searches once and cites; an asked-for form of
-answer is filled in; of an image or a code word in what it was sent it tells; and else it counts the user's messages.
+It does what a user's words say, so that a program needs no script: `Use f({…}) and g({…}) then h({…}).` makes the calls
+of each round in turn and then tells their results; asked for a code word that it was not sent, it searches once and
+cites; a form of the answer that is asked for is filled in; of an image or a code word in what it was sent it tells; and
+else it counts the user's messages.
 """
 
 import argparse
@@ -73,7 +74,8 @@ def _rounds_wanted(said: str) -> list[list[tuple[str, str]]]:
 def _unasked(choice: Any, tools: dict[str, Any], number: int) -> list[tuple[str, str]]:
     """Return the call that the request itself demands: of one function, or of any."""
     if isinstance(choice, dict):
-        name = str(choice["function"]["name"]) if not number else ""
+        chosen = cast("dict[str, dict[str, str]]", choice)
+        name = chosen["function"]["name"] if not number else ""
     else:
         own = [name for name in tools if not name.startswith(_KNOWLEDGE)]
         # tools are sent by name, and the functions by which clients take an answer come before those of the programs
@@ -86,7 +88,7 @@ def _filled(schema: Any) -> str:
 
 
 def _all_required(schema: Any) -> Any:
-    """Return a schema in which every member is required: some clients make all of them optional to read partial ones."""
+    """Return a schema in which every member is required: to read partial ones, some clients make all optional."""
     if isinstance(schema, list):
         return [_all_required(each) for each in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -98,7 +100,7 @@ def _all_required(schema: Any) -> Any:
 
 def _words(body: dict[str, Any], messages: Sequence[Message], newest: int, said: str) -> str:
     results = [_text(message) for message in messages[newest + 1 :] if message["role"] == "tool"]
-    form = body.get("response_format") or {}
+    form: dict[str, Any] = body.get("response_format") or {}
     code_words = [word for text in (*results, said) for word in _CODE_WORD.findall(text)]
     images = [part for part in _parts(messages[newest]) if part["type"] == "image_url"]
     if form.get("type") == "json_schema":
@@ -117,7 +119,9 @@ def _words(body: dict[str, Any], messages: Sequence[Message], newest: int, said:
 
 def _parts(message: Message) -> list[dict[str, Any]]:
     content = message.get("content")
-    return content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    if isinstance(content, list):
+        return cast("list[dict[str, Any]]", content)
+    return [{"type": "text", "text": content or ""}]
 
 
 def _text(message: Message) -> str:

@@ -1,6 +1,5 @@
 """How much of each model request of a conversation had been sent before."""
 
-import os
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -14,5 +13,11 @@ def reused_share(requests: Sequence[RecordedRequest], mark: str) -> float:
     Requests belong together when they hold the mark. With fewer than two of them nothing was reused.
     """
     openings = [opening(request) for request in requests if mark.encode() in request.body]
-    shares = [len(os.path.commonprefix([one, other])) / len(one) for one, other in pairwise(openings)]
+    shares = [_same_bytes(one, other) / len(one) for one, other in pairwise(openings)]
     return min(shares, default=0.0)
+
+
+def _same_bytes(one: bytes, other: bytes) -> int:
+    """Count the bytes with which both begin."""
+    different = (index for index, (left, right) in enumerate(zip(one, other, strict=False)) if left != right)
+    return next(different, min(len(one), len(other)))

@@ -62,8 +62,8 @@ def table(results: Sequence[FlowResult], versions: dict[str, str], day: str) -> 
     lines = [
         "# Which clients work, and with what",
         "",
-        f"Written by `make test-clients` on {day}: {works} of {len(results)} flows work. A cell counts the flows that work",
-        "among those that were tried; an empty one means that the client has nothing of the kind.",
+        f"Written by `make test-clients` on {day}: {works} of {len(results)} flows work. A cell counts the flows that",
+        "work among those that were tried; an empty one means that the client has nothing of the kind.",
         "",
         f"| client | versions | {' | '.join(KINDS[kind] for kind in kinds)} |",
         f"|---|---|{'---|' * len(kinds)}",
@@ -91,5 +91,7 @@ def _failures(results: Sequence[FlowResult]) -> list[str]:
 def shown(results: Sequence[FlowResult]) -> str:
     """Return the failures with what was seen, for a terminal."""
     return "\n".join(
-        f"FAILED {result.client.folder} {result.kind} {result.flow}: {result.note}" for result in results if not result.is_ok
+        f"FAILED {result.client.folder} {result.kind} {result.flow}: {result.note}"
+        for result in results
+        if not result.is_ok
     )

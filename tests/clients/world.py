@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,8 +96,8 @@ def _run(words: list[str], settings: Mapping[str, str], log_path: Path) -> _Outc
                 timeout=PROGRAM_TIMEOUT_SECONDS,
             )
         except subprocess.TimeoutExpired as late:
-            printed = late.stdout or b""
-            text = printed if isinstance(printed, str) else printed.decode(errors="replace")
+            printed: object = late.stdout  # bytes here, whatever the text mode
+            text = printed.decode(errors="replace") if isinstance(printed, bytes) else str(printed or "")
             return _Outcome(-1, text.splitlines(), log_path)
     return _Outcome(done.returncode, done.stdout.splitlines(), log_path)
 
@@ -110,7 +110,7 @@ def _of_quickstart(client: ForeignClient, outcome: _Outcome) -> FlowResult:
 
 
 @contextlib.contextmanager
-def running_world(directory: Path) -> Iterator[World]:
+def running_world(directory: Path) -> Generator[World]:
     """Start the pair on an empty SQLite file with a handbook in a base, and end it with the block."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)

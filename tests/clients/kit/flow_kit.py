@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 BASE_URL = os.environ["OPENAI_BASE_URL"]
 API_KEY = os.environ["OPENAI_API_KEY"]
@@ -118,12 +118,12 @@ def refused(*words: str) -> Generator[None]:
 
 
 def run() -> None:
-    """Run the flows one after the other (those whose names stand on the command line, else all) and print each result."""
+    """Run the flows (those whose names stand on the command line, else all) in order and print each result."""
     chosen = set(sys.argv[1:])
     with asyncio.Runner() as runner:  # one loop for all: some clients keep their connections from one flow to the next
         for each in _PROGRAM.flows:
             if not chosen or each.name in chosen:
-                print(json.dumps(_result(each, runner)), flush=True)  # noqa: T201
+                print(json.dumps(_result(each, runner)), flush=True)
 
 
 def _result(each: _Flow, runner: asyncio.Runner) -> dict[str, Any]:
@@ -141,5 +141,6 @@ def _result(each: _Flow, runner: asyncio.Runner) -> dict[str, Any]:
 
 def _told(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
-        return "; ".join(f"{type(inner).__name__}: {_told(inner)}" for inner in error.exceptions)
+        inner_errors = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return "; ".join(f"{type(inner).__name__}: {_told(inner)}" for inner in inner_errors)
     return str(error)

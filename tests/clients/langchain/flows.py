@@ -217,7 +217,9 @@ def history(mode: str):
 @modes("history", "streamed, template with placeholder", *MODES)
 def history_streamed(mode: str):
     """Five turns through a template, from pieces."""
-    prompt = ChatPromptTemplate.from_messages([("system", "Be kind."), MessagesPlaceholder("past"), ("human", "{asked}")])
+    prompt = ChatPromptTemplate.from_messages(
+        [("system", "Be kind."), MessagesPlaceholder("past"), ("human", "{asked}")]
+    )
     past = []
     for question in questions(f"{mode}, streamed, template with placeholder"):
         whole = None

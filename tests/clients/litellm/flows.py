@@ -162,9 +162,7 @@ def tool_loop_responses():
             for item in response.output
             if item.type == "function_call"
         ]
-        response = litellm.responses(
-            model=NAME, input=outputs, previous_response_id=response.id, tools=[FLAT_WEATHER]
-        )
+        response = litellm.responses(model=NAME, input=outputs, previous_response_id=response.id, tools=[FLAT_WEATHER])
     check("sun in Rome" in words(response), response)
 
 
@@ -182,7 +180,9 @@ def knowledge_responses():
     response = litellm.responses(
         model=NAME, input=KNOWLEDGE_QUESTION, tools=[FILE_SEARCH], include=["file_search_call.results"]
     )
-    notes = [note.filename for item in response.output if item.type == "message" for note in item.content[0].annotations]
+    notes = [
+        note.filename for item in response.output if item.type == "message" for note in item.content[0].annotations
+    ]
     check(notes == ["handbook.md"], response.output)
 
 

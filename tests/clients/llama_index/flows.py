@@ -114,8 +114,8 @@ def structured_schema():
 @modes("structured", "stream_structured_predict")
 def structured_stream(mode: str):
     """Partial objects."""
-    asked = PromptTemplate('Use Person({{"name": "{who}", "age": 36}}).')  # the client demands no call while streaming
-    pieces = list(llm(mode).stream_structured_predict(Person, asked, who="Ada in pieces"))
+    asked = 'Use Person({"name": "Ada", "age": 36}).'  # the client demands no call while streaming
+    pieces = list(llm(mode).stream_structured_predict(Person, PromptTemplate("{asked}"), asked=asked))
     check(isinstance(pieces[-1], Person), pieces)
 
 

@@ -17,9 +17,7 @@ print()
 
 # knowledge, searched on the server
 knowledge = {"type": "file_search", "vector_store_ids": [os.environ["KNOWLEDGE_BASE_ID"]]}
-responses = OpenAIResponses(
-    model=os.environ["MODEL"], context_window=100_000, built_in_tools=[knowledge], **address
-)
+responses = OpenAIResponses(model=os.environ["MODEL"], context_window=100_000, built_in_tools=[knowledge], **address)
 answer = responses.chat([ChatMessage(role="user", content="Which code word does the handbook name?")])
 print(answer.message.content)
 for citation in answer.additional_kwargs["annotations"]:

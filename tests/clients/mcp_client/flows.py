@@ -40,9 +40,9 @@ async def tools():
 @flow("plain", "Client by an HTTP client of one's own")
 async def high_level():
     """The client's shorter way."""
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {API_KEY}"}, timeout=60) as http:
-        async with Client(streamable_http_client(ADDRESS, http_client=http)) as client:
-            check((await client.list_tools()).tools)
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {API_KEY}"}, timeout=60)
+    async with http, Client(streamable_http_client(ADDRESS, http_client=http)) as client:
+        check((await client.list_tools()).tools)
 
 
 @flow("knowledge", "search_knowledge, list_knowledge_bases, list_documents, read_document")

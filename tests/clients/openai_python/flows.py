@@ -107,11 +107,11 @@ def stream_helper():
 @flow("streamed", "responses.stream async")
 async def stream_async():
     """The asynchronous helper."""
-    async with AsyncOpenAI(max_retries=0) as other:
-        async with other.responses.stream(model=MODEL, input="Hello async helper") as events:
-            async for _ in events:
-                pass
-            check_turn(1, (await events.get_final_response()).output_text)
+    other = AsyncOpenAI(max_retries=0)
+    async with other, other.responses.stream(model=MODEL, input="Hello async helper") as events:
+        async for _ in events:
+            pass
+        check_turn(1, (await events.get_final_response()).output_text)
 
 
 @flow("streamed", "replay of a response")
@@ -391,9 +391,7 @@ def unknown_ids():
     with refused("404", "resp_no"):
         client.responses.create(model=MODEL, input="x", previous_response_id="resp_no")
     with refused("404", "kb_no"):
-        client.responses.create(
-            model=MODEL, input="x", tools=[{"type": "file_search", "vector_store_ids": ["kb_no"]}]
-        )
+        client.responses.create(model=MODEL, input="x", tools=[{"type": "file_search", "vector_store_ids": ["kb_no"]}])
     with refused("404", "embeddings"):
         client.embeddings.create(model="text-embedding-3-small", input="x")
     with refused("404", "images"):

@@ -74,7 +74,11 @@ def roles():
     messages = [
         {"role": "system", "content": "Be kind."},
         {"role": "developer", "content": [{"type": "text", "text": "Be brief."}]},
-        {"role": "user", "name": "ann", "content": [{"type": "text", "text": "Hello "}, {"type": "text", "text": "parts"}]},
+        {
+            "role": "user",
+            "name": "ann",
+            "content": [{"type": "text", "text": "Hello "}, {"type": "text", "text": "parts"}],
+        },
         {"role": "assistant", "content": [{"type": "text", "text": "Yes?"}]},
         {"role": "system", "content": "The user is in a hurry."},
         user("Go on"),

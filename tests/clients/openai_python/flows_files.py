@@ -55,9 +55,7 @@ def vector_store():
     check(store.id in [each.id for each in client.vector_stores.list(limit=100)])
     check([each.id for each in client.vector_stores.files.list(store.id)] == [attached.id])
     tool = {"type": "file_search", "vector_store_ids": [store.id]}
-    response = client.responses.create(
-        model=MODEL, input=QUESTION, tools=[tool], include=["file_search_call.results"]
-    )
+    response = client.responses.create(model=MODEL, input=QUESTION, tools=[tool], include=["file_search_call.results"])
     check(FILE_CODE_WORD in response.output_text, response.output_text)
     notes = [note for item in response.output if item.type == "message" for note in item.content[0].annotations]
     check([note.file_id for note in notes] == [attached.id], notes)
