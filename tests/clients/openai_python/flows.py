@@ -95,7 +95,7 @@ def streamed():
 
 
 @flow("streamed", "responses.stream")
-def stream_helper():
+def collected_stream():
     """The helper that collects."""
     with client.responses.stream(model=MODEL, input="Hello helper") as events:
         kinds = [event.type for event in events]

@@ -100,7 +100,7 @@ def streamed():
 
 
 @flow("streamed", "chat.completions.stream")
-def stream_helper():
+def collected_stream():
     """The helper that collects."""
     with client.chat.completions.stream(model=MODEL, messages=[user("Hello chat helper")]) as events:
         kinds = {event.type for event in events}
