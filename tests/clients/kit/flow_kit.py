@@ -110,7 +110,7 @@ def refused(*words: str) -> Generator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001 - each client has errors of its own
-        message = f"{error}"
+        message = _told(error)
         missing = [word for word in words if word.lower() not in message.lower()]
         check(not missing, f"{type(error).__name__} does not name {missing}", message)
     else:
