@@ -282,7 +282,7 @@ def refusals(mode: str):
 @flow("errors", "chat, n, logprobs, logit_bias, embeddings")
 def refusals_chat():
     """Fields of Chat Completions that are not supported."""
-    with refused("'n'"):
+    with refused("n:"):
         chat("chat", n=2).invoke("x")
     with refused("logprobs"):
         chat("chat", logprobs=True).invoke("x")
