@@ -18,8 +18,10 @@ PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
 PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1)
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11 \
 	--exclude-newer 2026-11-14 --exclude-newer-package openai=2026-11-18
+# a week before the day on which the clients were locked
+CLIENTS_BEFORE ?= 2026-11-16
 
-.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test test-upgrade chaos setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test test-upgrade test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -36,6 +38,9 @@ test-thorough: setup ## run every test, and try each property on many more examp
 
 test-upgrade: setup ## run the last release beside this one through an upgrade and a rollback under load; needs the history
 	@$(PYTEST) tests/upgrade/rolling.py -o timeout=900
+
+test-clients: setup ## try foreign clients, each in its own environment, on the real pair; writes docs/clients/table.md
+	@$(BIN)/python -m tests.clients
 
 check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
 	@$(MAKE) --no-print-directory test
@@ -72,6 +77,13 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell pyproject.toml -o requirements/run.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
+
+lock-clients: ## resolve the newest versions of the foreign clients (needs uv and npm)
+	@for folder in $(dir $(wildcard tests/clients/*/requirements.in)); do \
+		(cd $$folder && uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --universal \
+		--python-version 3.11 --exclude-newer $(CLIENTS_BEFORE) requirements.in -o requirements.txt) || exit 1; done
+	@for folder in $(dir $(wildcard tests/clients/*/package.json)); do \
+		(cd $$folder && npm install --package-lock-only --before $(CLIENTS_BEFORE)) || exit 1; done
 
 lint: setup
 	@echo "== lint"

@@ -69,6 +69,7 @@ class PairOptions:
     """How a pair differs from the default: SQLite, events in memory, gRPC between the two."""
 
     http_door: bool = False
+    model_module: str = "tests.fakes.model_server"
     backend: Mapping[str, str] = field(default_factory=dict[str, str])
     chat_shell: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -81,7 +82,7 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
     backend_url, http_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
     directory.mkdir(parents=True, exist_ok=True)
     model_server = launch(
-        "tests.fakes.model_server",
+        chosen.model_module,
         *("--port", str(model_port), "--model", MODEL),
         settings={},
         directory=directory,

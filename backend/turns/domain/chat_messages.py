@@ -142,7 +142,8 @@ class UserChatMessage(_Spoken):
 class AssistantChatMessage(_Spoken):
     """A message of a model, with the functions that it called.
 
-    What clients send back of an answer and no model is sent (annotations, reasoning) is accepted and left out.
+    What clients send back of an answer and no model is sent (annotations, reasoning) is accepted and left out;
+    `provider_specific_fields` and `thinking_blocks` are what LiteLLM adds to a message that it has read.
     """
 
     role: Literal["assistant"]
@@ -152,6 +153,8 @@ class AssistantChatMessage(_Spoken):
     annotations: list[JsonValue] | None = None
     reasoning_content: str | None = None
     parsed: JsonValue = None
+    provider_specific_fields: JsonValue = None
+    thinking_blocks: JsonValue = None
     audio: None = None
     function_call: None = None
 

@@ -40,6 +40,8 @@ HISTORY: list[Any] = [
     {"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": "c3"}]},
     {"role": "tool", "tool_call_id": "c3", "content": "fog"},
     {"role": "assistant", "content": "Fog.", "annotations": [], "audio": None, "function_call": None},
+    # as LiteLLM sends a message back that it has read
+    {"role": "assistant", "content": "Mist.", "provider_specific_fields": {"refusal": None}, "thinking_blocks": []},
     {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "refusal", "refusal": "b"}]},
     {"role": "assistant", "content": None, "refusal": "No."},
     {"role": "assistant", "content": ""},
@@ -68,6 +70,7 @@ def test_a_history_becomes_the_input_list_of_a_response() -> None:
             {"type": "function_call", "call_id": "c3", "name": "weather", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "c3", "output": "fog"},
             {"role": "assistant", "content": "Fog."},
+            {"role": "assistant", "content": "Mist."},
             {
                 "role": "assistant",
                 "content": [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "b"}],
