@@ -45,10 +45,10 @@ from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.recovery import Recovery
-from backend.turns.services.stored_files import StoredFiles
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_assembly import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
@@ -165,16 +165,13 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
         documents=knowledge.reader,
-        files=StoredFiles(files.services),
+        files=UploadsById(files.services),
     )
     admission = Admission(store.presence, settings.max_turns)
     agents = build_agent_room(database, knowledge.store, ModelCatalogue(chat_shell, clock), clock)
-    sources = TurnSources(
-        context=turn_context(ports, knowledge.store, knowledge.descriptions),
-        models=agents.models,
-        withheld=conversations.services.withheld,
-        cited=CitedDocuments(knowledge.store),
-    )
+    context = turn_context(ports, knowledge.store, knowledge.descriptions)
+    cited = CitedDocuments(knowledge.store)
+    sources = TurnSources(context, agents.models, conversations.services.withheld, cited)
     turns = turn_services(ports, sources, policy, admission)
     return Backend(
         admission=admission,

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from backend.identity.domain import Caller
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.knowledge import CutFile, ReadableFile
-from backend.turns.ports.attached_files import FileBytes
+from backend.turns.ports.files_by_id import FileBytes
 from shared.errors import NotFound
 
 

@@ -16,7 +16,7 @@ from backend.knowledge.domain.media_types import media_type_of
 from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
 from backend.turns.domain.file_parts import GivenFile, bytes_given, without_bytes_in_steps
 from backend.turns.domain.turn_request import TurnRequest
-from backend.turns.ports.attached_files import AttachedFiles, FileBytes
+from backend.turns.ports.files_by_id import FileBytes, FilesById
 from shared.errors import InvalidRequest, NotFound, UnsupportedValue
 from shared.models.events import ModelCard
 from shared.models.messages import Content, HistoryMessage, ToolMessage, UserMessage, texts_in
@@ -59,7 +59,7 @@ class _Reading(NamedTuple):
 class InputFiles:
     """Puts the texts of files in the places of the files; nothing that was recognised as seen is read again."""
 
-    def __init__(self, documents: DocumentReader, stored: AttachedFiles | None) -> None:
+    def __init__(self, documents: DocumentReader, stored: FilesById | None) -> None:
         self._documents = documents
         self._stored = stored
 

@@ -11,9 +11,9 @@ from backend.foundation.services.supervision import Supervisor
 from backend.knowledge.ports.knowledge import DocumentReader
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.turns.domain.shown_output import ShownOutput
-from backend.turns.ports.attached_files import AttachedFiles
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.events import EventLog, StopSignals
+from backend.turns.ports.files_by_id import FilesById
 from backend.turns.ports.observer import TurnObserver
 from backend.turns.services.lease import TurnLease
 from shared.clock import Clock
@@ -36,7 +36,7 @@ class TurnPorts:
     lease: TurnLease
     background: Supervisor
     documents: DocumentReader
-    files: AttachedFiles | None = None
+    files: FilesById | None = None
 
 
 @dataclass(frozen=True)

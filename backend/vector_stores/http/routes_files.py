@@ -13,7 +13,7 @@ from backend.knowledge.domain.attachments import AttachedQuery
 from backend.vector_stores.http.shapes import (
     AttachFile,
     CreateBatch,
-    FileTexts,
+    FilePieces,
     FoundText,
     ShownBatch,
     ShownStoreFile,
@@ -78,13 +78,13 @@ async def detach_file(vector_store_id: str, file_id: str, services: ServicesDep,
     return Deleted(id=file_id, object="vector_store.file.deleted")
 
 
-@router.get(f"{FILE}/content", summary="Read the text of a file", response_model=FileTexts)
+@router.get(f"{FILE}/content", summary="Read the text of a file", response_model=FilePieces)
 async def read_store_file(vector_store_id: str, file_id: str, services: ServicesDep, caller: CallerDep) -> Response:
     """Return the text of a file in the pieces that searches find; none before it is `completed`."""
     _, texts = await services.files.texts(caller, vector_store_id, file_id)
 
     def written() -> bytes:
-        return FileTexts(data=[FoundText(text=text) for text in texts]).model_dump_json().encode()
+        return FilePieces(data=[FoundText(text=text) for text in texts]).model_dump_json().encode()
 
     return Response(await asyncio.to_thread(written), media_type="application/json")
 

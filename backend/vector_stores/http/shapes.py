@@ -210,7 +210,7 @@ class ResultPage(BaseModel):
     next_page: None = None
 
 
-class FileTexts(BaseModel):
+class FilePieces(BaseModel):
     """The text of a file in pieces, in one page."""
 
     object: Literal["vector_store.file_content.page"] = "vector_store.file_content.page"

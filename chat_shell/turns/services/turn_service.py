@@ -96,15 +96,16 @@ class TurnService:
             if not left_seconds:
                 raise DeadlineExceeded("The turn's deadline has passed.")
             buffer = EventBuffer(self._rounds)
-            failure: Exception | None = None
-            async with asyncio.TaskGroup() as group:
-                running = group.create_task(self._run_into(buffer, request, left_seconds))
-                try:
-                    yield buffer
-                except Exception as error:  # noqa: BLE001  # raised below: the group would wrap it
-                    failure = error
-                finally:
-                    running.cancel()
+            failure: BaseException | None = None
+            try:
+                async with asyncio.TaskGroup() as group:
+                    running = group.create_task(self._run_into(buffer, request, left_seconds))
+                    try:
+                        yield buffer
+                    finally:
+                        running.cancel()
+            except BaseExceptionGroup as broken:  # the task never raises, so the only exception is the block's own
+                failure = broken.with_traceback(None).exceptions[0]
             try:
                 if failure is not None:
                     raise failure

@@ -1,5 +1,6 @@
 """Flows of the Agents SDK over both of its models, with tools, handoffs and sessions."""
 
+import base64
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from agents import (
     OpenAIResponsesModel,
     Runner,
     SQLiteSession,
+    WebSearchTool,
     function_tool,
     input_guardrail,
     set_tracing_disabled,
@@ -272,8 +274,6 @@ async def image(model: str):
 @both("files", "input_file")
 async def file(model: str):
     """A document beside a text."""
-    import base64
-
     coded = f"data:text/markdown;base64,{base64.b64encode(FILE_TEXT.encode()).decode()}"
     parts = [
         {"type": "input_file", "filename": "inventory.md", "file_data": coded},
@@ -303,8 +303,6 @@ async def wrong_key(model: str):
 @flow("errors", "unsupported tool")
 async def unsupported():
     """The field's name is in the message."""
-    from agents import WebSearchTool
-
     with refused("tools[0]", "web_search"):
         await Runner.run(agent("responses", tools=[WebSearchTool()]), "x")
 

@@ -1,5 +1,6 @@
 """Flows of the official client over files and vector stores."""
 
+import base64
 import io
 
 from flow_kit import FILE_CODE_WORD, FILE_TEXT, KNOWLEDGE_BASE_ID, MODEL, check, flow, refused, run
@@ -109,8 +110,6 @@ def refusals():
 @flow("files", "responses input_file with file_data")
 def input_file():
     """A document in the message."""
-    import base64
-
     coded = base64.b64encode(FILE_TEXT.encode()).decode()
     part = {"type": "input_file", "filename": "inventory.md", "file_data": f"data:text/markdown;base64,{coded}"}
     asked = [{"role": "user", "content": [part, {"type": "input_text", "text": QUESTION}]}]
@@ -132,8 +131,6 @@ def input_file_id():
 @flow("files", "chat file part")
 def chat_file():
     """The same in Chat Completions."""
-    import base64
-
     coded = base64.b64encode(FILE_TEXT.encode()).decode()
     file = {"filename": "inventory.md", "file_data": f"data:text/markdown;base64,{coded}"}
     parts = [{"type": "file", "file": file}, {"type": "text", "text": QUESTION}]

@@ -10,7 +10,7 @@ from openai import BadRequestError
 from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
 from backend.knowledge.domain.knowledge import Chunk
 from backend.turns.domain.file_parts import MAX_FILES
-from backend.turns.ports.attached_files import FileBytes
+from backend.turns.ports.files_by_id import FileBytes
 from shared.errors import InvalidRequest
 from shared.models.messages import Content, TextPart, UserMessage
 from shared.models.values import objects_in

@@ -2,10 +2,10 @@
 
 from backend.files.services import Files
 from backend.identity.domain import Caller
-from backend.turns.ports.attached_files import FileBytes
+from backend.turns.ports.files_by_id import FileBytes
 
 
-class StoredFiles:
+class UploadsById:
     """The uploaded files of callers, whole in memory: none is larger than the body of a request."""
 
     def __init__(self, files: Files) -> None:

@@ -13,7 +13,7 @@ class FileBytes(NamedTuple):
     body: bytes | bytearray
 
 
-class AttachedFiles(Protocol):
+class FilesById(Protocol):
     """Stored files, each for its owner alone."""
 
     async def read(self, caller: Caller, file_id: str) -> FileBytes:
