@@ -53,4 +53,4 @@ async def test_the_description_says_keys_and_errors(stranger: httpx2.AsyncClient
         for method, operation in operations.items():
             assert {"4XX", "5XX"} <= set(operation["responses"]), (method, address)
             assert "422" not in operation["responses"], (method, address)
-            assert ("security" in operation) == address.startswith("/v1/"), (method, address)
+            assert ("security" in operation) == address.startswith(("/v1/", "/mcp")), (method, address)

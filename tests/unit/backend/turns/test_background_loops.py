@@ -100,6 +100,8 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
     clock = FakeClock()
     closing = CloseSearches(broken, broken, clock, timedelta(seconds=1))
+    active = ActiveBases(broken, clock)
+    active.note(["kb_a"])
     reading = ReadingPorts(broken, broken, broken, broken, clock)
     return Backend(
         admission=house.admission,
@@ -115,7 +117,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
         ),
-        active_bases=ActiveBases(broken, clock),
+        active_bases=active,
         lookups=broken,
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
