@@ -31,9 +31,9 @@ class EventLog(Protocol):
     def read(self, response_id: str, after: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
         """Yield events with a number above `after` (-1: from the start), several at once when ready.
 
-        Waits for more until the log is closed; after some seconds without an event it yields none, so that the reader
-        can ask elsewhere whether the turn still runs. Ends at once, with nothing, when the log is unknown or its
-        retention is over: ask `exists` first.
+        Waits for more until the log is closed; after some seconds in which the log could be read and had no event, it
+        yields none, so that the reader can ask elsewhere whether the turn still runs. Ends at once, with nothing, when
+        the log is unknown or its retention is over: ask `exists` first.
         """
         ...
 

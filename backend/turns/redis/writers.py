@@ -89,6 +89,11 @@ class Writer:
         return self.has_ended or self.is_dropped or self.failure is not None
 
     @property
+    def must_write(self) -> bool:
+        """Whether Redis lacks something of what was appended, or the end marker that was asked for."""
+        return not self.is_over and (self.pending_bytes > 0 or self.is_ending)
+
+    @property
     def must_wait(self) -> bool:
         """Whether the appender waits: for the first write, which makes the stream, or because too much is pending."""
         is_open = self.failure is None and not self.is_dropped
