@@ -64,7 +64,8 @@ class RedisEventLog:
 
         Raises:
             TurnTaken: another process writes the events of this response.
-            Unavailable: what was appended earlier could not be written. The log of this response has a hole.
+            Unavailable: what was appended earlier could not be written, and the log of this response has a hole; or it
+                has no room for these events.
         """
         if not events:
             return
@@ -72,6 +73,8 @@ class RedisEventLog:
         _raise_failure(writer)
         if writer.is_dropped:
             return
+        if not writer.has_room_for(events):
+            raise Unavailable("There is no room left for the events of this response.")
         may_wait = writer.add(events)
         self._outbox.flush_soon(writer, may_wait=may_wait)
         if writer.must_wait:
