@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.turns.domain.response_events import LoggedEvent
-from shared.errors import Conflict, InternalError
+from shared.errors import Conflict, InternalError, Unavailable
 from tests.contract.event_cases import KINDS, Replicas, make_events, open_replicas, read_all, read_some, reading
 
 _fresh = itertools.count()
@@ -173,3 +173,17 @@ async def test_every_reader_sees_every_number_once_in_order(
         await replicas.here.close(response_id)
     for after, reader in readings:
         assert reader.result() == list(make_events(0, total)[after + 1 :])
+
+
+async def test_a_response_without_end_fills_its_room_and_no_more(replicas: Replicas) -> None:
+    """Readers get what was appended until then, and the end."""
+    large = [event._replace(body=bytes(4 * 2**20)) for event in make_events(0, 16)]
+    for event in large[:15]:
+        await replicas.here.append("resp_a", [event])
+    with pytest.raises(Unavailable):
+        await replicas.here.append("resp_a", large[15:])
+    with pytest.raises(Unavailable):
+        await replicas.here.append("resp_a", make_events(15, 1))
+    await replicas.here.append("resp_b", make_events(0, 1))
+    await replicas.here.close("resp_a")
+    assert len(await read_all(replicas.there, "resp_a")) == 15

@@ -15,6 +15,7 @@ from chat_shell.doors.http.listening import http_server, listening_socket
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from shared.errors import ChatShellUnavailable, InternalError
 from shared.request_timing import ReadLimits
+from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_door, pair, shell_with
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
@@ -82,13 +83,37 @@ async def test_a_message_is_not_read_before_it_has_a_place() -> None:
         await half.wait_for_connection()
         while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
             await asyncio.sleep(0)
-        async with connected(f"grpc://127.0.0.1:{door.port}") as client, asyncio.timeout(30):
-            waiting = asyncio.create_task(client.models())
+        listing = cast(Any, channel).unary_unary(f"/{SERVICE_NAME}/ListModels")
+        async with asyncio.timeout(30):
+            waiting = asyncio.ensure_future(listing(b"", metadata=TOKEN))
             await asyncio.wait([waiting], timeout=0.2)
             assert not waiting.done()
             half.cancel()
             assert await waiting
     assert shell.bounds.arriving == 0
+
+
+async def test_short_messages_do_not_wait_for_long_ones_that_do_not_come() -> None:
+    shell = narrow(1_000_000)
+    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+        half = call_of(channel, TOKEN)
+        await half.wait_for_connection()
+        while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
+            await asyncio.sleep(0)
+        async with connected(f"grpc://127.0.0.1:{door.port}") as client, asyncio.timeout(30):
+            assert await client.models()
+            assert [batch async for batch in client.execute(full_request())]
+        assert shell.bounds.arriving == 1
+        half.cancel()
+
+
+async def test_a_long_message_that_is_announced_as_short_is_refused() -> None:
+    shell = narrow(1_000_000)
+    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+        listing = cast(Any, channel).unary_unary(f"/{SERVICE_NAME}/ListModels")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await listing(bytes(SHORT_MESSAGE_BYTES + 1), metadata=(*TOKEN, (MESSAGE_BYTES_KEY, "5")))
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 async def test_a_call_without_the_token_is_refused_before_its_message_comes() -> None:

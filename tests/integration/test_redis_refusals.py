@@ -31,11 +31,21 @@ def read_only(server: ValkeyServer) -> AbstractContextManager[None]:
     return server.set_to("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE")
 
 
+def forbidding(server: ValkeyServer) -> AbstractContextManager[None]:
+    """Take from the user what writing needs: Redis answers NOPERM."""
+    return server.set_to("ACL SETUSER default -@write", "ACL SETUSER default +@all")
+
+
+def without_replicas(server: ValkeyServer) -> AbstractContextManager[None]:
+    """Ask for a copy that there is not: Redis answers NOREPLICAS."""
+    return server.set_to("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0")
+
+
 def frozen(server: ValkeyServer) -> AbstractContextManager[None]:
     return server.frozen()
 
 
-TROUBLES = (full, read_only, frozen)
+TROUBLES = (full, read_only, forbidding, without_replicas, frozen)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
-from backend.foundation.domain.json_objects import JsonText, Steps, decode_in_steps
+from backend.foundation.domain.json_objects import STEP_BYTES, JsonText, Pause, Steps, decode_in_steps
 from shared.models.invalid_fields import refusal_of
 from shared.models.values import JsonValue
 
@@ -26,12 +26,17 @@ def body_in_steps(kind: type[Body], text: JsonText, field: str, element: TypeAda
     """
     given = yield from decode_in_steps(text)
     items = found if isinstance(found := given.get(field), list) else list[JsonValue]()
-    is_long = 1 < len(items) <= MAX_ITEMS
+    is_list = 1 < len(items) <= MAX_ITEMS
+    if len(text.raw) > STEP_BYTES:
+        yield Pause.BEFORE_LONG  # an image is checked as a whole
     try:
-        body = kind.model_validate({**given, field: items[:1]} if is_long else given)
+        body = kind.model_validate({**given, field: items[:1]} if is_list else given)
     except ValidationError as error:
         raise refusal_of(error, given=given, tells_unsupported=True) from None
-    return body.model_copy(update={field: (yield from _elements_in_steps(items, field, element))}) if is_long else body
+    if not is_list:
+        return body
+    first = cast(list[Element], getattr(body, field))
+    return body.model_copy(update={field: [*first, *(yield from _elements_behind_first(items, field, element))]})
 
 
 def item_of(body: JsonValue) -> InputItem:
@@ -39,14 +44,15 @@ def item_of(body: JsonValue) -> InputItem:
     return INPUT_ITEM.validate_python(body)
 
 
-def _elements_in_steps(items: list[JsonValue], field: str, element: TypeAdapter[Element]) -> Steps[list[Element]]:
+def _elements_behind_first(items: list[JsonValue], field: str, element: TypeAdapter[Element]) -> Steps[list[Element]]:
     read: list[Element] = []
-    weight = 0
-    for place, item in enumerate(items):
-        weight += _weight(item)
-        if weight > STEP_WEIGHT:
+    weight = _weight(items[0])
+    for place, item in enumerate(items[1:], start=1):
+        own = _weight(item)
+        if weight + own > STEP_WEIGHT:
             weight = 0
             yield
+        weight += own
         try:
             read.append(element.validate_python(item))
         except ValidationError as error:

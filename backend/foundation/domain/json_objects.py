@@ -3,6 +3,7 @@
 import json
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TypeVar, cast
 
 import orjson
@@ -37,8 +38,19 @@ _TOO_LARGE = object()
 """Takes the place of a number that is beyond 64 bits."""
 
 Result = TypeVar("Result")
-Steps = Generator[None, None, Result]
-"""Work in short steps, so that who drives it can let others run between two of them."""
+
+
+class Pause(Enum):
+    """What comes behind a pause between two steps, where that is not short."""
+
+    BEFORE_LONG = auto()
+
+
+Steps = Generator[Pause | None, None, Result]
+"""Work in short steps, so that who drives it can let others run between two of them.
+
+What goes over megabytes in one call is no short step: it stands behind `Pause.BEFORE_LONG`.
+"""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from backend.foundation.domain.json_objects import Result, Steps
+from backend.foundation.domain.json_objects import Pause, Result, Steps, result_of
 
 MANY = 200
 """Items, or entries of a log, that domain code goes through in a few milliseconds."""
@@ -15,11 +15,13 @@ async def beside_others(count: int, work: Callable[[], Result]) -> Result:
 
 
 async def in_steps(steps: Steps[Result]) -> Result:
-    """Run steps with the event loop's other work between them."""
+    """Run steps with the event loop's other work between them, and from a pause before a long one in a thread."""
     while True:
         try:
-            next(steps)
+            pause = next(steps)
         except StopIteration as end:
             result: Result = end.value
             return result
+        if pause is Pause.BEFORE_LONG:
+            return await asyncio.to_thread(result_of, steps)
         await asyncio.sleep(0)

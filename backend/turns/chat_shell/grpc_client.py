@@ -30,6 +30,7 @@ from shared.wire import (
     tool_call_to_proto,
     tool_result_from_proto,
 )
+from shared.wire.message_size import MESSAGE_BYTES_KEY
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; the call's deadline is for a chat_shell that cannot."""
@@ -67,6 +68,7 @@ CHANNEL_OPTIONS = (
     ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
 )
 
+EXECUTE = f"/{chat_shell_pb2.DESCRIPTOR.services_by_name['ChatShell'].full_name}/Execute"
 ERROR_TRAILER = "ballast-error-bin"
 
 BY_STATUS: dict[grpc.StatusCode, BallastError] = {
@@ -89,6 +91,9 @@ class GrpcChatShell:
             ),
         )
         self._stub = ChatShellStub(self._channel)
+        self._execute = self._channel.unary_stream(
+            EXECUTE, request_serializer=bytes, response_deserializer=events_pb2.ExecutionEvent.FromString
+        )
         self._metadata = (("authorization", f"Bearer {service_token}"),)
         self._clock = clock
 
@@ -101,9 +106,10 @@ class GrpcChatShell:
             BallastError: the error with which chat_shell refused the request.
         """
         await self._wait_connected()
-        call = self._stub.Execute(
-            request_to_proto(request), metadata=self._metadata, timeout=self._timeout_seconds(request)
-        )
+        body = request_to_proto(request).SerializeToString()
+        metadata = self._metadata_for(len(body))
+        call = self._execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
+        del body  # it is held until it is sent, and not until the turn ends
         last: ExecutionEvent | None = None
         try:
             while isinstance(message := await call.read(), events_pb2.ExecutionEvent):
@@ -127,7 +133,7 @@ class GrpcChatShell:
         try:
             answer = await self._stub.ListModels(
                 chat_shell_pb2.ListModelsRequest(),
-                metadata=self._metadata,
+                metadata=self._metadata_for(0),
                 timeout=LIST_MODELS_TIMEOUT_SECONDS,
             )
         except grpc.aio.AioRpcError as error:
@@ -147,12 +153,17 @@ class GrpcChatShell:
         await self._wait_connected()
         timeout = self._timeout_seconds(call.turn)
         try:
-            answer = await self._stub.RunTool(tool_call_to_proto(call), metadata=self._metadata, timeout=timeout)
+            message = tool_call_to_proto(call)
+            metadata = self._metadata_for(message.ByteSize())
+            answer = await self._stub.RunTool(message, metadata=metadata, timeout=timeout)
             return tool_result_from_proto(answer)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise ChatShellUnavailable(TOO_OLD) from error
             raise error_of_call(error, begun=False) from error
+
+    def _metadata_for(self, message_bytes: int) -> tuple[tuple[str, str], ...]:
+        return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)))
 
     async def _wait_connected(self) -> None:
         """Return once connected, or after `RECONNECT_SECONDS`; the call itself then reports the missing connection."""

@@ -4,19 +4,24 @@ from collections.abc import AsyncGenerator, Sequence
 from weakref import WeakValueDictionary
 
 from backend.foundation.services.wakeups import Wakeups
-from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent, bytes_in
 from backend.turns.memory.ended_events import MOST_BYTES, CallLater, EndedEvents
-from shared.errors import Conflict, InternalError
+from backend.turns.ports.events import MOST_RESPONSE_BYTES
+from shared.errors import Conflict, InternalError, Unavailable
 
 SILENCE_SECONDS = 2.0
 """A reader is told after so long that nothing came."""
+
+MOST_OPEN_BYTES = 512 * 2**20
+"""Room for the events of all running turns: 1,000 turns with some 1,500 deltas each."""
 
 
 class MemoryEventLog:
     """Keeps the events of running turns as values and those of ended turns compressed, for a time and within a bound.
 
     A log is deleted `retention_seconds` after its close, or up to a sixtieth later, and earlier where `most_bytes` of
-    newer ones have come. `call_later` is the timer; the default is that of the running event loop.
+    newer ones have come. The events of running turns together take no more than `most_open_bytes`. `call_later` is the
+    timer; the default is that of the running event loop.
     """
 
     def __init__(
@@ -25,14 +30,21 @@ class MemoryEventLog:
         call_later: CallLater | None = None,
         silence_seconds: float = SILENCE_SECONDS,
         most_bytes: int = MOST_BYTES,
+        most_open_bytes: int = MOST_OPEN_BYTES,
     ) -> None:
+        self._most_open_bytes = most_open_bytes
+        self._open_bytes = 0
         self._silence_seconds = silence_seconds
         self._open: dict[str, _OpenLog] = {}
         self._still_read: WeakValueDictionary[str, _OpenLog] = WeakValueDictionary()
         self._ended = EndedEvents(retention_seconds, call_later, most_bytes)
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-        """Append events in order; events of a dropped log are ignored."""
+        """Append events in order; events of a dropped log are ignored.
+
+        Raises:
+            Unavailable: there is no room.
+        """
         if not events:
             return
         log = self._open.get(response_id)
@@ -42,7 +54,17 @@ class MemoryEventLog:
             if events[0].sequence_number != 0:
                 return
             log = self._open[response_id] = _OpenLog()
+        self._take_room(log, bytes_in(events))
         log.append(events)
+
+    def _take_room(self, log: "_OpenLog", count: int) -> None:
+        """Count bytes of a log, which stays full once it had no room: its next event would not follow."""
+        is_over = log.bytes + count > MOST_RESPONSE_BYTES or self._open_bytes + count > self._most_open_bytes
+        log.is_full = log.is_full or is_over
+        if log.is_full:
+            raise Unavailable("There is no room left for the events of this response.")
+        log.bytes += count
+        self._open_bytes += count
 
     async def close(self, response_id: str) -> None:
         """Mark the log as complete; a repeated call has no effect."""
@@ -89,6 +111,7 @@ class MemoryEventLog:
         for logs in (self._open, self._still_read):
             log = logs.pop(response_id, None)
             if log is not None:
+                self._give_back(log)
                 log.events.clear()
                 log.end()
 
@@ -96,9 +119,14 @@ class MemoryEventLog:
         log = self._open.pop(response_id, None)
         if log is None:
             return
+        self._give_back(log)
         self._ended.add(response_id, log.events)
         self._still_read[response_id] = log
         log.end()
+
+    def _give_back(self, log: "_OpenLog") -> None:
+        self._open_bytes -= log.bytes
+        log.bytes = 0
 
 
 class _OpenLog:
@@ -108,6 +136,8 @@ class _OpenLog:
         self.events: list[LoggedEvent] = []
         self.wakeups = Wakeups()
         self.is_over = False
+        self.is_full = False
+        self.bytes = 0
 
     def append(self, events: Sequence[LoggedEvent]) -> None:
         """Add events and wake the readers."""

@@ -6,12 +6,24 @@ from typing import NamedTuple, Protocol
 from backend.foundation.ports.readiness import Presence
 from backend.turns.domain.response_events import LoggedEvent
 
+MOST_RESPONSE_BYTES = 64 * 2**20
+"""Room for the events of one response: some 190,000 deltas, or ten of the longest answers of current models.
+
+Events come up to 50 times a second, so that only a model which goes on without end reaches it.
+"""
+
 
 class EventLog(Protocol):
     """Events of responses, numbered 0, 1, 2 … without gaps, kept until their retention ends."""
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-        """Append events in order; their numbers continue those of the last append."""
+        """Append events in order; their numbers continue those of the last append.
+
+        Raises:
+            Unavailable: the log cannot be reached, or the events of the response take more than `MOST_RESPONSE_BYTES`,
+                or those of all together more than there is room for. From then on each call raises it, and the log has
+                what was appended until then: readers get the rest from the stored response.
+        """
         ...
 
     async def close(self, response_id: str) -> None:
@@ -31,9 +43,9 @@ class EventLog(Protocol):
     def read(self, response_id: str, after: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
         """Yield events with a number above `after` (-1: from the start), several at once when ready.
 
-        Waits for more until the log is closed; after some seconds without an event it yields none, so that the reader
-        can ask elsewhere whether the turn still runs. Ends at once, with nothing, when the log is unknown or its
-        retention is over: ask `exists` first.
+        Waits for more until the log is closed; after some seconds in which the log could be read and had no event, it
+        yields none, so that the reader can ask elsewhere whether the turn still runs. Ends at once, with nothing, when
+        the log is unknown or its retention is over: ask `exists` first.
         """
         ...
 

@@ -7,7 +7,6 @@ from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import RedisClient, answered, away
 from backend.turns.redis.entries import (
-    END_FIELDS,
     END_ID,
     SEAL_FIELDS,
     decode_entries,
@@ -50,8 +49,8 @@ class RedisEventLog:
         self._supervisor = supervisor
         self._patience_seconds = patience_seconds
         self._opening_seconds = opening_seconds
-        self._open_seconds = open_seconds
-        self._outbox = Outbox(client, supervisor, Lifetimes(retention_seconds, open_seconds, patience_seconds))
+        self._lifetimes = Lifetimes(retention_seconds, open_seconds, patience_seconds)
+        self._outbox = Outbox(client, supervisor, self._lifetimes)
         self._not_deleted: set[str] = set()
         self._deleting: asyncio.Task[None] | None = None
 
@@ -65,7 +64,8 @@ class RedisEventLog:
 
         Raises:
             TurnTaken: another process writes the events of this response.
-            Unavailable: what was appended earlier could not be written. The log of this response has a hole.
+            Unavailable: what was appended earlier could not be written, and the log of this response has a hole; or it
+                has no room for these events.
         """
         if not events:
             return
@@ -73,6 +73,8 @@ class RedisEventLog:
         _raise_failure(writer)
         if writer.is_dropped:
             return
+        if not writer.has_room_for(events):
+            raise Unavailable("There is no room left for the events of this response.")
         may_wait = writer.add(events)
         self._outbox.flush_soon(writer, may_wait=may_wait)
         if writer.must_wait:
@@ -101,10 +103,8 @@ class RedisEventLog:
         Raises:
             Unavailable: Redis is away.
         """
-        key = stream_key(response_id)
         pipeline = self._client.pipeline(transaction=False)
-        pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
-        pipeline.pexpire(key, self._outbox.retention_milliseconds)
+        self._lifetimes.queue_end(pipeline, stream_key(response_id))
         marked, _ = await answered(pipeline.execute(raise_on_error=False))
         if isinstance(marked, Exception) and REPEATED not in str(marked):
             raise away() from marked
@@ -122,7 +122,8 @@ class RedisEventLog:
         own = self._outbox.find(response_id)
         reader = StreamReader(self._client, response_id, after, own, patience)
         while (found := await reader.next_events()) is not None:
-            yield found
+            if found or reader.has_answer:
+                yield found
 
     async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Seal the stream against earlier writers, and yield what is before the seal; the seal makes a missing stream.
@@ -149,7 +150,7 @@ class RedisEventLog:
         """Write the seal, which may be there already."""
         pipeline = self._client.pipeline(transaction=False)
         pipeline.xadd(key, {**SEAL_FIELDS}, id=seal)
-        pipeline.pexpire(key, int(self._open_seconds * 1000))
+        self._lifetimes.queue_renewal(pipeline, key)
         sealed, _ = await answered(pipeline.execute(raise_on_error=False))
         if not isinstance(sealed, Exception):
             return
@@ -213,8 +214,8 @@ class RedisEventLog:
     async def _delete(self, response_id: str) -> None:
         key = stream_key(response_id)
         pipeline = self._client.pipeline(transaction=False)
-        pipeline.set(dropped_key(response_id), b"1", px=int(self._open_seconds * 1000))
-        pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
+        pipeline.set(dropped_key(response_id), b"1", px=self._lifetimes.open_milliseconds)
+        self._lifetimes.queue_end(pipeline, key)
         pipeline.delete(key)
         # The end marker may be stored already, which makes XADD fail.
         *_, deleted = await answered(pipeline.execute(raise_on_error=False))

@@ -33,6 +33,20 @@ class Lifetimes:
     open_seconds: float
     patience_seconds: float
 
+    @property
+    def open_milliseconds(self) -> int:
+        """How long a stream is kept after its last write."""
+        return max(1, int(self.open_seconds * 1000))
+
+    def queue_end(self, pipeline: RedisPipeline, key: str) -> None:
+        """Add the commands that end a stream: its end marker, and how long it is kept from then on."""
+        pipeline.xadd(key, {**END_FIELDS}, id=END_ID, nomkstream=True)
+        pipeline.pexpire(key, max(1, int(self.retention_seconds * 1000)))
+
+    def queue_renewal(self, pipeline: RedisPipeline, key: str) -> None:
+        """Add the command that renews the life of an open stream."""
+        pipeline.pexpire(key, self.open_milliseconds)
+
 
 class Outbox:
     """Owns the writers and the task that writes their events; `close` ends the task."""
@@ -51,11 +65,6 @@ class Outbox:
     def find(self, response_id: str) -> Writer | None:
         """Return the writer of a stream, if this process has one."""
         return self._writers.get(response_id)
-
-    @property
-    def retention_milliseconds(self) -> int:
-        """How long a stream is kept after its end."""
-        return _milliseconds(self._lifetimes.retention_seconds)
 
     @property
     def writer_count(self) -> int:
@@ -172,10 +181,9 @@ class Outbox:
             name = entry_id(flush.events[-1].sequence_number, flush.writer.fence)
             pipeline.xadd(key, encode_fields(flush.events), id=name, nomkstream=not is_new)
         if flush.ends:
-            pipeline.xadd(key, END_FIELDS, id=END_ID, nomkstream=True)
-            pipeline.pexpire(key, self.retention_milliseconds)
+            self._lifetimes.queue_end(pipeline, key)
         elif self._must_renew(flush.writer):
-            pipeline.pexpire(key, _milliseconds(self._lifetimes.open_seconds))
+            self._lifetimes.queue_renewal(pipeline, key)
         return len(pipeline) - before
 
     def _must_renew(self, writer: Writer) -> bool:
@@ -221,10 +229,6 @@ class Outbox:
 def taken() -> TurnTaken:
     """Build the error of a writer whose stream another process writes."""
     return TurnTaken("Another process writes the events of this response.")
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(1, int(seconds * 1000))
 
 
 def _rank(answer: object) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backend.foundation.services.wakeups import Wakeups
-from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_events import LoggedEvent, bytes_in
+from backend.turns.ports.events import MOST_RESPONSE_BYTES
 from backend.turns.redis.entries import END_ID, entry_id
 from shared.errors import BallastError, InternalError
 
@@ -52,6 +53,7 @@ class Writer:
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
     recent: RecentEvents = field(default_factory=RecentEvents)
     pending_bytes: int = 0
+    offered_bytes: int = 0
     renewed_at: float = 0.0
     has_delta: bool = False
     is_ending: bool = False
@@ -60,6 +62,11 @@ class Writer:
     is_dropped: bool = False
     failure: BallastError | None = None
     flushes: Wakeups = field(default_factory=Wakeups)
+
+    def has_room_for(self, events: Sequence[LoggedEvent]) -> bool:
+        """Count events that are to be added, and say whether all of them may be; after a no it stays no."""
+        self.offered_bytes += bytes_in(events)
+        return self.offered_bytes <= MOST_RESPONSE_BYTES
 
     def add(self, events: Sequence[LoggedEvent]) -> bool:
         """Add events; their numbers must continue those of the last ones. Return whether they may wait for others.
@@ -87,6 +94,11 @@ class Writer:
     def is_over(self) -> bool:
         """Whether no further events will come."""
         return self.has_ended or self.is_dropped or self.failure is not None
+
+    @property
+    def must_write(self) -> bool:
+        """Whether Redis lacks something of what was appended, or the end marker that was asked for."""
+        return not self.is_over and (self.pending_bytes > 0 or self.is_ending)
 
     @property
     def must_wait(self) -> bool:

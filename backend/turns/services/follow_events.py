@@ -20,8 +20,17 @@ from shared.errors import Unavailable
 from shared.models.error_reports import report_of
 
 EventBatch = tuple[LoggedEvent, ...]
-LATE_SECONDS = 12.0
-"""How long after the end of a turn its last events may come: whoever writes them tries for a little less."""
+LATE_SECONDS = 3.0
+"""How long the last events of a turn whose end is stored may be missing from an event log that can be read.
+
+Whoever writes them tries again at least as often. Who is later is cut off, and all readers get what is rebuilt.
+"""
+
+OUTAGE_FACTOR = 4
+"""How many times as long they may be missing while nobody can write, not even to cut the log off.
+
+That is a little more than the 10 s for which a writer tries.
+"""
 
 OPENING_SECONDS = 10.0
 """How long a reader waits for the first event of a turn that is stored: its process may be at it, or may have died."""
@@ -150,17 +159,27 @@ class FollowEvents:
     async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
         """Yield the events of the log; where it stays silent after the end of the turn was stored, the rest is lost."""
         await self._wait_for_first(response)
-        lost_at: float | None = None
+        ended_at: float | None = None
         clock = asyncio.get_running_loop().time
         stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
         async with aclosing(stream) as batches:
             async for batch in batches:
                 if batch:
                     yield batch
-                elif lost_at is not None and clock() >= lost_at:
+                elif ended_at is None:
+                    ended_at = clock() if await self._has_ended(response) else None
+                elif await self._is_lost(response, clock() - ended_at):
                     return
-                elif lost_at is None and await self._has_ended(response):
-                    lost_at = clock() + self._late_seconds
+
+    async def _is_lost(self, response: StoredResponse, late_seconds: float) -> bool:
+        """Cut off a log whose last events are so late; while it takes no writes, they may come when it does again."""
+        if late_seconds < self._late_seconds:
+            return False
+        try:
+            await self._events.cut_off(response.id)
+        except Unavailable:
+            return late_seconds >= OUTAGE_FACTOR * self._late_seconds
+        return True
 
     async def _wait_for_first(self, response: StoredResponse) -> None:
         """Wait until the events of a turn that is stored as running are there, or its end is stored.

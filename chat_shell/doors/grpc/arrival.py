@@ -11,13 +11,25 @@ from grpc.aio import ServerInterceptor, ServicerContext
 
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
 from chat_shell.foundation.services.message_bounds import READING_SECONDS, MessageBounds
-from shared.errors import BallastError, Unauthenticated, Unavailable
+from shared.errors import BallastError, InvalidRequest, Unauthenticated, Unavailable
 from shared.shares import RETRY_AFTER_SECONDS, Lease
+from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 
 Handler: TypeAlias = "RpcMethodHandler[object, object] | None"  # the class has its parameters in its stubs only
 Continuation: TypeAlias = "Callable[[HandlerCallDetails], Awaitable[Handler]]"
 
 _PLACE: ContextVar[Lease] = ContextVar("place_to_arrive")
+_IS_SHORT: ContextVar[bool] = ContextVar("is_announced_as_short")
+
+
+def check_announced(count: int) -> None:
+    """Check that a message which was announced as short is short.
+
+    Raises:
+        InvalidRequest: it has more bytes.
+    """
+    if _IS_SHORT.get() and count > SHORT_MESSAGE_BYTES:
+        raise InvalidRequest(f"The message is longer than '{MESSAGE_BYTES_KEY}' says.")
 
 
 def has_arrived() -> None:
@@ -49,22 +61,23 @@ class Arrivals(ServerInterceptor):
             return handler
         try:
             self._authenticate(handler_call_details)
-            place = await self._place()
+            is_short = _is_announced_as_short(handler_call_details)
+            place = await self._place(is_short=is_short)
         except BallastError as refusal:
             return _refusing(refusal)
         _PLACE.set(place)
+        _IS_SHORT.set(is_short)
         self._bound_arrival(place)
         return handler
 
     def _authenticate(self, call: HandlerCallDetails) -> None:
-        given = dict(call.invocation_metadata or ()).get("authorization", "")
-        if not compare_digest(given if isinstance(given, bytes) else given.encode(), self._authorization):
+        if not compare_digest(_metadata_of(call, "authorization"), self._authorization):
             raise Unauthenticated("The service token is missing or wrong.")
 
-    async def _place(self) -> Lease:
+    async def _place(self, *, is_short: bool) -> Lease:
         try:
             async with asyncio.timeout(self._reading_seconds):
-                return await self._bounds.place_to_arrive()
+                return await self._bounds.place_to_arrive(is_short=is_short)
         except TimeoutError:
             message = "The model runner is reading too many requests."
             raise Unavailable(message, retry_after_seconds=RETRY_AFTER_SECONDS) from None
@@ -81,6 +94,16 @@ class Arrivals(ServerInterceptor):
 
         timer = asyncio.get_running_loop().call_later(self._reading_seconds, give_up)
         call.add_done_callback(lambda _: (timer.cancel(), place.release()))
+
+
+def _metadata_of(call: HandlerCallDetails, key: str) -> bytes:
+    given = dict(call.invocation_metadata or ()).get(key, "")
+    return given if isinstance(given, bytes) else given.encode()
+
+
+def _is_announced_as_short(call: HandlerCallDetails) -> bool:
+    given = _metadata_of(call, MESSAGE_BYTES_KEY)
+    return given.isdigit() and len(given) < 20 and int(given) <= SHORT_MESSAGE_BYTES
 
 
 def _refusing(refusal: BallastError) -> Handler:

@@ -18,7 +18,7 @@ from grpc import (
 )
 from grpc.aio import ServicerContext
 
-from chat_shell.doors.grpc.arrival import has_arrived
+from chat_shell.doors.grpc.arrival import check_announced, has_arrived
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
@@ -67,6 +67,7 @@ class ChatShellHandlers:
 
     async def execute(self, body: bytes, context: Context) -> None:
         """Run a turn; cancelling the call cancels the turn."""
+        check_announced(len(body))
         with self._bounds.held() as held:
             held.grow(len(body))
             decoded = await _decoded(_decode, body)
@@ -77,14 +78,16 @@ class ChatShellHandlers:
                     for event in ready:
                         await context.write(_encode(event))
 
-    async def list_models(self, _body: bytes, _context: Context) -> bytes:
+    async def list_models(self, body: bytes, _context: Context) -> bytes:
         """List the models that are offered."""
+        check_announced(len(body))
         has_arrived()
         cards = [card_to_proto(card) for card in self._turns.models()]
         return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
 
     async def run_tool(self, body: bytes, context: Context) -> bytes:
         """Run one tool; cancelling the call cancels the tool."""
+        check_announced(len(body))
         with self._bounds.held() as held:
             held.grow(len(body))
             call = await _decoded(_decode_call, body)

@@ -1,6 +1,10 @@
 """The bytes of requests: how long one may be, how many may be held at a time, and how many requests may be arriving."""
 
 from shared.shares import Lease, SharedBudget
+from shared.wire.message_size import SHORT_MESSAGE_BYTES
+
+SHORT_SHARE = 8
+"""Short messages that arrive may take such a part of all room, in bytes."""
 
 READING_SECONDS = 30.0
 """How long a message may take to arrive, and another may wait until it may begin to."""
@@ -11,12 +15,15 @@ class MessageBounds:
 
     A request's bytes are held until its turn ends, because the turn's values are made of them. What is arriving over
     gRPC cannot be counted before it is whole: of such messages only so many are read at a time as have room together.
+    Those that are announced as short have places of their own: they never wait for long ones that come slowly.
     """
 
     def __init__(self, max_message_bytes: int, max_messages_bytes: int) -> None:
         self.max_message_bytes = max_message_bytes
         self._budget = SharedBudget("room for requests", max_messages_bytes)
         self._arriving = SharedBudget("room for arriving requests", max(1, max_messages_bytes // max_message_bytes))
+        short_places = max_messages_bytes // SHORT_SHARE // SHORT_MESSAGE_BYTES
+        self._arriving_short = SharedBudget("room for arriving requests", max(1, short_places))
 
     @property
     def held_bytes(self) -> int:
@@ -26,12 +33,12 @@ class MessageBounds:
     @property
     def arriving(self) -> int:
         """How many messages may be arriving over gRPC now."""
-        return self._arriving.taken
+        return self._arriving.taken + self._arriving_short.taken
 
     def held(self) -> Lease:
         """Return a lease of bytes that grows with a request; use it as `with`."""
         return self._budget.lease()
 
-    async def place_to_arrive(self) -> Lease:
+    async def place_to_arrive(self, *, is_short: bool) -> Lease:
         """Wait until one more message may arrive; whoever asks must release the place, and bound the wait."""
-        return await self._arriving.wait_for(1)
+        return await (self._arriving_short if is_short else self._arriving).wait_for(1)

@@ -148,3 +148,58 @@ async def test_readers_of_a_lost_tail_get_the_same_events_though_some_arrive_lat
     assert [event["sequence_number"] for event in first] == list(range(ended.last_event + 1))
     assert "".join(event["delta"] for event in first if event["type"].endswith("text.delta")) == "One, two, three"
     assert first[-1]["response"] == ended.body
+
+
+class FullLog(MemoryEventLog):
+    """Takes no terminal event, and is not cut off either, until the first reader has tried to cut it off."""
+
+    def __init__(self) -> None:
+        super().__init__(600, silence_seconds=0.005)
+        self.late: Sequence[LoggedEvent] = ()
+
+    async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+        if events[-1].type == "response.completed":
+            self.late = events
+        else:
+            await super().append(response_id, events)
+
+    async def close(self, response_id: str) -> None:
+        raise Unavailable("The event store is not available.")
+
+    async def cut_off(self, response_id: str) -> None:
+        late, self.late = self.late, ()
+        await super().append(response_id, late)
+        raise Unavailable("The event store is not available.")
+
+
+async def test_last_events_are_waited_for_while_nobody_can_write() -> None:
+    events = FullLog()
+    async with asyncio.timeout(60), open_house(answer("One, ", "two"), events=events, late_seconds=0.5) as house:
+        ended = await house.ask()
+        seen = await house.all_events(ended)
+    assert events.late == ()
+    assert [event["sequence_number"] for event in seen] == list(range(ended.last_event + 1))
+    assert (seen[-1]["type"], seen[-1]["response"]) == ("response.completed", ended.body)
+
+
+class SilentEnd(FullLog):
+    """Never gets its terminal event: its writer was killed; it can be cut off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cuts = 0
+
+    async def cut_off(self, response_id: str) -> None:
+        self.cuts += 1
+        await MemoryEventLog.cut_off(self, response_id)
+
+
+async def test_a_reader_that_meets_a_lost_tail_cuts_it_off_and_goes_on() -> None:
+    """Other readers then find the end at once."""
+    events = SilentEnd()
+    async with asyncio.timeout(60), open_house(answer("One, ", "two"), events=events) as house:
+        ended = await house.ask()
+        first = await house.all_events(ended)
+        assert events.cuts
+        assert await house.all_events(ended) == first
+    assert (first[-1]["type"], first[-1]["response"]) == ("response.completed", ended.body)

@@ -13,7 +13,7 @@ from backend.turns.domain.response_events import LoggedEvent, encode_event
 from backend.turns.domain.response_object import finished
 from backend.turns.memory.ended_events import BYTES_BESIDE, pack_events, unpack_events
 from backend.turns.memory.event_log import MemoryEventLog
-from shared.errors import Conflict
+from shared.errors import Conflict, Unavailable
 from shared.models.events import FinishReason, TextDelta
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
 from tests.unit.backend.turns.samples import USAGE, projection
@@ -184,3 +184,19 @@ def test_what_is_packed_is_unpacked_as_it_was(written: list[tuple[str, bytes]], 
         LoggedEvent(sequence_number=number, type=kind, body=body) for number, (kind, body) in enumerate(written)
     )
     assert unpack_events(pack_events(events), first) == events[first:]
+
+
+async def test_running_turns_together_take_no_more_than_their_bound() -> None:
+    log = MemoryEventLog(600.0, ManualTimer(), most_open_bytes=10_000)
+    large = [event._replace(body=bytes(4_000)) for event in make_events(0, 2)]
+    for response_id in ("resp_a", "resp_b"):
+        await log.append(response_id, large[:1])
+    for response_id in ("resp_a", "resp_c"):
+        with pytest.raises(Unavailable):
+            await log.append(response_id, large[1:] if response_id == "resp_a" else large[:1])
+    await log.drop("resp_b")
+    with pytest.raises(Unavailable):
+        await log.append("resp_a", make_events(2, 1))  # the one before it is missing
+    await log.append("resp_d", large[:1])
+    await log.close("resp_a")
+    await log.append("resp_e", large[:1])

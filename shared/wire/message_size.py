@@ -1,0 +1,7 @@
+"""How a caller says before a gRPC message how long it is: gRPC itself tells the callee only once it is read."""
+
+MESSAGE_BYTES_KEY = "ballast-message-bytes"
+"""The key of the call's metadata; the value is a number of bytes. A call without it may be of any length."""
+
+SHORT_MESSAGE_BYTES = 262_144
+"""Messages up to here, which almost all are, arrive beside longer ones and never wait for them."""
