@@ -125,7 +125,7 @@ def test_without_a_word_found_an_excerpt_begins_at_the_beginning() -> None:
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (file("a.docx", file_data=inline("no archive", "")), "is no DOCX", "file_data"),
     (file("a.exe", file_data=inline("x", "application/octet-stream")), "Cannot read the type", "file_data"),
-    (file(file_data=inline(b"\xff\xff")), "not valid UTF-8", "file_data"),
+    (file(file_data=inline(b"\xff\xff")), "must be UTF-8", "file_data"),
     (file(file_data="data:text/plain;base64,!!"), "not valid base64", "file_data"),
     (file(file_data="data:text/plain,x"), "data URL with base64", "file_data"),
     (file(file_data="https://example.org/a.pdf"), "Files are not fetched", "file_data"),
