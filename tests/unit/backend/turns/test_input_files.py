@@ -2,14 +2,17 @@
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from openai import BadRequestError
 
+from backend.conversations.domain.attached_files import UnreadFile
 from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
 from backend.knowledge.domain.knowledge import Chunk
 from backend.turns.domain.file_parts import MAX_FILES
+from backend.turns.domain.turn_request import parse_turn_request
 from backend.turns.ports.files_by_id import FileBytes
 from shared.errors import InvalidRequest
 from shared.models.messages import Content, TextPart, UserMessage
@@ -143,6 +146,20 @@ async def test_a_bad_file_is_named_with_the_reason(part: dict[str, Any], reason:
         assert caught.value.param == f"input[1].content[1].{field}"
         assert not house.state.conversations
         assert house.observer.started == []
+
+
+@pytest.mark.parametrize("place", ["history", "current"])
+async def test_no_turn_is_made_of_files_that_were_not_read(place: str) -> None:
+    """Their places would be sent as empty texts."""
+    unread = (UnreadFile(text="", digest="0a1b", filename="a.md"),)
+    async with open_house() as house:
+        drafting = house.drafting
+        request = parse_turn_request(b'{"model": "demo-model", "input": "Well?"}')
+        asked = await drafting.asked(ADA, request)
+        draft = await drafting.draft(asked, await drafting.start(asked), "req_1")
+        changed = {"history": (UserMessage(content=unread),)} if place == "history" else {"current": unread}
+        with pytest.raises(ValueError, match="1 files of the input have not been read"):
+            replace(draft, read=draft.read.model_copy(update=changed))
 
 
 async def test_a_file_by_address_is_refused() -> None:
