@@ -86,7 +86,7 @@ def _plain_row(row: Sequence[str]) -> Iterator[Paragraph]:
 
 
 def _cells(row: Sequence[str]) -> list[str]:
-    """Return each cell in one line. Most rows are printable, with nothing in them to be replaced: they are not searched."""
+    """Return each cell in one line; a printable row, as most are, has nothing in it that must be replaced."""
     if "".join(row).isprintable():
         return [cell.strip() for cell in row]
     return [_LINE_ENDS.sub(" ", storable(cell).strip()) for cell in row]
