@@ -107,6 +107,12 @@ SEARCH_SEPARATELY = (
 )
 """Stands before the ids of the other knowledge bases that a restricted search names."""
 
+RESTRICTED_PASSED_OVER = (
+    "Not searched by this call, because it names no knowledge base and others have an answer. Access to these is "
+    "restricted and searches of them are few: name them in a search that needs them: "
+)
+"""Stands before the ids of restricted knowledge bases that a search without names passes over."""
+
 NO_KNOWLEDGE_BASE = "No knowledge base is in scope in this conversation."
 NOTHING_FOUND = "No passage fits this query. A different query may find more."
 NO_DOCUMENTS = "The knowledge bases in scope hold no documents."

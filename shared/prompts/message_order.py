@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from shared.errors import InvalidRequest
 from shared.models.execution import DynamicBlock, ExecutionRequest
 from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage, texts_in
+from shared.prompts.attached_files import is_attached_file
 
 _TIME_SUFFIX = re.compile(r"\n\n<time>[^<>\n]*</time>\Z")
 
@@ -94,9 +95,18 @@ def _suffix(sent_at: datetime, time_zone: str) -> str:
 
 
 def texts_of_user(content: Content) -> tuple[str, ...]:
-    """Return the texts of a user message as the user wrote them, without the date suffix of one that was sent."""
+    """Return the texts of a user message as they were sent, files among them, without a date suffix."""
     texts = (_TIME_SUFFIX.sub("", text) for text in texts_in(content))
     return tuple(text for text in texts if text)
+
+
+def words_of_user(content: Content) -> tuple[str, ...]:
+    """Return the texts that the user wrote himself, without those of attached files.
+
+    Whoever wrote a file, it is not his message: were its words his own, a file with the passages of a restricted base,
+    or with a dictionary, would let them leave, and a long one would put what he did write out of what is kept of it.
+    """
+    return tuple(text for text in texts_of_user(content) if not is_attached_file(text))
 
 
 def _current(request: ExecutionRequest) -> UserMessage | None:

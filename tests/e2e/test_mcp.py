@@ -203,7 +203,7 @@ async def test_a_member_of_both_kinds_gets_both(
     own = new_base(replicas[0], "notes", {"notes.md": "# Opening\n\nThe reserve opens at nine."}, **{analyst: "reader"})
     await second.script(summary_reply())
     async with http_of(replicas[1], analyst) as http, mcp_client(http) as client:
-        found = said(await call(client, "search_knowledge", query=ASKED))
+        found = said(await call(client, "search_knowledge", query=ASKED, knowledge_base_ids=[own.id, base.id]))
     assert [one["knowledge_base_id"] for one in found["results"]] == [own.id]
     assert found["restricted"]["summary"] == SUMMARY
     assert found["restricted"]["knowledge_base_ids"] == [base.id]

@@ -191,7 +191,7 @@ class TurnHouse:
         )
         context = ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
-        drafting = TurnDrafting(self.ports, context, models, policy)
+        drafting = self.drafting = TurnDrafting(self.ports, context, models, policy)
         withheld = WithheldText(self.conversations, self.knowledge)
         self.conversation_services = ConversationServices(
             conversations=CallerConversations(self.conversations, self.clock, SECRET),

@@ -1,6 +1,6 @@
 """Files in the messages of an input: before they are read they count by their hashes, afterwards they are text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from shared.models.messages import Content, Part, TextPart
 
@@ -15,6 +15,17 @@ class UnreadFile(TextPart):
 def unread_files(content: Content) -> tuple[UnreadFile, ...]:
     """Return the files of a message that are still to be read."""
     return () if isinstance(content, str) else tuple(part for part in content if isinstance(part, UnreadFile))
+
+
+def check_read(contents: Iterable[Content]) -> None:
+    """Check that no message holds the place of a file any more, which a model would read as an empty text.
+
+    Raises:
+        ValueError: one does.
+    """
+    waiting = [file.digest for content in contents for file in unread_files(content)]
+    if waiting:
+        raise ValueError(f"{len(waiting)} files of the input have not been read")
 
 
 def with_files(content: Content, texts: Mapping[str, str]) -> Content:

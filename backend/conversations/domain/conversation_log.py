@@ -14,7 +14,7 @@ from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
-from shared.prompts.message_order import texts_of_user
+from shared.prompts.message_order import words_of_user
 
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
 COMPACTED = "[The earlier part of this conversation was left out: it no longer fits.]"
@@ -205,10 +205,10 @@ def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
 
 
 def user_words(entries: Iterable[Entry]) -> str:
-    """Return the newest of what the user wrote, in order, without date suffixes and what the application added."""
+    """Return the newest of what the user wrote, in order, without date suffixes, files, and context."""
     said = [entry.message for entry in entries if entry.kind is EntryKind.USER]
     contents = [message.content for message in said if isinstance(message, UserMessage)]
-    return "\n".join(text for content in contents for text in texts_of_user(content))[-MAX_USER_CHARACTERS:]
+    return "\n".join(text for content in contents for text in words_of_user(content))[-MAX_USER_CHARACTERS:]
 
 
 def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:

@@ -7,7 +7,7 @@ header that only the first chunk has would be found without it, and mean nothing
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
 from backend.knowledge.documents.text import storable
 from backend.knowledge.domain.knowledge import Paragraph
@@ -53,10 +53,11 @@ def table_rows(rows: Iterable[Sequence[str]]) -> Iterator[Paragraph]:
     place = next((place for place, row in enumerate(first) if _filled(row) >= _MIN_HEADED_COLUMNS), None)
     names = first[place] if place is not None and _is_header(first[place]) else ()
     above = place + 1 if place is not None and names else 0
+    labels = [f"{name}: " if name else "" for name in _cells(names)]
     for row in first[: above - 1] if above else ():
         yield from _plain_row(row)
     for row in chain(first[above:], remaining):
-        yield from _named_row(names, row) if names else _plain_row(row)
+        yield from _named_row(labels, row) if labels else _plain_row(row)
     if names and len(first) == above:
         yield from _plain_row(names)
 
@@ -72,21 +73,20 @@ def _is_header(row: Sequence[str]) -> bool:
     )
 
 
-def _named_row(names: Sequence[str], row: Sequence[str]) -> Iterator[Paragraph]:
-    lines = [
-        f"{_one_line(names[place])}: {cell}" if place < len(names) and names[place].strip() else cell
-        for place, cell in enumerate(map(_one_line, row))
-        if cell
-    ]
+def _named_row(labels: Sequence[str], row: Sequence[str]) -> Iterator[Paragraph]:
+    lines = [label + cell for label, cell in zip_longest(labels, _cells(row), fillvalue="") if cell]
     if lines:
         yield Paragraph(text="\n".join(lines))
 
 
 def _plain_row(row: Sequence[str]) -> Iterator[Paragraph]:
-    cells = [cell for cell in map(_one_line, row) if cell]
+    cells = [cell for cell in _cells(row) if cell]
     if cells:
         yield Paragraph(text=" | ".join(cells))
 
 
-def _one_line(cell: str) -> str:
-    return _LINE_ENDS.sub(" ", storable(cell).strip())
+def _cells(row: Sequence[str]) -> list[str]:
+    """Return each cell in one line; a printable row, as most are, has nothing in it that must be replaced."""
+    if "".join(row).isprintable():
+        return [cell.strip() for cell in row]
+    return [_LINE_ENDS.sub(" ", storable(cell).strip()) for cell in row]

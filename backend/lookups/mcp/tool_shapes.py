@@ -45,7 +45,13 @@ class SearchArguments(Arguments):
     ]
     knowledge_base_ids: Annotated[
         list[BaseId],
-        Field(max_length=MAX_NAMED_BASES, description="The knowledge bases to search; all of the caller's if empty."),
+        Field(
+            max_length=MAX_NAMED_BASES,
+            description=(
+                "The knowledge bases to search; if empty all that the caller may read, and the restricted ones where"
+                " those have no answer."
+            ),
+        ),
     ] = Field(default=[])
     max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS, description="How many passages to return at most.")] = 10
 
@@ -86,7 +92,10 @@ class FoundPassage(ShownHit):
 
 
 class RestrictedPart(BaseModel):
-    """What restricted knowledge bases give: a summary without any passage, or nothing, whatever the cause."""
+    """What restricted knowledge bases give: a summary without any passage, or nothing, whatever the cause.
+
+    Those that were not searched, as none was named and others answered, stand here too; `note` says so.
+    """
 
     knowledge_base_ids: list[str]
     summary: ReleasedSummary | None

@@ -27,7 +27,7 @@ from backend.lookups.mcp.tool_shapes import (
 )
 from backend.lookups.services.search_bases import BasesFound, BasesSearch
 from backend.lookups.services.use_cases import LookupServices
-from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
+from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE, RESTRICTED_PASSED_OVER
 
 Given = TypeVar("Given", bound=Arguments)
 
@@ -118,8 +118,8 @@ _TOOLS = (
             "Find passages in the knowledge bases that the user may use. Each result names its document, its chunk, the"
             " headings above it and a score between 0 and 1, and can be cited by them. Of a knowledge base to which the"
             " user's access is restricted, the answer is a summary at most: it holds no passages, and nothing must be"
-            " added to it. Searches of restricted knowledge bases are few a day: name the knowledge bases to search"
-            " where it is known which ones are wanted."
+            " added to it. Searches of restricted knowledge bases are few a day: without names they are searched only"
+            " where no other knowledge base answers."
         ),
         arguments=SearchArguments,
         result=FoundKnowledge,
@@ -177,6 +177,9 @@ def _uri(document: Document) -> str:
 
 
 def _restricted_part(found: BasesFound) -> RestrictedPart | None:
+    if found.passed_over:
+        ids = [binding.base.id for binding in found.passed_over]
+        return RestrictedPart(knowledge_base_ids=ids, summary=None, note=RESTRICTED_PASSED_OVER + ", ".join(ids))
     if not found.restricted:
         return None
     return RestrictedPart(

@@ -22,13 +22,15 @@ class BasesSearch(NamedTuple):
 class BasesFound(NamedTuple):
     """The passages, best first, of the bases that were read, and the summary of those that are restricted.
 
-    `summary` is None where nothing may be said of the restricted bases, whatever the cause.
+    `summary` is None where nothing may be said of the restricted bases, whatever the cause. `passed_over` are
+    restricted bases that were not searched.
     """
 
     hits: tuple[ChunkHit, ...]
     read: tuple[Binding, ...]
     restricted: tuple[Binding, ...]
     summary: ReleasedSummary | None
+    passed_over: tuple[Binding, ...] = ()
 
 
 class SearchBases:
@@ -39,7 +41,9 @@ class SearchBases:
         self._restricted = restricted
 
     async def __call__(self, caller: Caller, search: BasesSearch, request_id: str) -> BasesFound:
-        """Search.
+        """Search; where no base is named and some that he may read answer, the restricted ones are passed over.
+
+        Their few searches a day are for questions that need them.
 
         Raises:
             NotFound: the caller is not a member of a named base.
@@ -49,5 +53,7 @@ class SearchBases:
         read = tuple(binding for binding in bindings if binding.role.access_mode is AccessMode.FULL)
         restricted = tuple(binding for binding in bindings if binding.role.access_mode is not AccessMode.FULL)
         hits = await self._knowledge.search.search_in(read, search.query, search.max_results) if read else ()
+        if search.base_ids is None and hits:
+            return BasesFound(hits, read, (), None, passed_over=restricted)
         summary = await self._restricted(caller, restricted, search.query, request_id) if restricted else None
         return BasesFound(hits, read, restricted, summary)

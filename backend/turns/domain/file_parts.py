@@ -24,7 +24,7 @@ MAX_FILES = 20
 UNNAMED = "file"
 DIGEST_BYTES = 16
 STEP_CHARACTERS = 2**20
-"""Characters that are hashed in one step, which takes about 2 ms."""
+"""Characters that are hashed or decoded in one step, which takes about 2 ms; a multiple of the four of base64."""
 
 _INLINE = re.compile(r"data:([^,;]*)((?:;[^,;]*)*?);base64,", re.IGNORECASE)
 _MAX_HEAD_CHARACTERS = 1024
@@ -119,7 +119,7 @@ def _slices(text: str) -> Iterator[str]:
         yield text[start : start + STEP_CHARACTERS]
 
 
-def bytes_given(file: GivenFile) -> tuple[str | None, bytes]:
+def bytes_given(file: GivenFile) -> tuple[str | None, bytearray]:
     """Return the declared type and the bytes of a file that was given as text.
 
     Raises:
@@ -132,7 +132,22 @@ def bytes_given(file: GivenFile) -> tuple[str | None, bytes]:
     if text.startswith(("http://", "https://")):
         raise UnsupportedValue("Files are not fetched: give the file itself in 'file_data'.", param=file.param)
     try:
-        body = b64decode(text[head.end() :] if head is not None else text, validate=True)
+        body = _decoded(text, head.end() if head is not None else 0)
     except (binascii.Error, ValueError):
         raise file.refused("its data is not valid base64.") from None
     return (f"{head[1]}{head[2]}" if head is not None else None), body
+
+
+def _decoded(text: str, start: int) -> bytearray:
+    """Decode base64 slice by slice: as a whole it would be copied twice, and hold up all other threads meanwhile.
+
+    Raises:
+        ValueError: it is no base64, or goes on behind its padding.
+    """
+    body = bytearray()
+    for place in range(start, len(text), STEP_CHARACTERS):
+        piece = text[place : place + STEP_CHARACTERS]
+        if "=" in piece and place + STEP_CHARACTERS < len(text):
+            raise ValueError("padding before the end")
+        body += b64decode(piece, validate=True)
+    return body

@@ -32,7 +32,10 @@ MARKS_TOKENS = 40
 
 @dataclass(frozen=True)
 class FileText:
-    """A file as text, the tokens of its whole block, and the pieces that it is searched by."""
+    """A file as text, the tokens of its whole block, and the pieces that it is searched by.
+
+    Of a file that is longer than all files of a message may be, the text is empty: nobody asks for more than pieces.
+    """
 
     name: str
     text: str
@@ -110,10 +113,11 @@ class InputFiles:
     async def _text(self, reading: "_Reading", digest: str) -> FileText:
         read = reading.given.read
         if digest not in read:
-            read[digest] = await self._read(reading.caller, reading.given.files[digest])
+            read[digest] = await self._read(reading, reading.given.files[digest])
         return read[digest]
 
-    async def _read(self, caller: Caller, file: GivenFile) -> FileText:
+    async def _read(self, reading: "_Reading", file: GivenFile) -> FileText:
+        caller = reading.caller
         found = await self._bytes(caller, file)
         try:
             media_type = media_type_of(found.media_type, found.name, found.body)
@@ -122,6 +126,9 @@ class InputFiles:
                 chunks = [chunk async for batch in cut.batches for chunk in batch.chunks]
         except InvalidRequest as error:
             raise file.refused(error.message) from error
+        # Each piece counts up to one token too much, as a part of a token counts as one.
+        if (least := sum(chunk.tokens - 1 for chunk in chunks)) > reading.budget_tokens:
+            return FileText(found.name, "", least, chunks)
         text = await asyncio.to_thread(readable_text, media_type, found.body, chunks)
         tokens = await asyncio.to_thread(
             lambda: estimate_tokens(text) + estimate_tokens(attached_file(found.name, "", ""))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from backend.conversations.domain.attached_files import check_read
 from backend.conversations.domain.compaction import TOOLS_TOKENS, Load
 from backend.conversations.domain.context_policy import BaseText, ContextPlan, full_context, plan_context
 from backend.conversations.domain.conversation_log import (
@@ -63,7 +64,7 @@ from shared.models.execution import (
     TurnLimits,
     User,
 )
-from shared.models.messages import HistoryMessage
+from shared.models.messages import HistoryMessage, ToolMessage, UserMessage
 from shared.tokens import estimate_tokens
 
 NO_CONTEXT = ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
@@ -119,6 +120,14 @@ class TurnDraft:
     seen: Chain | None
     given: Labels = ()
     preset_use: PresetUse | None = None
+
+    def __post_init__(self) -> None:
+        """Check that all files of the input have been read.
+
+        Raises:
+            ValueError: one has not.
+        """
+        check_read(message.content for message in self.read.messages if isinstance(message, UserMessage | ToolMessage))
 
     @property
     def log_length(self) -> int:

@@ -2,7 +2,7 @@
 
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, UserMessage
-from shared.prompts.message_order import texts_of_user
+from shared.prompts.message_order import texts_of_user, words_of_user
 
 
 def user_words(request: ExecutionRequest) -> str:
@@ -11,12 +11,14 @@ def user_words(request: ExecutionRequest) -> str:
     The messages of a request do not tell it: what the application adds has the user's role as well, and earlier turns
     may have been left out. Of a backend that does not say it yet, the current message alone counts.
     """
-    return request.knowledge.user_words or _text(request.prompt)
+    return request.knowledge.user_words or "\n".join(words_of_user(request.prompt or ""))
 
 
 def last_user_message(request: ExecutionRequest) -> str:
     """Return the text of the message that the turn answers, also where it continues from tool results.
 
+    Attached files are no part of it, unless the message is nothing else: a long file would hide what is asked for from
+    the pre-screen, which reads the end of a message, and its language would pass for that of the question.
     Whatever follows that message in a history is the model's or a tool's.
     """
     if request.prompt is not None:
@@ -26,4 +28,4 @@ def last_user_message(request: ExecutionRequest) -> str:
 
 
 def _text(content: Content | None) -> str:
-    return "" if content is None else "\n".join(texts_of_user(content))
+    return "" if content is None else "\n".join(words_of_user(content) or texts_of_user(content))

@@ -1,15 +1,16 @@
 """Knowledge through the official client alone: files, vector stores, their files, batches and search."""
 
+import json
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI, NotFoundError, PermissionDeniedError
+from openai import AsyncOpenAI, BadRequestError, NotFoundError, PermissionDeniedError
 from openai.types import FileObject, VectorStore, VectorStoreSearchResponse
 from openai.types.vector_stores import VectorStoreFile, VectorStoreFileBatch
 from pydantic import BaseModel
 
-from tests.e2e.client.shelf import searches
-from tests.e2e.pair import Pair
+from tests.e2e.client.shelf import messages_of, searches
+from tests.e2e.pair import MODEL, Pair
 from tests.fakes.model_server import FakeModelControl, Reply
 
 POLL_MILLISECONDS = 50
@@ -144,3 +145,29 @@ async def test_filters_of_a_turn_hold_in_its_searches(pair: Pair, model: FakeMod
         ):
             with pytest.raises(PermissionDeniedError):
                 await forbidden
+
+
+async def test_a_message_names_a_file_of_its_own_user(pair: Pair, model: FakeModelControl) -> None:
+    """Files are taken by id through both APIs; somebody else's reads like none, and the error names the field."""
+    await model.script(Reply(text=("Seventy.",)), Reply(text=("Seventy.",)))
+    async with pair.async_client("shelf") as client, pair.async_client("thief") as thief:
+        file = await client.files.create(file=("green.md", GREEN), purpose="user_data")
+        text: Any = {"type": "input_text", "text": "How hot?"}
+        items: Any = [{"role": "user", "content": [{"type": "input_file", "file_id": file.id}, text]}]
+        part: Any = {"type": "file", "file": {"file_id": file.id}}
+        messages: Any = [{"role": "user", "content": [part, {"type": "text", "text": "How hot?"}]}]
+        await client.responses.create(model=MODEL, input=items)
+        await client.chat.completions.create(model=MODEL, messages=messages)
+        for sent in await model.requests():
+            assert GREEN.decode() in json.dumps(messages_of(sent), ensure_ascii=False).replace("\\n", "\n")
+
+        with pytest.raises(BadRequestError, match="There is no file") as by_item:
+            await thief.responses.create(model=MODEL, input=items)
+        assert by_item.value.param == "input[0].content[0].file_id"
+        with pytest.raises(BadRequestError, match="There is no file") as by_message:
+            await thief.chat.completions.create(model=MODEL, messages=messages)
+        assert by_message.value.param == "messages[0].content[0].file.file_id"
+        items[0]["content"][0]["file_id"] = file.id[:-1] + ("0" if file.id[-1] != "0" else "1")
+        with pytest.raises(BadRequestError, match="There is no file"):
+            await thief.responses.create(model=MODEL, input=items)
+        await client.files.delete(file.id)

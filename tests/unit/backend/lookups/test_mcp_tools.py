@@ -11,7 +11,7 @@ from shared.errors import ChatShellUnavailable
 from shared.models.execution import AccessMode
 from shared.models.single_tools import SingleToolResult
 from shared.models.values import JsonObject, JsonValue
-from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
+from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE, RESTRICTED_PASSED_OVER
 from tests.fakes.http_door import client_of
 from tests.fakes.mcp_client import Mode, call, mcp_client, refusal_in, said, texts_of
 from tests.unit.backend.conftest import BASES, MANUAL, Members
@@ -183,7 +183,8 @@ async def test_a_member_of_both_kinds_gets_passages_and_a_summary_apart(members:
     assert put.status_code == 201
     members.house.chat_shell.tool_results = [released()]
     async with mcp_client(members.restricted, mode) as client:
-        found = await call(client, "search_knowledge", query="hotels")
+        both = [own, members.base_id]
+        found = await call(client, "search_knowledge", query="hotels", knowledge_base_ids=both)
     assert [one["knowledge_base_id"] for one in said(found)["results"]] == [own]
     assert said(found)["restricted"]["knowledge_base_ids"] == [members.base_id]
     passages, summary = texts_of(found)
@@ -191,6 +192,24 @@ async def test_a_member_of_both_kinds_gets_passages_and_a_summary_apart(members:
     assert "Plan trips early." not in passages
     assert "My own notes" not in summary
     assert "ninety" not in found.model_dump_json()
+
+
+async def test_a_search_without_names_is_charged_to_restricted_bases_only_where_no_other_answers(members: Members):
+    await members.put("manual.md", MANUAL)
+    own = (await members.restricted.post(BASES, json={"name": "Own"})).json()["id"]
+    await members.restricted.put(f"{BASES}/{own}/documents/notes.md", content=b"# Notes\n\nMy notes about trains.")
+    members.house.chat_shell.tool_results = [released()]
+    async with mcp_client(members.restricted) as client:
+        answered = await call(client, "search_knowledge", query="trains")
+        assert not members.house.chat_shell.tool_calls
+        unanswered = said(await call(client, "search_knowledge", query="zeppelins"))
+    assert [one["knowledge_base_id"] for one in said(answered)["results"]] == [own]
+    note = RESTRICTED_PASSED_OVER + members.base_id
+    assert said(answered)["restricted"] == {"knowledge_base_ids": [members.base_id], "summary": None, "note": note}
+    assert texts_of(answered)[1] == note
+    assert unanswered["results"] == []
+    assert unanswered["restricted"]["summary"]["summary"] == "Plan trips early."
+    assert len(members.house.chat_shell.tool_calls) == 1
 
 
 @both_eras

@@ -1,6 +1,7 @@
 """What a restricted turn lets out when its main model repeats the base."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -211,6 +212,19 @@ async def test_what_the_application_adds_is_no_word_of_the_user() -> None:
         sent = house.sent[-1]
         assert "4,711" in str([message.content for message in sent.history if isinstance(message, UserMessage)])
         assert sent.knowledge.user_words == "Is it 2,750 kg?\nOr what?"
+        assert said(response) == f"It is {FIGURE_WITHHELD} or 2,750 kg."
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["before the question", "behind the question"])
+async def test_what_an_attached_file_says_is_no_word_of_the_user(order: int) -> None:
+    """A file may hold a dictionary, or what somebody else read in the base; a long one leaves the question in place."""
+    text = b64encode(b"Shelf 4,711 holds much. " * 2_000).decode()
+    file = {"type": "input_file", "filename": "a.txt", "file_data": f"data:text/plain;base64,{text}"}
+    asked = {"type": "input_text", "text": "Is it 2,750 kg?"}
+    async with restricted_house(answer("It is 4,711 or 2,750 kg.")) as house:
+        response = await house.ask(tools=TOOLS, input=[{"role": "user", "content": [file, asked][::order]}])
+        assert "Shelf 4,711" in str(house.sent[0].prompt)
+        assert house.sent[0].knowledge.user_words == "Is it 2,750 kg?"
         assert said(response) == f"It is {FIGURE_WITHHELD} or 2,750 kg."
 
 

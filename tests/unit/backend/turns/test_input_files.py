@@ -1,15 +1,21 @@
 """Files inside messages become text before a turn starts, once."""
 
 import json
+import tracemalloc
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from openai import BadRequestError
 
+from backend.conversations.domain.attached_files import UnreadFile
+from backend.conversations.domain.input_items import InputFilePart
 from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
 from backend.knowledge.domain.knowledge import Chunk
-from backend.turns.domain.file_parts import MAX_FILES
+from backend.turns.domain.file_parts import MAX_FILES, STEP_CHARACTERS, GivenFile, bytes_given
+from backend.turns.domain.turn_request import parse_turn_request
 from backend.turns.ports.files_by_id import FileBytes
 from shared.errors import InvalidRequest
 from shared.models.messages import Content, TextPart, UserMessage
@@ -107,6 +113,37 @@ async def test_a_long_file_is_searched_for_the_question_within_a_quarter_of_the_
         assert EXCERPT.partition("{")[0] in block
 
 
+async def test_of_a_file_far_too_long_the_pieces_alone_are_held() -> None:
+    """Its text may take four bytes a character, beside that of the pieces."""
+    async with open_house() as house:
+        items = [user(file("a.txt", "Barrels hold wine.\n\n" * 8_000))]
+        asked = await house.drafting.asked(ADA, parse_turn_request(orjson.dumps({"input": items})))
+        await house.drafting.draft(asked, await house.drafting.start(asked), "req_1")
+        (read,) = asked.files.read.values()
+        assert (read.text, sum("Barrels" in chunk.text for chunk in read.chunks)) == ("", len(read.chunks))
+        assert read.tokens > WINDOW // 4
+
+
+@pytest.mark.parametrize("head", ["", "data:text/plain;base64,"])
+@pytest.mark.parametrize("length", [0, 5, 3 * STEP_CHARACTERS // 4, 3 * STEP_CHARACTERS + 1])
+def test_bytes_are_decoded_in_steps_that_hold_little_more_than_them(head: str, length: int) -> None:
+    body = bytes(range(256)) * (length // 256) + b"x" * (length % 256)
+    part = InputFilePart(type="input_file", file_data=head + b64encode(body).decode())
+    tracemalloc.start()
+    _, given = bytes_given(GivenFile(part, "0a", "input[0]"))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert given == body
+    assert peak_bytes < 1.25 * length + 4 * STEP_CHARACTERS
+
+
+@pytest.mark.parametrize("place", [4, STEP_CHARACTERS])
+def test_padding_before_the_end_is_no_base64(place: int) -> None:
+    text = ("A" * (place - 1) + "=").ljust(2 * STEP_CHARACTERS, "A")
+    with pytest.raises(InvalidRequest, match="not valid base64"):
+        bytes_given(GivenFile(InputFilePart(type="input_file", file_data=text), "0a", "input[0]"))
+
+
 async def test_several_files_share_the_quarter() -> None:
     long = "\n\n".join(f"Barrel {number} holds wine." for number in range(6_000))
     async with open_house(answer("There.")) as house:
@@ -143,6 +180,20 @@ async def test_a_bad_file_is_named_with_the_reason(part: dict[str, Any], reason:
         assert caught.value.param == f"input[1].content[1].{field}"
         assert not house.state.conversations
         assert house.observer.started == []
+
+
+@pytest.mark.parametrize("place", ["history", "current"])
+async def test_no_turn_is_made_of_files_that_were_not_read(place: str) -> None:
+    """Their places would be sent as empty texts."""
+    unread = (UnreadFile(text="", digest="0a1b", filename="a.md"),)
+    async with open_house() as house:
+        drafting = house.drafting
+        request = parse_turn_request(b'{"model": "demo-model", "input": "Well?"}')
+        asked = await drafting.asked(ADA, request)
+        draft = await drafting.draft(asked, await drafting.start(asked), "req_1")
+        changed = {"history": (UserMessage(content=unread),)} if place == "history" else {"current": unread}
+        with pytest.raises(ValueError, match="1 files of the input have not been read"):
+            replace(draft, read=draft.read.model_copy(update=changed))
 
 
 async def test_a_file_by_address_is_refused() -> None:

@@ -9,6 +9,7 @@ from shared.models.events import CitationAdded, SearchFinished, SearchResult
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
 from shared.models.messages import AssistantMessage, Content, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
+from shared.prompts.attached_files import attached_file
 from shared.prompts.message_order import with_time_suffix
 from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
@@ -238,6 +239,21 @@ async def test_the_room_is_told_what_the_user_said_and_nothing_that_only_has_his
     (asked,) = stage.summaries.asked
     assert asked.last_message == "What is weak\nin it?"
     assert asked.user_words == counted
+
+
+FILE = TextPart(text=attached_file("a.md", "0a1b", "Shelf 4,711 " * 2_000))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "asked_for", "own"),
+    [((FILE, *WEAK, FILE), "What is weak\nin it?", "What is weak\nin it?"), ((FILE,), FILE.text, "")],
+    ids=["with a question", "alone"],
+)
+async def test_a_file_is_no_word_of_the_users_and_hides_none(prompt: Content, asked_for: str, own: str):
+    stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
+    await stage.run(execution_request(knowledge=knowledge("kb_a", mode=AccessMode.RESTRICTED), prompt=prompt))
+    (asked,) = stage.summaries.asked
+    assert (asked.last_message, asked.user_words) == (asked_for, own)
 
 
 @pytest.mark.parametrize("content", ["What is weak\nin it?", WEAK])
