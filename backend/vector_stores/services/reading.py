@@ -69,8 +69,16 @@ class ReadingPorts(NamedTuple):
 class AttachedFileReading:
     """Takes one file after another from the queue; several calls may run side by side."""
 
-    def __init__(self, ports: ReadingPorts, bell: ReadingBell, *, is_only_replica: bool) -> None:
+    def __init__(
+        self,
+        ports: ReadingPorts,
+        bell: ReadingBell,
+        *,
+        is_only_replica: bool,
+        renew_seconds: float = RENEW_SECONDS,
+    ) -> None:
         self._ports = ports
+        self._renew_seconds = renew_seconds
         self._bell = bell
         self._served: dict[tuple[str, str], None] = {}
         self._takes_all = is_only_replica
@@ -102,7 +110,8 @@ class AttachedFileReading:
                     await self._ports.attachments.release(taken.claim, 0.0)
                 raise
             if not reading.done():
-                return  # the claim is lost
+                keeping.result()  # raises what ended the renewals; where nothing did, the claim is lost
+                return
             error = reading.result()
         if error is not None:
             await self._ports.attachments.fail(taken.claim, error)
@@ -152,7 +161,7 @@ class AttachedFileReading:
         """Renew the lease; return when the claim is lost."""
         is_kept = True
         while is_kept:
-            await asyncio.sleep(RENEW_SECONDS)
+            await asyncio.sleep(self._renew_seconds)
             with suppress(Unavailable):
                 is_kept = await self._ports.attachments.renew(taken.claim, LEASE_SECONDS)
 

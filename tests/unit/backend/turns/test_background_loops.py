@@ -101,6 +101,8 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     clock = FakeClock()
     closing = CloseSearches(broken, broken, clock, timedelta(seconds=1))
     reading = ReadingPorts(broken, broken, broken, broken, clock)
+    active_bases = ActiveBases(broken, clock)
+    active_bases.note(["kb_a"])
     return Backend(
         admission=house.admission,
         readiness=broken,
@@ -115,7 +117,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
         ),
-        active_bases=ActiveBases(broken, clock),
+        active_bases=active_bases,
         lookups=broken,
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
