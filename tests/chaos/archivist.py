@@ -31,7 +31,7 @@ class _Archive:
     def __init__(self, world: World, caller: Caller, dice: random.Random, actor: str) -> None:
         self._world, self._caller, self._dice, self._actor = world, caller, dice, actor
         self._writer = Writer(world, caller, dice)
-        self._agent = world.register(f"/v1/agents/{actor}")
+        self._agent = world.register(f"/v1/agents/{actor}-{world.next_number()}")
 
     async def file(self) -> None:
         """Upload a file and attach it more than once: it must become one document, or none where it is deleted."""

@@ -66,6 +66,13 @@ class ReadingPorts(NamedTuple):
     clock: Clock
 
 
+class ReadingWaits(NamedTuple):
+    """How long a reader waits between two renewals of its lease, and after a file for which there was no place."""
+
+    renew_seconds: float = RENEW_SECONDS
+    pause_seconds: float = PAUSE_SECONDS
+
+
 class AttachedFileReading:
     """Takes one file after another from the queue; several calls may run side by side."""
 
@@ -75,10 +82,10 @@ class AttachedFileReading:
         bell: ReadingBell,
         *,
         is_only_replica: bool,
-        renew_seconds: float = RENEW_SECONDS,
+        waits: ReadingWaits = ReadingWaits(),  # noqa: B008 -- never changed
     ) -> None:
         self._ports = ports
-        self._renew_seconds = renew_seconds
+        self._waits = waits
         self._bell = bell
         self._served: dict[tuple[str, str], None] = {}
         self._takes_all = is_only_replica
@@ -129,6 +136,8 @@ class AttachedFileReading:
             return _error("invalid_file", name, error.message)
         except Unavailable:
             await self._ports.attachments.release(taken.claim, PAUSE_SECONDS)
+            # The next file would find no place either, after all its bytes were fetched.
+            await asyncio.sleep(self._waits.pause_seconds)
         except Conflict:
             return None
         except NotFound:
@@ -161,7 +170,7 @@ class AttachedFileReading:
         """Renew the lease; return when the claim is lost."""
         is_kept = True
         while is_kept:
-            await asyncio.sleep(self._renew_seconds)
+            await asyncio.sleep(self._waits.renew_seconds)
             with suppress(Unavailable):
                 is_kept = await self._ports.attachments.renew(taken.claim, LEASE_SECONDS)
 

@@ -9,14 +9,16 @@ import pytest
 
 from backend.files.domain import FilePurpose, StoredFile
 from backend.knowledge.domain.attachments import AttachedStatus, Attachment, AttachmentClaim
-from backend.knowledge.ports.knowledge import DocumentReader
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
+from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts, ReadingWaits
+from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.clock import FakeClock
 from tests.fakes.driver_errors import all_errors
 from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_files import FakeFiles
 from tests.fakes.store_knowledge import FakeKnowledge
+from tests.fakes.supervision import make_supervisor
 
 T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 ERRORS = [error for error in all_errors() if not isinstance(error, asyncio.CancelledError)]
@@ -43,12 +45,27 @@ class RefusedRenewals(FakeAttachments):
         raise self._error
 
 
-async def attached(queue: FakeAttachments, knowledge: FakeKnowledge, files: FakeFiles) -> None:
+class NoPlace:
+    """A reader of documents that has no place for any, and counts who asks."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.is_asked = asyncio.Event()
+
+    def read(self, file: ReadableFile) -> Any:
+        """Refuse."""
+        self.asked += 1
+        self.is_asked.set()
+        raise Unavailable("Too many documents are waiting to be read.")
+
+
+async def attached(queue: FakeAttachments, knowledge: FakeKnowledge, files: FakeFiles, file_id: str = "file-a") -> None:
     """Queue one uploaded file for a base."""
     base, body = make_base(), b"text"
-    await knowledge.create_base(base, "ann")
+    if base.id not in knowledge.base_ids:
+        await knowledge.create_base(base, "ann")
     file = StoredFile(
-        id="file-a",
+        id=file_id,
         tenant=base.tenant,
         user_id="ann",
         filename="a.txt",
@@ -77,9 +94,27 @@ async def test_what_ends_the_renewals_is_told_to_who_counts_failures(error: Base
     queue = RefusedRenewals(knowledge, error)
     await attached(queue, knowledge, files)
     ports = ReadingPorts(queue, files, knowledge, cast(DocumentReader, cast(Any, None)), FakeClock())
-    reading = AttachedFileReading(ports, ReadingBell(), is_only_replica=False, renew_seconds=0.0)
+    reading = AttachedFileReading(ports, ReadingBell(), is_only_replica=False, waits=ReadingWaits(renew_seconds=0.0))
     with pytest.raises(type(error)):
         async with asyncio.timeout(10):
             await reading.step()
     (found,) = knowledge.queue.queued.values()
     assert found.status is AttachedStatus.IN_PROGRESS
+
+
+async def test_a_reader_that_finds_no_place_does_not_fetch_one_file_after_the_other() -> None:
+    knowledge, files, reader = FakeKnowledge(), FakeFiles(), NoPlace()
+    queue = FakeAttachments(knowledge, FakeClock())
+    for number in range(20):
+        await attached(queue, knowledge, files, f"file-{number}")
+    ports = ReadingPorts(queue, files, knowledge, cast(DocumentReader, reader), FakeClock())
+    waits = ReadingWaits(pause_seconds=600.0)
+    reading = AttachedFileReading(ports, ReadingBell(), is_only_replica=False, waits=waits)
+    repeating = make_supervisor().start("read_files", reading.step)
+    await reader.is_asked.wait()
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert reader.asked == 1
+    assert all(one.attempts == 0 for one in knowledge.queue.queued.values())
+    repeating.cancel()
+    await asyncio.wait([repeating])
