@@ -127,16 +127,17 @@ def send_all(url: str, key: str, length: int, only: str) -> None:
     """Be the attacker."""
     place = urlsplit(url)
     for attack in attacks(length):
-        if only not in attack.name:
+        told = f"{attack.name}, {attack.path}"
+        if only not in told:
             continue
-        print(f"{attack.name}, {attack.path}", flush=True)
+        print(told, flush=True)
         sys.stdin.readline()
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=SECONDS_TO_SEND)
         headers = {"authorization": f"Bearer {key}"}
-        connection.request("POST", attack.path, attack.body, {**headers, **attack.headers})
+        connection.request(attack.method, attack.path, attack.body, {**headers, **attack.headers})
         answer = connection.getresponse()
         status, made = answer.status, orjson.loads(answer.read())
-        if "status" in made:
+        if made.get("object") == "response":
             connection.request("POST", f"{attack.path}/{made['id']}/cancel", headers=headers)
             connection.getresponse().read()
         print(status if status in attack.statuses else f"{status}!", flush=True)
@@ -180,7 +181,7 @@ async def new_keys(pair: BenchPair) -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="", help="the attacks whose name holds this")
+    parser.add_argument("--only", default="", help="the attacks whose name or path holds this")
     parser.add_argument("--length", type=int, default=BODY_BYTES)
     parser.add_argument("--attack", default="")
     parser.add_argument("--key", default="")

@@ -39,7 +39,7 @@ class Audit:
         await self._http.aclose()
 
     async def unfinished(self, bound_seconds: float) -> tuple[str, ...]:
-        """Wait until no turn runs, at most so long, and return those that do."""
+        """Wait until no turn runs and no file waits, at most so long, and return those that do."""
         give_up = asyncio.get_running_loop().time() + bound_seconds
         running = await rows(self._cluster, RUNNING)
         while running and asyncio.get_running_loop().time() < give_up:
@@ -111,6 +111,8 @@ class Audit:
         if "/documents/" in register.path:
             return answer.text
         body = answer.json()
+        if "/agents/" in register.path:
+            return body["instructions"]
         return body["content"][0]["text"] if "/items/" in register.path else body["metadata"].get("written", ABSENT)
 
     async def _revive(self, replica: str, conversation: str, user: str) -> str:

@@ -1,15 +1,13 @@
 """An actor who writes: documents, their deletion, metadata and items, each noted as acknowledged or not."""
 
 import random
-from typing import Any
 
 from tests.chaos.clients import Caller
 from tests.chaos.records import ABSENT, Register
 from tests.chaos.talks import new_conversation
 from tests.chaos.world import World
+from tests.chaos.writing import WRITTEN, Writer
 
-WRITTEN = (200, 201, 204)
-ATTEMPTS = 3
 PARAGRAPHS = (1, 30)
 
 
@@ -30,6 +28,7 @@ async def keep_library(world: World, actor: str, user: str) -> None:
 class _Library:
     def __init__(self, world: World, caller: Caller, dice: random.Random, actor: str) -> None:
         self._world, self._caller, self._dice, self._actor = world, caller, dice, actor
+        self._writer = Writer(world, caller, dice)
         self._documents: list[Register] = []
         self._conversation: tuple[str, Register] | None = None
         self._written = 0
@@ -39,13 +38,13 @@ class _Library:
         self._written = self._world.next_number()
         if self._documents and self._dice.random() < 0.3:
             register = self._documents.pop(self._dice.randrange(len(self._documents)))
-            await self._write(register, ABSENT, "DELETE", register.path, "delete document")
+            await self._writer.write(register, ABSENT, "DELETE", register.path, "delete document")
             return
         name = f"{self._actor}-{self._written}.md"
         register = self._world.register(f"/v1/knowledge_bases/{self._world.bases['shared']}/documents/{name}")
         paragraph = f"The tide at quay {self._written} turns when the pilot rests. " * 12
         text = f"# {name}\n\n" + f"{paragraph}\n\n" * self._dice.randint(*PARAGRAPHS)
-        await self._write(register, text, "PUT", register.path, "put document", content=text.encode())
+        await self._writer.write(register, text, "PUT", register.path, "put document", content=text.encode())
         self._documents.append(register)
 
     async def metadata(self) -> None:
@@ -57,7 +56,9 @@ class _Library:
             self._conversation = created, self._world.register(f"/v1/conversations/{created}")
         _, register = self._conversation
         value = str(self._written)
-        await self._write(register, value, "POST", register.path, "metadata", json={"metadata": {"written": value}})
+        await self._writer.write(
+            register, value, "POST", register.path, "metadata", json={"metadata": {"written": value}}
+        )
 
     async def item(self) -> None:
         """Add an item to the conversation; it must be there under the id that was answered."""
@@ -71,13 +72,3 @@ class _Library:
         if answer is not None and answer.status_code in WRITTEN:
             register = self._world.register(f"{path}/{answer.json()['data'][0]['id']}")
             register.acknowledged = text
-
-    async def _write(self, register: Register, value: str, method: str, path: str, kind: str, **options: Any) -> None:
-        for _ in range(ATTEMPTS):
-            register.unanswered.add(value)
-            answer = await self._caller.send(self._dice.choice(self._caller.replicas), method, path, kind, **options)
-            is_gone = method == "DELETE" and answer is not None and answer.status_code == 404
-            if is_gone or (answer is not None and answer.status_code in WRITTEN):
-                register.acknowledged = value
-                return
-            await self._world.pause(self._dice)

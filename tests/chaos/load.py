@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 
+from tests.chaos.archivist import keep_archive
 from tests.chaos.cluster import ADMIN_KEY, REPLICAS, Cluster
 from tests.chaos.hostile import send_rubbish
 from tests.chaos.librarian import keep_library
@@ -42,6 +43,7 @@ async def under_load(world: World, talkers: int) -> AsyncGenerator[None]:
         "restricted": talk_on(world, "restricted", RESTRICTED, is_restricted=True),
         **{f"repeater-{place}": repeat_with_keys(world, f"repeater-{place}", REPEATER) for place in range(REPEATERS)},
         "librarian": keep_library(world, "librarian", LIBRARIAN),
+        "archivist": keep_archive(world, "archivist", LIBRARIAN),
         "stranger": send_rubbish(world, "stranger", STRANGER),
     }
     world.stopped.clear()

@@ -1,5 +1,7 @@
 """What clients saw in a run, what is stored after it, and what was counted: plain values."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -83,12 +85,30 @@ class Stored:
 
 
 @dataclass
+class Sending:
+    """One request that writes a value."""
+
+    is_acknowledged: bool = False
+
+
+@dataclass
 class Register:
     """A place that a client wrote to: the last value acknowledged, and all that were sent without an answer."""
 
     path: str
     acknowledged: str | None = None
     unanswered: set[str] = field(default_factory=set[str])
+
+    @contextmanager
+    def sending(self, value: str) -> Generator[Sending]:
+        """Note a value that is sent; without an acknowledgement it may be written at any time, by a frozen process."""
+        is_certain, sent = value not in self.unanswered, Sending()
+        self.unanswered.add(value)
+        yield sent
+        if sent.is_acknowledged:
+            self.acknowledged = value
+            if is_certain:
+                self.unanswered.remove(value)
 
     def allows(self, found: str) -> bool:
         """Say whether a value may stand there."""

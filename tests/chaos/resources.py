@@ -15,7 +15,13 @@ CLIENTS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client ba
 LOG = """
 SELECT turn_id, bool_or(kind = 'void'), count(*) FILTER (WHERE kind = 'tool_result') FROM log_entry GROUP BY turn_id
 """
-RUNNING = "SELECT id FROM response WHERE status IN ('queued', 'in_progress') ORDER BY id"
+RUNNING = """
+SELECT id FROM response WHERE status IN ('queued', 'in_progress')
+UNION ALL SELECT file_id FROM attachment WHERE status = 'in_progress'
+UNION ALL SELECT id FROM uploaded_file WHERE state = 'removed'
+ORDER BY id
+"""
+"""Turns that run, attached files that wait to be read, and deleted files that wait to be cleared away."""
 
 
 async def measured(cluster: Cluster) -> Resources:

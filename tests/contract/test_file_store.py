@@ -1,18 +1,21 @@
 """One contract for every `FileStore`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from sqlalchemy import Connection
 
 from backend.files.domain import FilePurpose, FileQuery, StoredFile
 from backend.files.ports import FileStore
 from backend.files.sql.files import PIECE_BYTES, SqlFileStore
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.sql.chosen import open_database
+from backend.foundation.sql.database import Database
 from backend.migrations.migrate import migrate
 from shared.errors import NotFound, PayloadTooLarge
 from tests.fakes.clock import FakeClock
@@ -20,6 +23,24 @@ from tests.fakes.store_files import FakeFiles
 
 T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 QUOTA = 4 * PIECE_BYTES
+
+
+class PausedDatabase:
+    """A database that begins no write beyond some before it is told to."""
+
+    def __init__(self, database: Database, writes: int) -> None:
+        self._database = database
+        self._left = writes
+        self.is_paused = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def write(self, work: Callable[[Connection], Any]) -> Any:
+        """Write, after a pause where it is due."""
+        self._left -= 1
+        if self._left < 0:
+            self.is_paused.set()
+            await self.goes_on.wait()
+        return await self._database.write(work)
 
 
 @asynccontextmanager
@@ -131,3 +152,32 @@ async def test_an_upload_that_broke_off_is_seen_by_nobody_and_purged(
         assert await store.leftovers(T0 + timedelta(days=365), 9) == ("file-a",)
         await store.purge("file-a")
         assert await store.leftovers(T0 + timedelta(days=365), 9) == ()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("writes", [2, 5])
+async def test_an_upload_that_goes_on_after_its_file_was_purged_stores_nothing(
+    kind: str, writes: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path}/ballast.db"
+    database = open_database(url if kind == "sqlite" else request.getfixturevalue("postgres_url"))
+    try:
+        await migrate(database)
+        store, paused = SqlFileStore(database, FakeClock()), PausedDatabase(database, writes)
+        frozen = SqlFileStore(cast(Database, paused), FakeClock())
+        adding = asyncio.create_task(add(frozen, "file-a", b"x" * QUOTA))
+        await paused.is_paused.wait()
+        await store.purge("file-a")
+        paused.goes_on.set()
+        with pytest.raises(NotFound):
+            await adding
+        assert await store.find("file-a") is None
+        assert await store.leftovers(T0 + timedelta(days=365), 9) == ()
+    finally:
+        await database.close()
+
+
+async def test_a_file_that_is_not_removed_is_not_purged(store: FileStore) -> None:
+    await add(store, "file-a")
+    await store.purge("file-a")
+    assert await body_of(store, "file-a") == b"text"

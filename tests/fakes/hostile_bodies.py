@@ -10,6 +10,12 @@ import orjson
 
 CHAT = "/v1/chat/completions"
 JSON = "application/json"
+STORE, AGENT = "/v1/vector_stores/kb_0", "/v1/agents/hostile"
+FORM_START = b"--b\r\n"
+RESOURCE = (
+    b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ballast://knowledge_bases/kb_0/documents/'
+)
+CURSOR = b'{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"cursor":"'
 USER = b'{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}'
 SECONDS_TO_SEND = 120.0
 
@@ -21,11 +27,13 @@ class Attack(NamedTuple):
     path: str
     body: bytes
     statuses: tuple[int, ...] = (400,)
+    media_type: str = JSON
+    method: str = "POST"
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers it is sent with; a key of its own lets the server hash what it accepts."""
-        return {"content-type": JSON, "idempotency-key": uuid4().hex}
+        return {"content-type": self.media_type, "idempotency-key": uuid4().hex}
 
 
 def _filled(before: bytes, unit: bytes, after: bytes, length: int) -> bytes:
@@ -74,13 +82,89 @@ def wide_bodies(length: int) -> Iterator[tuple[str, bytes]]:
 
 
 def attacks(length: int) -> Iterator[Attack]:
-    """Yield attacks on the routes that take JSON; what is within all bounds comes last."""
+    """Yield attacks on all routes that take a body; what is within all bounds comes last."""
     for name, body in wide_bodies(length):
         yield Attack(name, "/v1/responses", body)
     keys = _numbered(b'{"name":"x"', lambda n: b',"k%d":1' % n, b"}", length)
-    for path in ("/v1/conversations", "/v1/knowledge_bases", "/v1/knowledge_bases/kb_0/search"):
+    for path in (
+        *("/v1/conversations", "/v1/knowledge_bases", "/v1/knowledge_bases/kb_0/search", "/mcp"),
+        *("/v1/vector_stores", f"{STORE}/search", f"{STORE}/files", f"{STORE}/file_batches"),
+    ):
         yield Attack("millions of unknown keys", path, keys)
+    yield Attack("millions of unknown keys", AGENT, keys, method="PUT")
+    yield from _forms(length)
+    yield from _messages(length)
+    yield from _searches_and_agents()
     yield from _near_the_bounds(length)
+
+
+def _forms(length: int) -> Iterator[Attack]:
+    """Yield uploads: forms whose parts, headers or boundaries have no end, and a file of the greatest length."""
+    file = FORM_START + b'content-disposition: form-data; name="file"; filename="a.txt"\r\n'
+    purpose = b'\r\n--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nassistants\r\n--b--\r\n'
+    named = FORM_START + b'content-disposition: form-data; name="'
+    for name, body, statuses in (
+        ("millions of parts", _filled(b"", FORM_START + b"\r\n\r\n", b"", length), (400,)),
+        ("millions of headers", _filled(FORM_START, b"a: b\r\n", b"\r\n", length), (400,)),
+        ("a long header", _filled(named, b"a", b'"\r\n\r\n', length), (400,)),
+        ("a header of options", _filled(named + b'a"', b";a=b", b"\r\n\r\n", length), (400,)),
+        ("almost boundaries", _filled(file + b"\r\n", b"\r\n--", purpose, length), (201,)),
+        ("line ends", _filled(file + b"\r\n", b"\r", purpose, length), (201,)),
+        ("a long preamble", _filled(b"", b"-", b"", length), (400,)),
+        ("a long field", _filled(named + b'purpose"\r\n\r\n', b"a", purpose, length), (400,)),
+        ("a long file", _filled(file + b"\r\n", b"hello, world ", purpose, length), (201,)),
+    ):
+        yield Attack(name, "/v1/files", body, statuses, "multipart/form-data; boundary=b")
+
+
+def _messages(length: int) -> Iterator[Attack]:
+    """Yield messages of the Model Context Protocol, most of them within its bound of a mebibyte."""
+    start = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_knowledge","arguments":{"query":"'
+    wide, most = min(length, 200_000), min(length, 1_048_576)
+    known = (200, 400)
+    for name, body, statuses in (
+        ("a long argument", _filled(start, b"a", b'"}}}', length), (400, 413)),
+        ("an argument of a mebibyte", _filled(start, b"a", b'"}}}', most), known),
+        ("words of a mebibyte", _filled(start, b"tide ", b'"}}}', most), known),
+        ("newlines of a mebibyte", _filled(start, rb"\n", b'"}}}', most), known),
+        ("1,000 unknown arguments", _numbered(start + b'"', lambda n: b',"k%d":1' % n, b"}}}", 9_000), known),
+        ("a long name", _filled(start[:69], b"a", b'"}}', most), known),
+        ("a long method", _filled(b'{"jsonrpc":"2.0","id":1,"method":"', b"a", b'"}', most), known),
+        ("a long id", _filled(b'{"jsonrpc":"2.0","method":"ping","id":"', b"a", b'"}', most), known),
+        ("a number of many digits", _filled(b'{"jsonrpc":"2.0","method":"ping","id":', b"9", b"}", wide), (400,)),
+        ("a long address", _filled(RESOURCE, b"%41", b'"}}', most), known),
+        ("a long cursor", _filled(CURSOR, b"QUFB", b'"}}', most), known),
+    ):
+        yield Attack(name, "/mcp", body, statuses)
+
+
+def _searches_and_agents() -> Iterator[Attack]:
+    """Yield bodies within or near the bounds of searches, batches and agents."""
+    words = " ".join(f"w{n}" for n in range(3_500))[:20_000]
+    equal: dict[str, object] = {"type": "eq", "key": "a", "value": "b"}
+    deep = equal
+    for _ in range(60):
+        deep = {"type": "and", "filters": [deep]}
+    wide = {"type": "or", "filters": [equal] * 240}
+    schema = {f"k{n}": {f"p{m}": {"a": "b"} for m in range(70)} for n in range(70)}
+    tools: list[dict[str, object]] = [{"type": "function", "name": f"f{n}", "parameters": {}} for n in range(1_000)]
+    definitions: tuple[tuple[str, dict[str, object]], ...] = (
+        ("a tool of 5,000 keys", {"tools": [{"type": "function", "name": "f", "parameters": schema}]}),
+        ("1,000 tools", {"tools": tools}),
+        ("2,000 wrong tools", {"tools": [{"type": "no"}] * 2_000}),
+        ("instructions of 10 MB", {"instructions": "hello, world " * 770_000}),
+    )
+    not_there = (400, 404)
+    for name, path, body in (
+        ("16 queries of 20,000 characters", f"{STORE}/search", {"query": [words] * 16}),
+        ("a deep filter", f"{STORE}/search", {"query": "x", "filters": deep}),
+        ("a wide filter", f"{STORE}/search", {"query": "x", "filters": wide}),
+        ("500 files", f"{STORE}/file_batches", {"file_ids": [f"file-{n}" for n in range(500)]}),
+        ("500 files", "/v1/vector_stores", {"file_ids": [f"file-{n}" for n in range(500)]}),
+    ):
+        yield Attack(name, path, orjson.dumps(body), not_there)
+    for name, body in definitions:
+        yield Attack(name, AGENT, orjson.dumps({"model": "bench", **body}), (200, 201, 400, 413), method="PUT")
 
 
 def _near_the_bounds(length: int) -> Iterator[Attack]:

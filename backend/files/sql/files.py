@@ -37,8 +37,8 @@ class SqlFileStore:
             row: dict[str, object] = {"file_id": file.id, "ordinal": ordinal, "body": piece}
 
             def work(connection: Connection, row: dict[str, object] = row) -> None:
-                connection.execute(insert(_piece), row)
                 self._set_state(connection, file.id, tables.STORING)
+                connection.execute(insert(_piece), row)
 
             await self._database.write(work)
         await self._database.write(lambda connection: self._set_state(connection, file.id, tables.STORED))
@@ -67,9 +67,7 @@ class SqlFileStore:
 
     async def remove(self, file_id: str) -> bool:
         """Mark a file as removed."""
-        statement = update(_file).where(_file.c.id == file_id, _IS_STORED)
-        removed = statement.values(state=tables.REMOVED, touched_at=self._clock.now())
-        return bool(await self._database.write(lambda connection: connection.execute(removed).rowcount))
+        return await self._withdraw(_file.c.id == file_id, _IS_STORED)
 
     async def leftovers(self, untouched_since: datetime, most: int) -> tuple[str, ...]:
         """Return removed files and broken uploads, the oldest first."""
@@ -79,13 +77,20 @@ class SqlFileStore:
         return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
     async def purge(self, file_id: str) -> None:
-        """Delete the pieces one by one, then the row."""
+        """Delete the pieces one by one, then the row; an upload that goes on after all finds its file removed."""
+        if not await self._withdraw(_file.c.id == file_id, ~_IS_STORED):
+            return
         is_last = select(func.max(_piece.c.ordinal)).where(_piece.c.file_id == file_id).scalar_subquery()
         last = delete(_piece).where(_piece.c.file_id == file_id, _piece.c.ordinal == is_last)
         while await self._database.write(lambda connection: connection.execute(last).rowcount):
             continue
         row = delete(_file).where(_file.c.id == file_id, ~_IS_STORED)
         await self._database.write(lambda connection: connection.execute(row))
+
+    async def _withdraw(self, *which: ColumnElement[bool]) -> bool:
+        """Mark a file as removed; False where there is none of this kind."""
+        removed = update(_file).where(*which).values(state=tables.REMOVED, touched_at=self._clock.now())
+        return bool(await self._database.write(lambda connection: connection.execute(removed).rowcount))
 
     def _begin(self, connection: Connection, file: StoredFile, most_bytes: int) -> None:
         is_his = (_file.c.tenant == file.tenant) & (_file.c.user_id == file.user_id)

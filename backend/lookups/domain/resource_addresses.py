@@ -11,6 +11,9 @@ TEMPLATE = f"{SCHEME}://{AUTHORITY}/{{knowledge_base_id}}/documents/{{document}}
 PAGED_TEMPLATE = f"{TEMPLATE}{{?offset,limit}}"
 """RFC 6570 templates of the addresses of a document and of a page of its text."""
 
+MAX_ADDRESS_CHARACTERS = 16_384
+"""Longer ones are refused unread: a name has up to 512 characters, of which quoting makes at most twelve each."""
+
 _DOCUMENTS = "documents"
 _PAGE_FIELDS = ("offset", "limit")
 _LONGEST_NUMBER = 9
@@ -44,6 +47,8 @@ def read_address(uri: str) -> DocumentAddress:
     Raises:
         InvalidRequest: it is no address of a document; `param` is `uri`.
     """
+    if len(uri) > MAX_ADDRESS_CHARACTERS:
+        raise InvalidRequest(f"uri: must have at most {MAX_ADDRESS_CHARACTERS} characters", param="uri")
     try:
         parts = urlsplit(uri)
         _, base_id, kind, document = parts.path.split("/")
@@ -68,7 +73,7 @@ def read_cursor(cursor: str) -> ListPlace:
         InvalidRequest: it is none of ours; `param` is `cursor`.
     """
     base_id, separator, document_id = cursor.partition(_SEPARATOR)
-    if not separator or not base_id or not document_id:
+    if len(cursor) > MAX_ADDRESS_CHARACTERS or not separator or not base_id or not document_id:
         raise InvalidRequest("cursor: must be a cursor that an earlier page named", param="cursor")
     return ListPlace(base_id, document_id)
 

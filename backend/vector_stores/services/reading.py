@@ -66,11 +66,26 @@ class ReadingPorts(NamedTuple):
     clock: Clock
 
 
+class ReadingWaits(NamedTuple):
+    """How long a reader waits between two renewals of its lease, and after a file for which there was no place."""
+
+    renew_seconds: float = RENEW_SECONDS
+    pause_seconds: float = PAUSE_SECONDS
+
+
 class AttachedFileReading:
     """Takes one file after another from the queue; several calls may run side by side."""
 
-    def __init__(self, ports: ReadingPorts, bell: ReadingBell, *, is_only_replica: bool) -> None:
+    def __init__(
+        self,
+        ports: ReadingPorts,
+        bell: ReadingBell,
+        *,
+        is_only_replica: bool,
+        waits: ReadingWaits = ReadingWaits(),  # noqa: B008 -- never changed
+    ) -> None:
         self._ports = ports
+        self._waits = waits
         self._bell = bell
         self._served: dict[tuple[str, str], None] = {}
         self._takes_all = is_only_replica
@@ -102,7 +117,8 @@ class AttachedFileReading:
                     await self._ports.attachments.release(taken.claim, 0.0)
                 raise
             if not reading.done():
-                return  # the claim is lost
+                keeping.result()  # raises what ended the renewals; where nothing did, the claim is lost
+                return
             error = reading.result()
         if error is not None:
             await self._ports.attachments.fail(taken.claim, error)
@@ -120,6 +136,8 @@ class AttachedFileReading:
             return _error("invalid_file", name, error.message)
         except Unavailable:
             await self._ports.attachments.release(taken.claim, PAUSE_SECONDS)
+            # The next file would find no place either, after all its bytes were fetched.
+            await asyncio.sleep(self._waits.pause_seconds)
         except Conflict:
             return None
         except NotFound:
@@ -152,7 +170,7 @@ class AttachedFileReading:
         """Renew the lease; return when the claim is lost."""
         is_kept = True
         while is_kept:
-            await asyncio.sleep(RENEW_SECONDS)
+            await asyncio.sleep(self._waits.renew_seconds)
             with suppress(Unavailable):
                 is_kept = await self._ports.attachments.renew(taken.claim, LEASE_SECONDS)
 

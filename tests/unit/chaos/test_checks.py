@@ -209,3 +209,20 @@ def test_defects_and_stuck_conversations_and_hanging_calls():
 )
 def test_what_does_not_come_back(grown: Resources):
     assert found(replace(evidence(), after=grown)) == {"resources"}
+
+
+def test_a_value_that_was_acknowledged_before_may_not_come_back() -> None:
+    register = Register("/documents/a")
+    for value in ("old", "new"):
+        with register.sending(value) as sent:
+            sent.is_acknowledged = True
+    assert register.allows("new")
+    assert not register.allows("old")
+
+
+def test_a_value_that_was_once_not_answered_may_come_late() -> None:
+    register = Register("/documents/a")
+    for value, is_acknowledged in (("old", False), ("old", True), ("new", True)):
+        with register.sending(value) as sent:
+            sent.is_acknowledged = is_acknowledged
+    assert register.allows("old")

@@ -8,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ReadResourceResult, TextResourceContents
 
 from backend.lookups.domain.resource_addresses import (
+    MAX_ADDRESS_CHARACTERS,
     DocumentAddress,
     ListPlace,
     address_of,
@@ -126,3 +127,10 @@ def test_an_address_names_any_document():
 def test_what_is_no_cursor_is_refused(cursor: str):
     with pytest.raises(InvalidRequest):
         read_cursor(cursor)
+
+
+def test_a_long_address_is_refused_for_its_length() -> None:
+    with pytest.raises(InvalidRequest, match=f"at most {MAX_ADDRESS_CHARACTERS} characters"):
+        read_address(address_of("kb_1", "%" * MAX_ADDRESS_CHARACTERS))
+    with pytest.raises(InvalidRequest):
+        read_cursor(f"kb_1/{'x' * MAX_ADDRESS_CHARACTERS}")

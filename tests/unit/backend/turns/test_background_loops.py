@@ -100,9 +100,9 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
     clock = FakeClock()
     closing = CloseSearches(broken, broken, clock, timedelta(seconds=1))
-    active = ActiveBases(broken, clock)
-    active.note(["kb_a"])
     reading = ReadingPorts(broken, broken, broken, broken, clock)
+    active_bases = ActiveBases(broken, clock)
+    active_bases.note(["kb_a"])
     return Backend(
         admission=house.admission,
         readiness=broken,
@@ -117,7 +117,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
         ),
-        active_bases=active,
+        active_bases=active_bases,
         lookups=broken,
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
