@@ -47,14 +47,18 @@ def answer(request: RecordedRequest) -> Reply:
 
 
 def _calls(body: dict[str, Any], said: str, since: Sequence[Message]) -> list[ScriptedCall]:
+    if body.get("tool_choice") == "none":
+        return []
     tools = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or ()}
-    rounds = [message for message in since if message.get("tool_calls")]
+    rounds = [message["tool_calls"] for message in since if message.get("tool_calls")]
     number = len(rounds)
     wanted = _rounds_wanted(said)
     if number < len(wanted):
         found = [(name, arguments) for name, arguments in wanted[number] if name in tools]
     else:
-        found = _unasked(body.get("tool_choice"), tools, number)
+        found = _unasked(
+            body.get("tool_choice"), tools, {call["function"]["name"] for calls in rounds for call in calls}
+        )
     # the tools of knowledge are offered in every turn, so the words decide whether to search
     if not found and not number and _SEARCH in tools and _ASKED_FOR in said and not _CODE_WORD.search(said):
         found = [(_SEARCH, orjson.dumps({"query": said[:200]}).decode())]
@@ -71,11 +75,11 @@ def _rounds_wanted(said: str) -> list[list[tuple[str, str]]]:
     return [_CALL.findall(part if part.endswith(")") else f"{part})") for part in _ROUND.split(command[1])]
 
 
-def _unasked(choice: Any, tools: dict[str, Any], number: int) -> list[tuple[str, str]]:
-    """Return the call that the request itself demands: of one function, or of any."""
+def _unasked(choice: Any, tools: dict[str, Any], called: set[str]) -> list[tuple[str, str]]:
+    """Return the call that the request itself demands, of one function or of any, unless it was made already."""
     if isinstance(choice, dict):
         chosen = cast("dict[str, dict[str, str]]", choice)
-        name = chosen["function"]["name"] if not number else ""
+        name = chosen["function"]["name"] if chosen["function"]["name"] not in called else ""
     else:
         own = [name for name in tools if not name.startswith(_KNOWLEDGE)]
         # tools are sent by name, and the functions by which clients take an answer come before those of the programs

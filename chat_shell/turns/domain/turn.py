@@ -146,7 +146,8 @@ def _record_end(state: TurnState, answer: ModelAnswered) -> TurnState:
         return replace(state, added=(*state.added, said), outcome=reason)
     if reason in _ENDED_EARLY:
         return replace(state, outcome=reason)
-    return replace(state, outcome=ModelProtocolViolated("the model gave an empty answer"))
+    problem = "only called functions, which it may not here" if answer.tool_calls else "gave an empty answer"
+    return replace(state, outcome=ModelProtocolViolated(f"the model {problem}"))
 
 
 def _record_results(state: TurnState, observation: ToolsAnswered) -> TurnState:

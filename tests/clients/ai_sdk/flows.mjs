@@ -80,6 +80,14 @@ for (const [mode, model] of Object.entries(models)) {
     check(any.toolCalls.length === 1, any.toolCalls);
   });
 
+  flow("tools", `${mode}, a tool that fails, toolChoice none`, async () => {
+    const broken = tool({ inputSchema: z.object({}), execute: () => Promise.reject(new Error("out of order")) });
+    const told = await generateText({ model: model(), tools: { broken }, stopWhen, prompt: "Use broken({}).", ...quiet });
+    check(told.text.includes("out of order"), told.text);
+    const none = await generateText({ model: model(), tools, toolChoice: "none", prompt: kit.twoRounds, ...quiet });
+    check(none.toolCalls.length === 0 && none.text, none.toolCalls);
+  });
+
   flow("history", `${mode}, generateText`, async () => {
     const messages = [];
     for (const [index, question] of kit.questions(`${mode}, generateText`).entries()) {

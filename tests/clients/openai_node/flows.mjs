@@ -1,6 +1,7 @@
 // Flows of the official client for Node over Responses, Chat Completions, files and vector stores.
 import OpenAI, { toFile } from "openai";
-import { zodFunction, zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
+import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from "openai/helpers/zod";
+import { ChatCompletionStream } from "openai/lib/ChatCompletionStream";
 import { z } from "zod";
 import * as kit from "./flow_kit.mjs";
 
@@ -195,6 +196,42 @@ flow("options", "responses and chat", async () => {
   checkTurn(1, (await client.responses.create(asked)).output_text);
   const more = { max_tokens: 200, seed: 1, stop: ["END"], n: 1, logprobs: false, reasoning_effort: "low", ...shared };
   checkTurn(1, (await say([user("Think: options")], more)).content);
+});
+
+flow("streamed", "toReadableStream and back, abort, follow from a number", async () => {
+  const stream = client.chat.completions.stream({ model, messages: [user("Hello you")] });
+  const back = await ChatCompletionStream.fromReadableStream(stream.toReadableStream()).finalChatCompletion();
+  check(back.choices[0].message.content.includes("Hello you"), back);
+  const left = await client.responses.create({ model, input: "Hello", stream: true });
+  let id;
+  for await (const event of left) {
+    id = event.response.id;
+    left.controller.abort();
+    break;
+  }
+  const rest = await collected(await client.responses.retrieve(id, { stream: true, starting_after: 0 }));
+  check(rest[0].sequence_number === 1 && rest.at(-1).type === "response.completed", rest);
+});
+
+flow("tools", "zodResponsesFunction, parsed output sent back as it is", async () => {
+  const tool = zodResponsesFunction({ name: "get_weather", parameters: Weather });
+  const asked = user('Use get_weather({"city": "Paris"}).');
+  const { output } = await client.responses.parse({ model, input: [asked], tools: [tool] });
+  const call = output.find((item) => item.type === "function_call");
+  check(call.parsed_arguments.city === "Paris", output);
+  const given = { type: "function_call_output", call_id: call.call_id, output: "rain in Paris" };
+  const next = await client.responses.create({ model, input: [asked, ...output, given], tools: [flat] });
+  check(next.output_text.includes("rain in Paris"), next.output_text);
+});
+
+flow("state", "pages of files and of items", async () => {
+  for (const name of ["a.md", "b.md"]) await client.files.create({ file: new File(["text"], name), purpose: "user_data" });
+  const named = [];
+  for await (const file of client.files.list({ limit: 1, purpose: "user_data" })) if (named.push(file.filename) === 2) break;
+  check(named.join() === "b.md,a.md", named);
+  const { id } = await client.conversations.create({ items: [user("Hello")] });
+  await client.responses.create({ model, input: "More", conversation: id });
+  check((await collected(client.conversations.items.list(id, { order: "asc", limit: 1 }))).length === 3);
 });
 
 await kit.run();

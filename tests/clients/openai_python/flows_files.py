@@ -2,6 +2,8 @@
 
 import base64
 import io
+import tempfile
+from pathlib import Path
 
 from flow_kit import FILE_CODE_WORD, FILE_TEXT, KNOWLEDGE_BASE_ID, MODEL, check, flow, refused, run
 from openai import OpenAI
@@ -24,7 +26,7 @@ def files():
     check(client.files.retrieve(file.id).id == file.id)
     check(client.files.content(file.id).text == FILE_TEXT)
     check(client.files.delete(file.id).deleted)
-    with refused("404", file.id):
+    with refused("404", "file_id"):
         client.files.retrieve(file.id)
 
 
@@ -105,6 +107,62 @@ def refusals():
         client.vector_stores.create(name="x", expires_after={"anchor": "last_active_at", "days": 1})
     check(client.vector_stores.retrieve(KNOWLEDGE_BASE_ID).name == "Handbook")
     check(client.vector_stores.search(KNOWLEDGE_BASE_ID, query="code word").data)
+
+
+@flow("files", "files: from a path, an open file and bytes, a name with blanks and umlauts")
+def file_sources():
+    """Each way of naming what to upload; the bytes come back into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "Größe und Maß (1).md"
+        path.write_text(FILE_TEXT, encoding="utf-8")
+        stored = [client.files.create(file=path, purpose="user_data")]
+        with path.open("rb") as opened:
+            stored.append(client.files.create(file=opened, purpose="user_data"))
+        check([file.filename for file in stored] == [path.name] * 2, stored)
+        with client.files.with_streaming_response.content(stored[0].id) as answer:
+            answer.stream_to_file(path)
+        check(path.read_text(encoding="utf-8") == FILE_TEXT)
+    stored.append(client.files.create(file=b"plain bytes", purpose="user_data"))
+    check(stored[2].bytes == len(b"plain bytes"), stored[2])
+    for file in stored:
+        check(client.files.wait_for_processing(file.id, max_wait_seconds=20).id == file.id)
+        client.files.delete(file.id)
+
+
+@flow("files", "vector_stores: update, attributes in batches, filters of every kind, what is cited read back")
+def store_filters():
+    """Two files of one batch with attributes of their own, found by them."""
+    store = client.vector_stores.create(name="Stock", metadata={"team": "red"})
+    check(client.vector_stores.update(store.id, name="Stores").metadata == {"team": "red"})
+    old, new = upload("old.md"), upload("new.md")
+    batch = client.vector_stores.file_batches.create_and_poll(
+        store.id,
+        files=[
+            {"file_id": old.id, "attributes": {"year": 2020}},
+            {"file_id": new.id, "attributes": {"year": 2025}, "chunking_strategy": {"type": "auto"}},
+        ],
+        poll_interval_ms=50,
+    )
+    check(batch.file_counts.completed == 2, batch)
+    kinds = {"eq": 2025, "ne": 2020, "gt": 2024, "gte": 2025, "in": [2025, 2026], "nin": [2020]}
+    for kind, value in kinds.items():
+        hits = list(
+            client.vector_stores.search(store.id, query=QUESTION, filters={"type": kind, "key": "year", "value": value})
+        )
+        check(hits and all(hit.file_id == new.id and hit.attributes == {"year": 2025} for hit in hits), kind, hits)
+    neither = [{"type": "lt", "key": "year", "value": 2020}, {"type": "gt", "key": "year", "value": 2025}]
+    check(
+        not list(
+            client.vector_stores.search(store.id, query=[QUESTION, "code"], filters={"type": "or", "filters": neither})
+        )
+    )
+    listed = client.vector_stores.files.list(store.id, filter="completed", limit=1)  # more than a page of them
+    check({file.id for file in listed} == {old.id, new.id})
+    tool = {"type": "file_search", "vector_store_ids": [store.id], "max_num_results": 1}
+    response = client.responses.create(model=MODEL, input=QUESTION, tools=[tool])
+    cited = [each for item in response.output if item.type == "message" for each in item.content[0].annotations]
+    check(client.files.content(cited[0].file_id).text == FILE_TEXT, cited)
+    client.vector_stores.delete(store.id)
 
 
 @flow("files", "responses input_file with file_data")

@@ -113,6 +113,12 @@ def test_no_tools_wished_is_no_tools_called():
     assert ended.added == (AssistantMessage(text="Text"),)
 
 
+def test_a_model_that_only_calls_what_it_may_not_is_told_apart_from_one_that_says_nothing():
+    step = decide(record(state(tool_choice="none"), answered("", call("ours"))))
+    assert isinstance(step, Finish)
+    assert str(step.outcome) == "the model only called functions, which it may not here"
+
+
 def test_calls_on_the_last_model_call_are_dropped():
     ended = record(state(1), answered("Text", call("theirs"), reason=FinishReason.TOOL_CALLS))
     assert decide(ended) == Finish(FinishReason.STOP)
