@@ -13,9 +13,9 @@ def _conversation_key() -> Column[str]:
 
 
 # `turn_defaults` is the JSON of the newest turn's `ConversationSettings`, `sent_prompt` that of the newest model call's
-# `SentPrompt`. `preset_use` is that of a turn's `PresetUse`, `search_filters` that of the filters of its searches, which
-# the release before would refuse in `turn_defaults`. Both hold only where that turn is the newest, because the release
-# before begins turns and leaves them as they are.
+# `SentPrompt`. `preset_use` is that of a turn's `PresetUse`, `search_filters` that of its filters, which the release
+# before would refuse in `turn_defaults`. Both hold only where that turn is the newest, because the release before
+# begins turns and leaves them as they are.
 conversation = Table(
     "conversation",
     metadata,
