@@ -238,7 +238,11 @@ def error_reports() -> st.SearchStrategy[ErrorReport]:
 
 def search_results() -> st.SearchStrategy[SearchResult]:
     """A hit."""
-    return st.builds(SearchResult, number=counts, file_id=texts, filename=texts, score=floats, text=texts)
+    values = st.booleans() | st.integers(-(2**53), 2**53) | floats | texts
+    attributes = st.dictionaries(texts, values, max_size=3)
+    return st.builds(
+        SearchResult, number=counts, file_id=texts, filename=texts, score=floats, text=texts, attributes=attributes
+    )
 
 
 def execution_events() -> st.SearchStrategy[ExecutionEvent]:

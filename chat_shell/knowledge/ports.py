@@ -2,8 +2,10 @@
 
 from typing import Protocol
 
+from pydantic import Field
+
 from shared.models.execution import AccessMode
-from shared.models.values import Value
+from shared.models.values import AttributeValue, Value
 
 
 class KnowledgeChunk(Value):
@@ -15,6 +17,7 @@ class KnowledgeChunk(Value):
     heading_path: tuple[str, ...]
     text: str
     score: float
+    attributes: dict[str, AttributeValue] = Field(default={})
 
 
 class KnowledgeAnswer(Value):

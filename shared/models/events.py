@@ -5,12 +5,13 @@ one of `TurnFinished` and `TurnFailed`. A cancelled turn has no terminal event, 
 """
 
 from enum import StrEnum
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from shared.models.messages import AddedMessage, is_none
-from shared.models.values import Value
+from shared.models.values import AttributeValue, Value
 
 
 class FinishReason(StrEnum):
@@ -74,13 +75,18 @@ class ErrorReport(Value):
 
 
 class SearchResult(Value):
-    """One passage that a search in an unrestricted turn found; citations refer to its `number`."""
+    """One passage that a search in an unrestricted turn found; citations refer to its `number`.
+
+    `attributes` are those of its document; the release before knows none.
+    """
 
     number: int
     file_id: str
     filename: str
     score: float
     text: str
+    # Left out where there are none, because the release before refuses a field that it does not know.
+    attributes: dict[str, AttributeValue] = Field(default={}, exclude_if=not_)
 
 
 class ModelCallStarted(Value):

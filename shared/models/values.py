@@ -35,6 +35,9 @@ Count = Annotated[int, Field(ge=0, lt=2**63)]
 PositiveCount = Annotated[int, Field(ge=1, lt=2**63)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
+AttributeValue = bool | int | float | str
+"""What a document's attributes may hold."""
+
 
 class Value(BaseModel):
     """An immutable value; an unknown field is an error, and so is a number that is infinite or NaN."""

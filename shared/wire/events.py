@@ -33,7 +33,7 @@ from shared.models.events import (
 )
 from shared.models.invalid_fields import refusal_of
 from shared.wire.messages import added_from_proto, write_messages
-from shared.wire.values import known, require, scalar_fields, unwritable
+from shared.wire.values import known, object_from_proto, object_to_proto, optional, require, scalar_fields, unwritable
 
 REASON_TO_PROTO = {reason: pb.FinishReason.Value(f"FINISH_REASON_{reason.name}") for reason in FinishReason}
 REASON_FROM_PROTO = {number: reason for reason, number in REASON_TO_PROTO.items()}
@@ -144,13 +144,23 @@ def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
         case SearchStarted():
             return pb.ExecutionEvent(search_started=pb.SearchStarted(**event.model_dump(exclude={"type"})))
         case SearchFinished():
-            results = [pb.SearchResult(**dict(result)) for result in event.results]
+            results = [_result_to_proto(result) for result in event.results]
             finished = pb.SearchFinished(call_id=event.call_id, failed=event.failed, results=results)
             return pb.ExecutionEvent(search_finished=finished)
         case FunctionCallRequested():
             return pb.ExecutionEvent(
                 function_call_requested=pb.FunctionCallRequested(**event.model_dump(exclude={"type"}))
             )
+
+
+def _result_to_proto(result: SearchResult) -> pb.SearchResult:
+    attributes = object_to_proto({**result.attributes} or None, "results.attributes")
+    return pb.SearchResult(**{**dict(result), "attributes": attributes})
+
+
+def _read_result(result: pb.SearchResult) -> SearchResult:
+    attributes = object_from_proto(optional(result, "attributes"), "results.attributes")
+    return SearchResult.model_validate({**scalar_fields(result), "attributes": attributes or {}})
 
 
 def _usage_from_proto(usage: pb.Usage) -> Usage:
@@ -169,7 +179,7 @@ def _read_call_finished(event: pb.ExecutionEvent) -> ModelCallFinished:
 
 def _read_search_finished(event: pb.ExecutionEvent) -> SearchFinished:
     finished = event.search_finished
-    results = tuple(SearchResult.model_validate(scalar_fields(result)) for result in finished.results)
+    results = tuple(map(_read_result, finished.results))
     return SearchFinished(call_id=finished.call_id, failed=finished.failed, results=results)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.attachments import (
     AttachedQuery,
@@ -25,7 +26,7 @@ from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, KeyHeld, NotFound
 from tests.contract.knowledge_cases import T0, indexed, make_base, make_document
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_attachments import FakeAttachments
@@ -105,6 +106,19 @@ async def test_a_file_waits_and_becomes_a_document(shelf: Shelf) -> None:
     assert done.size_bytes == document.size_bytes
     assert await shelf.queue.take([], LEASE) is None
     assert await shelf.knowledge.documents_from(["file-a"]) == (document,)
+
+
+async def test_a_base_is_created_with_files_that_wait_or_not_at_all(shelf: Shelf) -> None:
+    new = [attachment(file_id, kind="tea").model_copy(update={"knowledge_base_id": "kb_b"}) for file_id in ("f", "g")]
+    claim = KeyClaim(id="key", fingerprint="body", claimed_at=T0, created="kb_b")
+    await shelf.knowledge.create_base(make_base("kb_b"), "ann", claim, new[:1])
+    waiting = await shelf.queue.find_attached("kb_b", "f")
+    assert waiting is not None
+    assert (waiting.status, waiting.attributes) == ("in_progress", {"kind": "tea"})
+    with pytest.raises(KeyHeld):
+        await shelf.knowledge.create_base(make_base("kb_c"), "ann", claim, new[1:])
+    assert (await taken(shelf)).claim.file_id == "f"
+    assert await shelf.queue.take([], LEASE) is None
 
 
 async def test_only_the_newest_lease_stores_the_document(shelf: Shelf) -> None:

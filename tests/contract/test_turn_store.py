@@ -8,6 +8,8 @@ import pytest
 
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
 from backend.conversations.domain.responses import Checkpoint, FinishedTurn, ResponseStatus, SettingsDigest
+from backend.knowledge.domain.filters import Comparison
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import NotFound, TurnRunning, TurnTaken
 from tests.contract.store_cases import (
     HOLD,
@@ -43,6 +45,19 @@ async def test_a_first_turn_makes_its_conversation(stores: Stores) -> None:
     assert await stores.conversations.all_items("conv_a", 9, 99) == turn.items
     assert await stores.turns.find("resp_a") == turn.response
     assert await stores.turns.find("resp_b") is None
+
+
+async def test_a_conversation_keeps_the_filters_of_its_newest_turn(stores: Stores) -> None:
+    turn = make_turn()
+    filters = Comparison(type="eq", key="kind", value="tea")
+    conversation = turn.conversation.model_copy(update={"search": SearchOptions(max_results=3, filters=filters)})
+    await stores.turns.begin(turn.model_copy(update={"conversation": conversation}))
+    assert await stores.conversations.find("conv_a") == conversation
+    assert await stores.turns.finish(make_end(1))
+    await stores.turns.begin(make_turn(2, "resp_b"))
+    later = await stores.conversations.find("conv_a")
+    assert later is not None
+    assert later.search == make_conversation().search
 
 
 async def test_the_end_of_a_turn_frees_the_conversation(stores: Stores) -> None:

@@ -2,15 +2,19 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
+from typing import Any, cast
 
+import asyncpg
 import httpx2
 import pytest
 
 from tests.e2e.pair import lone_backend
 from tests.e2e.turns import bare_client, new_base
+from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
+from tests.servers.valkey import ValkeyServer
 
 
 async def test_a_backend_that_is_killed_while_it_stores_a_document_has_stored_none_of_it(
@@ -51,6 +55,38 @@ async def test_a_backend_that_is_killed_while_it_stores_a_document_has_stored_no
         for table in ("knowledge_base", "document", "chunk", "index_segment", "index_page"):
             while await asyncio.to_thread(count_rows, path, table):
                 continue
+
+
+async def test_a_file_whose_reader_is_killed_becomes_one_document_of_another_replica(
+    launch: Launch, tmp_path: Path, postgres_server: PostgresServer, valkey_server: ValkeyServer
+) -> None:
+    database = postgres_server.url(postgres_server.new_database())
+    stores = {"BACKEND_DATABASE_URL": database, "BACKEND_REDIS_URL": valkey_server.url}
+    first = lone_backend(launch, tmp_path / "first", **stores)
+    async with AsyncExitStack() as opened:
+        one = await opened.enter_async_context(first.async_client("survivor"))
+        sql: Any = await cast(Any, asyncpg).connect(database.replace("+asyncpg", ""))
+        opened.push_async_callback(sql.close)
+        file = await one.files.create(file=("wine.md", b"# Cellar\n\nThe wine is red."), purpose="assistants")
+        async with sql.transaction():
+            # No chunk can be stored until this ends, so that the reader is in the middle of it.
+            await sql.execute("LOCK TABLE chunk IN EXCLUSIVE MODE")
+            store = await one.vector_stores.create(name="Cellar", file_ids=[file.id])
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'chunk'::regclass"
+            while not await sql.fetchval(waits):
+                continue
+            first.backend.kill()
+        assert await sql.fetchval("SELECT attempts FROM attachment") == 1
+        await sql.execute("UPDATE attachment SET leased_until = now()")
+        second = lone_backend(launch, tmp_path / "second", **stores)
+        other = await opened.enter_async_context(second.async_client("survivor"))
+        while (await other.vector_stores.retrieve(store.id)).file_counts.in_progress:
+            continue
+        (read,) = (await other.vector_stores.files.list(store.id)).data
+        assert (read.id, read.status) == (file.id, "completed")
+        (found,) = (await other.vector_stores.search(store.id, query="wine")).data
+        assert (found.file_id, found.filename) == (file.id, "wine.md")
+        assert await sql.fetchval("SELECT count(*) FROM document") == 1
 
 
 def count_rows(path: Path, table: str) -> int:

@@ -42,6 +42,10 @@ class FakeQueue:
     def __init__(self) -> None:
         self.queued: dict[tuple[str, str], _Queued] = {}
 
+    def add(self, attachments: Sequence[Attachment]) -> None:
+        """Queue files that are not in the queue yet."""
+        self.queued |= {(one.knowledge_base_id, one.file_id): _Queued(one) for one in attachments}
+
     def claimed(self, claim: AttachmentClaim) -> _Queued | None:
         """Return what a claim holds, or None where it is lost."""
         found = self.queued.get((claim.base_id, claim.file_id))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
-from backend.knowledge.domain.attachments import AttachmentClaim, numbered_name
+from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
 from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
 from backend.knowledge.domain.filters import Attributes, Filter, matches
 from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
@@ -46,8 +46,11 @@ class FakeKnowledge:
     def chunk_count(self, base_id: str) -> int:
         return sum(len(stored.chunks) for stored in self._documents_of([base_id]))
 
-    async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
+    async def create_base(
+        self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None, attached: Sequence[Attachment] = ()
+    ) -> None:
         take_key(self.claims, claim)
+        self.queue.add(attached)
         self._bases[base.id] = _StoredBase(base, {owner_id: MemberRole.OWNER})
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:

@@ -11,7 +11,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from backend.foundation.sql.database import Database
+from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.index_entries import index_entry
+from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.segment_index import SegmentIndex
@@ -194,6 +196,24 @@ async def test_what_was_left_behind_goes_with_a_later_put_and_what_is_under_way_
     await put(store_in(database, clock), "a", ["two"])
     assert await unseen_count(database) == 0
     await database.read(lambda connection: assert_nothing_left(connection, "kb_a"))
+
+
+async def test_a_base_and_its_files_are_there_with_the_first_write(database: Database) -> None:
+    waits = Attachment(
+        knowledge_base_id="kb_a",
+        file_id="file-a",
+        tenant="acme",
+        user_id="ann",
+        filename="a.txt",
+        attributes={},
+        created_at=FakeClock().now(),
+    )
+    with pytest.raises(Unavailable):
+        await store_in(FrailDatabase(database, 0)).create_base(make_base(), "ann", None, [waits])
+    assert await store_in(database).bindings("acme", "ann", None) == ()
+    await store_in(FrailDatabase(database, 1)).create_base(make_base(), "ann", None, [waits])
+    counted = await SqlAttachmentStore(database, FakeClock()).file_counts(["kb_a"])
+    assert counted["kb_a"].in_progress == 1
 
 
 async def unseen_count(database: Database) -> int:

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import orjson
 import pytest
 from sqlalchemy import Connection, bindparam, insert, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -21,6 +22,8 @@ from backend.conversations.sql.tables import replica
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.statements import LONGEST_GROUP, Change, NothingMet, Statement
+from backend.knowledge.domain.filters import Comparison
+from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
     HOLD,
@@ -308,6 +311,22 @@ async def test_a_damaged_entry_is_named_and_others_stay_readable(database: Datab
         await store.opened("conv_a", lambda _: True)
     assert await store.log("conv_a", 1) == entries[:1]
     assert await store.log("conv_b") == entries
+
+
+async def test_filters_stand_where_the_release_before_does_not_read_and_end_with_its_turns(database: Database) -> None:
+    stores = sql_stores(database)
+    filters = Comparison(type="eq", key="kind", value="tea")
+    turn = make_turn()
+    conversation = turn.conversation.model_copy(update={"search": SearchOptions(max_results=3, filters=filters)})
+    await stores.turns.begin(turn.model_copy(update={"conversation": conversation}))
+    defaults = "SELECT turn_defaults FROM conversation"
+    stored = await database.read(lambda connection: connection.execute(text(defaults)).scalar_one())
+    assert orjson.loads(stored)["search"] == {"max_results": 3, "min_score": None}
+    begun = "UPDATE conversation SET latest_response_id = 'resp_b'"
+    await database.write(lambda connection: connection.execute(text(begun)))
+    found = await stores.conversations.find("conv_a")
+    assert found is not None
+    assert found.search == SearchOptions(max_results=3)
 
 
 async def test_damaged_conversations_items_and_responses_are_named(database: Database) -> None:

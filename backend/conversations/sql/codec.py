@@ -19,6 +19,7 @@ from backend.conversations.domain.responses import (
 )
 from backend.foundation.sql.parameters import json_text, to_json
 from backend.foundation.sql.statements import Row
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.labels import decode_labels, encode_labels
 from shared.errors import CorruptRecord
 from shared.models.values import JsonObject, Value
@@ -35,7 +36,8 @@ def conversation_parameters(conversation: Conversation) -> Parameters:
     return {
         **conversation.model_dump(exclude={*settings, "metadata", "sent", "preset_use"}),
         "metadata": to_json(conversation.metadata),
-        "turn_defaults": to_json(conversation.model_dump(include=settings)),
+        "turn_defaults": to_json(conversation.model_dump(include=settings, exclude={"search": {"filters"}})),
+        "search_filters": _filters_json(conversation),
         "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
         "preset_use": _optional_json(conversation.preset_use),
     }
@@ -49,11 +51,34 @@ def _to_preset_use(stored: str | None) -> PresetUse | None:
     return PresetUse.model_validate_json(stored) if stored is not None else None
 
 
+class _FiltersUse(Value):
+    """The filters of a turn's searches, apart from its other settings: the release before refuses to read them."""
+
+    response_id: str | None
+    filters: Filter
+
+
+def _filters_json(conversation: Conversation) -> str | None:
+    filters = conversation.search.filters
+    if filters is None:
+        return None
+    return _FiltersUse(response_id=conversation.latest_response_id, filters=filters).model_dump_json()
+
+
+def _filters_of(stored: str | None, newest_response_id: object) -> Filter | None:
+    use = _FiltersUse.model_validate_json(stored) if stored is not None else None
+    return use.filters if use is not None and use.response_id == newest_response_id else None
+
+
 def to_conversation(row: Row) -> Conversation:
     """Read the row of a conversation."""
     columns = dict(row)
     try:
         defaults = ConversationSettings.model_validate_json(columns.pop("turn_defaults"))
+        filters = _filters_of(columns.pop("search_filters"), columns["latest_response_id"])
+        if filters is not None:
+            search = defaults.search.model_copy(update={"filters": filters})
+            defaults = defaults.model_copy(update={"search": search})
         metadata = orjson.loads(columns.pop("metadata"))
         sent_prompt = columns.pop("sent_prompt")
         sent = SentPrompt.model_validate_json(sent_prompt) if sent_prompt is not None else None

@@ -13,8 +13,9 @@ def _conversation_key() -> Column[str]:
 
 
 # `turn_defaults` is the JSON of the newest turn's `ConversationSettings`, `sent_prompt` that of the newest model call's
-# `SentPrompt`. `preset_use` is that of a turn's `PresetUse`; it holds only where that turn is the newest, because the
-# release before begins turns and leaves it as it is.
+# `SentPrompt`. `preset_use` is that of a turn's `PresetUse`, `search_filters` that of its filters, which the release
+# before would refuse in `turn_defaults`. Both hold only where that turn is the newest, because the release before
+# begins turns and leaves them as they are.
 conversation = Table(
     "conversation",
     metadata,
@@ -31,6 +32,7 @@ conversation = Table(
     Column("latest_response_id", Text),
     Column("sent_prompt", Text),
     Column("preset_use", Text),
+    Column("search_filters", Text),
 )
 
 # `content` is the message in JSON; a void entry has none. `label` names the knowledge from which the text may come.

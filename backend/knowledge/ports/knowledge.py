@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from backend.foundation.domain.idempotency import KeyClaim
-from backend.knowledge.domain.attachments import AttachmentClaim
+from backend.knowledge.domain.attachments import Attachment, AttachmentClaim
 from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
@@ -15,8 +15,10 @@ from backend.knowledge.domain.shared_runs import WordSequence
 class KnowledgeStore(Protocol):
     """Bases, members and documents."""
 
-    async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
-        """Store a base and its first owner.
+    async def create_base(
+        self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None, attached: Sequence[Attachment] = ()
+    ) -> None:
+        """Store a base, its first owner and the queued files of the base, all of them or nothing; no file comes twice.
 
         Raises:
             KeyHeld: another request has used the key of the claim.

@@ -1,12 +1,13 @@
 """Creating, describing and deleting knowledge bases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import Field
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_owner, require_write
+from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.safe_description import LeftOut
 from backend.knowledge.ports.knowledge import KnowledgeStore
@@ -38,8 +39,16 @@ class KnowledgeCatalogue:
         self._descriptions = descriptions
         self._clock = clock
 
-    async def create(self, caller: Caller, description: Description, claim: KeyClaim | None = None) -> Binding:
+    async def create(
+        self,
+        caller: Caller,
+        description: Description,
+        claim: KeyClaim | None = None,
+        attached: Callable[[str], Sequence[Attachment]] | None = None,
+    ) -> Binding:
         """Create a base that the caller owns; its id is what a claim has created.
+
+        The files that `attached` returns for this id are queued with it.
 
         Raises:
             KeyHeld: another request has used the key of the claim.
@@ -51,7 +60,10 @@ class KnowledgeCatalogue:
             created_at=self._clock.now(),
             **dict(description),
         )
-        await self._store.create_base(base, caller.user_id, claim.of(base.id) if claim is not None else None)
+        its_claim = claim.of(base.id) if claim is not None else None
+        await self._store.create_base(
+            base, caller.user_id, its_claim, attached(base.id) if attached is not None else ()
+        )
         return Binding(base=base, role=MemberRole.OWNER)
 
     async def find(self, caller: Caller, base_id: str) -> Binding:

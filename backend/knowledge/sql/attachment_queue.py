@@ -4,12 +4,13 @@ A file in the queue is leased to one process. The transaction that shows its doc
 under the newest lease; so a file becomes one document, however many processes have begun to read it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
-from sqlalchemy import Connection, Integer, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import Connection, Integer, bindparam, case, delete, func, insert, or_, select, update
 
 from backend.foundation.sql.clock import database_time
+from backend.foundation.sql.parameters import to_json
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.attachments import (
     AttachedStatus,
@@ -83,6 +84,24 @@ _FAIL = Statement(
     )
 )
 _COMPLETE = Statement(delete(_attachment).where(_IS_CLAIMED))
+
+WAITING: Mapping[str, object] = {
+    "status": AttachedStatus.IN_PROGRESS.value,
+    "attempts": 0,
+    "leased_until": None,
+    "error_code": None,
+    "error_message": None,
+}
+"""The state of a file that begins to wait."""
+
+
+def queue_new(connection: Connection, attachments: Sequence[Attachment]) -> None:
+    """Queue files that are not in the queue yet."""
+    if attachments:
+        new = [
+            {**one.model_dump(), "attributes": to_json(one.attributes), **WAITING, "fence": 0} for one in attachments
+        ]
+        connection.execute(insert(_attachment), new)
 
 
 def lease_next(

@@ -179,21 +179,21 @@ def _queue(connection: Connection, attachments: Sequence[Attachment]) -> None:
     )
     are_stored = (_document.c.knowledge_base_id == base_id) & _document.c.file_id.in_(ids)
     stored = set(connection.execute(select(_document.c.file_id).where(are_stored)).scalars())
-    fresh = {"status": _WAITING, "attempts": 0, "leased_until": None, "error_code": None, "error_message": None}
-    new: list[dict[str, object]] = []
+    new: list[Attachment] = []
     for one in attachments:
         attributes = {"attributes": to_json(one.attributes)}
         if one.file_id in stored:
             is_it = _is_document(base_id, one.file_id)
             connection.execute(update(_document).where(is_it).values(attributes))
         elif one.file_id in queued:
-            again = {} if queued[one.file_id] == _WAITING else {**fresh, "created_at": one.created_at}
+            again = (
+                {} if queued[one.file_id] == _WAITING else {**attachment_queue.WAITING, "created_at": one.created_at}
+            )
             is_it = _is_queued(base_id, one.file_id)
             connection.execute(update(_attachment).where(is_it).values({**attributes, **again}))
         else:
-            new.append({**one.model_dump(), **attributes, **fresh, "fence": 0})
-    if new:
-        connection.execute(insert(_attachment), new)
+            new.append(one)
+    attachment_queue.queue_new(connection, new)
 
 
 def _files_of(base_id: str, batch_id: str | None = None) -> Subquery:

@@ -8,8 +8,10 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.foundation.sql.statements import Statement
+from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.sql import legacy_index, rows, tables
+from backend.knowledge.sql.attachment_queue import queue_new
 from backend.knowledge.sql.base_deletion import clear_base
 from backend.knowledge.sql.caretaker import Caretaker
 from backend.knowledge.sql.documents import SqlDocumentStore
@@ -35,8 +37,10 @@ _DESCRIBED = frozenset(
 class SqlKnowledgeStore(SqlDocumentStore):
     """The `KnowledgeStore` over a `Database`, with the search index of its dialect."""
 
-    async def create_base(self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None) -> None:
-        """Store a base and its first owner."""
+    async def create_base(
+        self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None, attached: Sequence[Attachment] = ()
+    ) -> None:
+        """Store a base, its first owner and its queued files in one transaction."""
         empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0, "indexed_version": base.version}
 
         def work(connection: Connection) -> None:
@@ -44,6 +48,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
             connection.execute(insert(_base), {**rows.base_parameters(base), **empty})
             _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
             legacy_index.open_base(connection, base.id)
+            queue_new(connection, attached)
 
         await self._database.write(work)
 

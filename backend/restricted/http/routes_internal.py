@@ -10,6 +10,7 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import OptionsDep, service_of
 from backend.foundation.http.shapes import RequestBody
 from backend.identity.http.caller import BearerDep
+from backend.knowledge.domain.filters import Attributes
 from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
@@ -71,6 +72,7 @@ class FoundChunk(BaseModel):
     heading_path: list[str]
     text: str
     score: float
+    attributes: Attributes
 
 
 class SearchAnswer(BaseModel):
@@ -163,6 +165,7 @@ def _found(hit: ChunkHit) -> FoundChunk:
         heading_path=list(hit.chunk.heading_path),
         text=hit.chunk.text,
         score=hit.score,
+        attributes=hit.attributes,
     )
 
 

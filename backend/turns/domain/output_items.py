@@ -163,7 +163,13 @@ class OpenSearch:
     def found(self, results: tuple[SearchResult, ...]) -> None:
         """Keep the results."""
         self._results = [
-            {"file_id": hit.file_id, "filename": hit.filename, "score": hit.score, "text": hit.text, "attributes": {}}
+            {
+                "file_id": hit.file_id,
+                "filename": hit.filename,
+                "score": hit.score,
+                "text": hit.text,
+                "attributes": {**hit.attributes},
+            }
             for hit in results
         ]
 

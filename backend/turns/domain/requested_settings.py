@@ -11,7 +11,7 @@ from backend.turns.domain.turn_request import (
     TurnRequest,
     function_definitions,
 )
-from shared.errors import InvalidRequest
+from shared.errors import InvalidRequest, PermissionDenied
 from shared.models.execution import (
     ModelParameters,
     NamedToolChoice,
@@ -52,6 +52,28 @@ def base_param(request: TurnRequest, base_id: str) -> str | None:
         if isinstance(tool, FileSearchTool) and base_id in tool.vector_store_ids:
             return f"tools[{place}].vector_store_ids[{tool.vector_store_ids.index(base_id)}]"
     return None
+
+
+def check_filters(request: TurnRequest, own: ConversationSettings, joined: ConversationSettings) -> None:
+    """Refuse filters by attributes in a restricted turn, whose user could try out by them what he may not read.
+
+    `own` are the settings without those of a preset, `joined` those of the turn.
+
+    Raises:
+        PermissionDenied: there are some; `param` names the tool of the request that gives them, else `tools` where an
+            earlier turn gave them, else `model`, whose preset does.
+    """
+    if joined.search.filters is None:
+        return
+    places = (place for place, tool in enumerate(request.tools or ()) if getattr(tool, "filters", None))
+    if (place := next(places, None)) is not None:
+        advice, param = "leave 'filters' out", f"tools[{place}].filters"
+    elif own.search.filters is not None:
+        advice, param = "an earlier turn gave some, so give 'tools' without them", "tools"
+    else:
+        advice, param = "this model's settings hold some, so name another model", "model"
+    message = f"Filters cannot be used where your access to a knowledge base is restricted: {advice}."
+    raise PermissionDenied(message, param=param)
 
 
 def model_parameters(request: TurnRequest) -> ModelParameters:

@@ -6,7 +6,6 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.withheld import labels_in, withheld_turns
 from backend.foundation.services.supervision import result_or_error
 from backend.identity.domain import Caller
-from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
@@ -16,7 +15,7 @@ from backend.turns.domain.requested_settings import base_param
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
 from backend.turns.ports.observer import TurnObserver
-from shared.errors import BallastError, NotFound, PermissionDenied, Unavailable
+from shared.errors import BallastError, NotFound, Unavailable
 from shared.models.execution import AccessMode, DynamicBlock
 
 
@@ -42,7 +41,6 @@ class ContextSources:
 
         Raises:
             NotFound: a base named by the request is not there, or the caller is no member.
-            PermissionDenied: the request filters by attributes, which a restricted member could try out by it.
         """
         if not base_ids:
             return ()
@@ -52,12 +50,6 @@ class ContextSources:
             param = base_param(request, base_id)
             if param is not None:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
-        if request.search.filters is not None and strictest_mode(found) is not AccessMode.FULL:
-            place = next(place for place, tool in enumerate(request.tools or ()) if getattr(tool, "filters", None))
-            raise PermissionDenied(
-                "Filters cannot be used where your access to a knowledge base is restricted.",
-                param=f"tools[{place}].filters",
-            )
         return await self._descriptions.shown(found)
 
     async def withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.turns.domain.presets import ModelMeaning, only_usable, with_defaults, with_preset
-from backend.turns.domain.requested_settings import asked_model, check_choice, own_settings
+from backend.turns.domain.requested_settings import asked_model, check_choice, check_filters, own_settings
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
@@ -23,6 +23,7 @@ from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from shared.ids import IdPrefix, new_id
+from shared.models.execution import AccessMode
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,15 @@ class TurnDrafting:
         Raises:
             InvalidRequest: the tool that must be called is not there, or a file cannot be read.
             NotFound: a model or base does not exist for this caller.
+            PermissionDenied: the turn is restricted and filters by attributes.
             Unavailable: a service that the turn depends on is unavailable. Retryable.
         """
         caller, origin, now = asked.caller, start.origin, self._clock.now()
         meaning, request, own, joined = await self._asked(caller, start)
         read = await self._files.put_into(caller, start.read, asked.files, meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
+        if strictest_mode(bindings) is not AccessMode.FULL:
+            check_filters(request, own, joined)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
         access = await self._access(caller, start, bindings)
         facts = self._facts(caller, start, settings, now)

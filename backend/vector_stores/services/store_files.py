@@ -59,7 +59,8 @@ class StoreFiles:
             NotFound: the caller has no such file.
         """
         require_write(await find_store(self._ports.knowledge, caller, store_id))
-        await self.queue(caller, store_id, await self.uploaded(caller, [new], "file_id"))
+        files = await self.uploaded(caller, [new], "file_id")
+        await self._queue(self.queued(caller, files, store_id))
         found = await self._ports.attachments.find_attached(store_id, new.file_id)
         if found is None:
             raise NotFound(NO_FILE, param="file_id")
@@ -78,7 +79,7 @@ class StoreFiles:
         batch = FileBatch(
             id=new_id(IdPrefix.FILE_BATCH), knowledge_base_id=store_id, created_at=self._ports.clock.now()
         )
-        await self.queue(caller, store_id, files, batch)
+        await self._queue(self.queued(caller, files, store_id), batch)
         return await self.find_batch(caller, store_id, batch.id)
 
     async def uploaded(
@@ -97,16 +98,10 @@ class StoreFiles:
                 raise NotFound(f"You have no file '{each.file_id[:64]}'.", param=param) from None
         return list(found.values())
 
-    async def queue(
-        self,
-        caller: Caller,
-        store_id: str,
-        files: Sequence[tuple[StoredFile, Attributes]],
-        batch: FileBatch | None = None,
-    ) -> None:
-        """Queue files of the caller, and wake who reads them."""
+    def queued(self, caller: Caller, files: Sequence[tuple[StoredFile, Attributes]], store_id: str) -> list[Attachment]:
+        """Return files of the caller as they stand in the queue of a store."""
         now = self._ports.clock.now()
-        attachments = [
+        return [
             Attachment(
                 knowledge_base_id=store_id,
                 file_id=file.id,
@@ -118,9 +113,14 @@ class StoreFiles:
             )
             for file, attributes in files
         ]
-        if attachments:
-            await self._ports.attachments.attach(attachments, batch)
-            self._ports.bell.ring()
+
+    def wake_readers(self) -> None:
+        """Let the files that were queued be read at once."""
+        self._ports.bell.ring()
+
+    async def _queue(self, attachments: Sequence[Attachment], batch: FileBatch | None = None) -> None:
+        await self._ports.attachments.attach(attachments, batch)
+        self.wake_readers()
 
     async def page(self, caller: Caller, query: AttachedQuery) -> tuple[tuple[AttachedFile, ...], bool]:
         """Return a page of files, and whether there are more in its direction.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from backend.foundation.domain.idempotency import KeyClaim
@@ -44,15 +45,15 @@ class VectorStores:
     async def create(
         self, caller: Caller, description: Description, file_ids: Sequence[str], claim: KeyClaim | None
     ) -> StoreView:
-        """Create a store that the caller owns, and attach files of his to it.
+        """Create a store that the caller owns, with files of his that are queued in the same transaction.
 
         Raises:
             NotFound: the caller has no such file.
             KeyHeld: another request has used the key of the claim.
         """
         files = await self._files.uploaded(caller, [NewAttachment(file_id) for file_id in file_ids], "file_ids")
-        binding = await self._catalogue.create(caller, description, claim)
-        await self._files.queue(caller, binding.base.id, files)
+        binding = await self._catalogue.create(caller, description, claim, partial(self._files.queued, caller, files))
+        self._files.wake_readers()
         return await self._view(binding)
 
     async def find(self, caller: Caller, store_id: str) -> StoreView:

@@ -80,6 +80,7 @@ def _result(number: int, document: FoundDocument) -> SearchResult:
         filename=document.title,
         score=document.score,
         text=document.content,
+        attributes=document.attributes,
     )
 
 

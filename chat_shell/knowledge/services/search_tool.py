@@ -125,4 +125,5 @@ def _document_of_chunk(chunk: KnowledgeChunk) -> FoundDocument:
         metadata={"knowledge_base_id": chunk.knowledge_base_id, "heading_path": list(chunk.heading_path)},
         content=chunk.text,
         score=chunk.score,
+        attributes=chunk.attributes,
     )

@@ -1,16 +1,22 @@
 """The answer of a tool, before its documents are numbered and rendered for the model."""
 
-from shared.models.values import JsonObject, Value
+from pydantic import Field
+
+from shared.models.values import AttributeValue, JsonObject, Value
 
 
 class FoundDocument(Value):
-    """A piece of text that a tool found, not yet numbered; `metadata` is shown to the model in its own key order."""
+    """A piece of text that a tool found, not yet numbered.
+
+    `metadata` is shown to the model in its own key order, `attributes` to clients alone.
+    """
 
     file_id: str
     title: str
     metadata: JsonObject
     content: str
     score: float = 0.0
+    attributes: dict[str, AttributeValue] = Field(default={})
 
 
 class ToolAnswer(Value):

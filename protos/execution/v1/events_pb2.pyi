@@ -167,11 +167,14 @@ class SearchResult(_message.Message):
     FILENAME_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    ATTRIBUTES_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     file_id: _builtins.str
     filename: _builtins.str
     score: _builtins.float
     text: _builtins.str
+    attributes: _builtins.str
+    """The attributes of the document as a JSON object; absent where it has none."""
     def __init__(
         self,
         *,
@@ -180,12 +183,15 @@ class SearchResult(_message.Message):
         filename: _builtins.str = ...,
         score: _builtins.float = ...,
         text: _builtins.str = ...,
+        attributes: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "attributes", b"attributes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_id", b"file_id", "filename", b"filename", "number", b"number", "score", b"score", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "attributes", b"attributes", "file_id", b"file_id", "filename", b"filename", "number", b"number", "score", b"score", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__attributes: _TypeAlias = _typing.Literal["attributes"]  # noqa: Y015
+    _WhichOneofArgType__attributes: _TypeAlias = _typing.Literal["_attributes", b"_attributes"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__attributes) -> _WhichOneofReturnType__attributes | None: ...
 
 Global___SearchResult: _TypeAlias = SearchResult  # noqa: Y015
 

@@ -127,7 +127,7 @@ async def test_filters_of_a_turn_hold_in_its_searches(pair: Pair, model: FakeMod
         for response in (first, later):
             shown: Any = response.to_dict()
             search = shown["output"][0]
-            assert [hit["file_id"] for hit in search["results"]] == [file]
+            assert [(hit["file_id"], hit["attributes"]) for hit in search["results"]] == [(file, {"kind": "green"})]
             assert shown["tools"][0]["filters"] == is_green
         with pair.http(pair.key("shelf")) as http:
             http.put(f"/v1/knowledge_bases/{store}/members/warden", json={"role": "restricted_analyst"})

@@ -9,7 +9,7 @@ from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.domain.chat_request import parse_chat_request
-from shared.errors import InvalidRequest, UnknownModel
+from shared.errors import InvalidRequest, PermissionDenied, UnknownModel
 from shared.models.execution import AccessMode
 from shared.prompts.agents import STRICT_KNOWLEDGE
 from tests.contract.knowledge_cases import make_base
@@ -96,6 +96,33 @@ async def test_bases_are_bound_with_the_rights_of_the_caller() -> None:
         assert b"kb_" not in orjson.dumps(of_bob.body)
         assert [base.id for base in restricted.bases] == ["kb_b"]
         assert restricted.access_mode is AccessMode.RESTRICTED
+
+
+async def test_a_restricted_caller_is_refused_filters_whoever_has_set_them() -> None:
+    green = {"type": "eq", "key": "kind", "value": "green"}
+    search = {"type": "file_search", "vector_store_ids": ["kb_a"], "filters": green}
+    async with open_house(*many(4)) as house:
+        await house.knowledge.create_base(make_base("kb_a", tenant="default"), "ada")
+        await put_agent(house, tools=[search], visibility="tenant")
+        await house.ask(BOB, model="helper")
+        await house.knowledge.set_member("kb_a", "bob", MemberRole.READER)
+        first = await house.ask(BOB, tools=[search])
+        of_agent = await house.ask(BOB, model="helper")
+        await house.knowledge.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
+        requests: list[tuple[dict[str, Any], str]] = [
+            ({"model": "helper"}, "model"),
+            ({"previous_response_id": of_agent.id}, "model"),
+            ({"previous_response_id": first.id}, "tools"),
+            ({"tools": [CLOCK, search]}, "tools[1].filters"),
+            ({"model": "helper", "tools": [search]}, "tools[0].filters"),
+        ]
+        for request, param in requests:
+            with pytest.raises(PermissionDenied, match="Filters cannot be used") as refused:
+                await house.ask(BOB, **request)
+            assert refused.value.param == param
+        bare = {"type": "file_search", "vector_store_ids": ["kb_a"]}
+        await house.ask(BOB, previous_response_id=first.id, tools=[bare])
+        assert house.sent[-1].knowledge.access_mode is AccessMode.RESTRICTED
 
 
 async def test_a_conversation_keeps_its_agent() -> None:
