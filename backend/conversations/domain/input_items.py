@@ -37,13 +37,9 @@ class Given(BaseModel):
         fields = cast("dict[str, object]", given) if isinstance(given, dict) else {}
         if None not in fields.values():
             return given
-        return {name: value for name, value in fields.items() if value is not None or cls._needs(name)}
-
-    @classmethod
-    def _needs(cls, name: str) -> bool:
-        """Return whether a field must be given: the error about its null tells what it should be."""
-        field = cls.model_fields.get(name)
-        return field is not None and field.is_required()
+        # The error about the null of a field that must be given tells what it should be.
+        needed = {name: None for name, field in cls.model_fields.items() if name in fields and field.is_required()}
+        return {**needed, **{name: value for name, value in fields.items() if value is not None}}
 
 
 class InputTextPart(Given):
