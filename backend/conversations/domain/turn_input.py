@@ -206,7 +206,7 @@ def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
     if pending_calls:
         names = ", ".join(repr(call_id) for call_id in islice(pending_calls, MAX_NAMED_CALLS))
         raise InvalidRequest(
-            f"No output was given for the function call {names}; give the output of each call before other messages.", param=param
+            f"No output was given for the function call {names}; add the output of each.", param=param
         )
 
 
