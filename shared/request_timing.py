@@ -5,9 +5,10 @@ room for others (the attack is known as Slowloris).
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 
 import orjson
 
@@ -79,14 +80,18 @@ class RequestClock:
             self._on_late()
 
 
-def raw_refusal(status: HTTPStatus, message: str, code: str) -> bytes:
-    """Write a whole answer in the form of all errors, for a connection that is closed behind it."""
+def raw_refusal(status: HTTPStatus, message: str, code: str, more: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    """Write a whole answer in the form of all errors, for a connection that is closed behind it.
+
+    `more` are further headers of it.
+    """
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
     body = orjson.dumps({"error": error})
-    head = f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
-    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+    headers = {"content-type": "application/json", "content-length": len(body), "connection": "close", **more}
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-def late_refusal() -> bytes:
-    """Write the answer to a request that came too slowly."""
-    return raw_refusal(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.", "request_timeout")
+def late_refusal(more: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    """Write the answer to a request that came too slowly; `more` are further headers of it."""
+    return raw_refusal(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.", "request_timeout", more)

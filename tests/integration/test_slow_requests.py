@@ -13,17 +13,18 @@ from tests.fakes.http_door import FakeHouse
 LIMITS = ReadLimits(seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3)
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 PATIENCE_SECONDS = 30.0
+ORIGIN = "https://app.example"
 Address = tuple[str, int]
 
 
 @pytest.fixture(scope="module")
 def house() -> FakeHouse:
-    return FakeHouse()
+    return FakeHouse(origins=(ORIGIN,))
 
 
 @pytest.fixture
 async def address(house: FakeHouse) -> AsyncIterator[Address]:
-    server = http_server(house.app(), LIMITS)
+    server = http_server(house.app(), LIMITS, house.options().allows)
     listener = listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
@@ -66,6 +67,28 @@ async def test_half_a_request_is_answered_408(address: Address, house: FakeHouse
     assert answer.startswith(b"HTTP/1.1 408 "), answer
     assert b'"code":"request_timeout"' in answer
     assert not house.state.conversations
+
+
+@pytest.mark.parametrize(
+    ("begun", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nOrigin: %o\r\nX: ", 408),
+        (BODY.replace(b"Content", b"Origin: %o\r\nContent"), 408),
+        (b"GET / HTTP/1.1\r\nOrigin: %o\r\nX: " + b"x" * 5000, 431),
+        (b"GET / HTTP/1.1\r\nOrigin: %o\r\nHost: x\r\nno header\r\n\r\n", 400),
+    ],
+    ids=["headers", "body", "long", "malformed"],
+)
+@pytest.mark.parametrize(("origin", "is_marked"), [(ORIGIN, True), ("https://other.example", False)])
+async def test_scripts_of_an_allowed_origin_may_read_what_the_protocol_refuses(
+    address: Address, house: FakeHouse, begun: bytes, status: int, origin: str, is_marked: bool
+) -> None:
+    sent = begun.replace(b"%o", origin.encode()).replace(b"%b", (await house.key()).encode())
+    head, _, body = (await answer_to(address, sent)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status), head
+    assert b'"error"' in body
+    assert (b"\r\naccess-control-allow-origin: " + ORIGIN.encode() in head) is is_marked
+    assert (b"access-control" in head) is is_marked
 
 
 async def test_a_body_that_never_ends_behind_its_refusal_does_not_keep_the_connection(address: Address) -> None:

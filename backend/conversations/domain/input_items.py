@@ -1,6 +1,6 @@
 """Input items of OpenAI's Responses API: what a caller may send as `input` or as conversation items."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import (
     BaseModel,
@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     Tag,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -23,9 +24,22 @@ CallId = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class Given(BaseModel):
-    """The base of input models: values are not converted to other types, and unknown fields are refused."""
+    """The base of input models: values are not converted to other types, and unknown fields are refused.
+
+    A field that is null is a field left out, known or not: clients send objects back with each field that they know.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_nulls(cls, given: object) -> object:
+        fields = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        if None not in fields.values():
+            return given
+        # The error about the null of a field that must be given tells what it should be.
+        needed = {name: None for name, field in cls.model_fields.items() if name in fields and field.is_required()}
+        return {**needed, **{name: value for name, value in fields.items() if value is not None}}
 
 
 class InputTextPart(Given):
@@ -229,8 +243,8 @@ _TAG_OF_ROLE = {"system": "system message", "developer": "system message", "assi
 def _tag_of_item(value: JsonValue) -> str | None:
     if not isinstance(value, dict):
         return "user message"
-    kind = value.get("type", "message")
-    if kind != "message":
+    kind = value.get("type")
+    if kind is not None and kind != "message":
         return kind if isinstance(kind, str) else None
     return _TAG_OF_ROLE.get(str(value.get("role")), "user message")
 

@@ -261,7 +261,10 @@ class FinishedTurn(Value):
     calls: CallsMade = NO_CALLS
 
 
-def conversation_cache_key(secret: str, tenant: str, conversation_id: str) -> str:
-    """Derive the cache key, which is constant for a conversation and reveals neither tenant nor id to a provider."""
-    message = f"{tenant}\x00{conversation_id}".encode()
+def conversation_cache_key(secret: str, tenant: str, sign: str) -> str:
+    """Derive the cache key, which is constant for a conversation and reveals neither tenant nor `sign` to a provider.
+
+    `sign` tells a conversation from all others: its id, or the chain over the message that opens it.
+    """
+    message = f"{tenant}\x00{sign}".encode()
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()[:KEY_HEX_DIGITS]

@@ -173,7 +173,7 @@ class _ListReader:
 
     def _answer_call(self, item: FunctionCallOutputItem, param: str) -> None:
         if item.call_id not in self._pending:
-            message = f"No function call waits under {item.call_id!r}; use the call_id of a function_call before it."
+            message = f"No function call waits under {item.call_id!r}; use the id of a call before it."
             raise InvalidRequest(message, param=f"{param}.call_id")
         del self._pending[item.call_id]
 
@@ -206,7 +206,7 @@ def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
     if pending_calls:
         names = ", ".join(repr(call_id) for call_id in islice(pending_calls, MAX_NAMED_CALLS))
         raise InvalidRequest(
-            f"No output was given for the function call {names}; add a function_call_output for each.", param=param
+            f"No output was given for the function call {names}; add the output of each.", param=param
         )
 
 

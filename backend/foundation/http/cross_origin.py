@@ -28,6 +28,15 @@ PREFLIGHT_SECONDS = 600
 """How long a browser may remember that it may send a request."""
 
 
+def marks_for(origin: str) -> dict[str, str]:
+    """Return the headers by which a script of an allowed origin may read an answer that `CrossOrigin` does not see."""
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-expose-headers": ", ".join(EXPOSED_HEADERS),
+        "vary": "Origin",
+    }
+
+
 class CrossOrigin(CORSMiddleware):
     """Answers preflights, and marks every answer to an allowed origin, errors included.
 

@@ -1,7 +1,7 @@
 """uvicorn on a socket that is bound beforehand, with signals left to the application."""
 
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import cast
@@ -9,7 +9,7 @@ from typing import cast
 import uvicorn
 from fastapi import FastAPI
 
-from backend.foundation.http.reading import TimedProtocol, UnfinishedHeads
+from backend.foundation.http.reading import ConnectionRules, TimedProtocol, UnfinishedHeads
 from shared.request_timing import ReadLimits
 
 SLOW_READER_SECONDS = 10
@@ -30,10 +30,15 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer:
-    """Build the server; run it with `serve(sockets=[…])`."""
+def http_server(
+    app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS, allows: Callable[[str], bool] = lambda _: False
+) -> HttpServer:
+    """Build the server; run it with `serve(sockets=[…])`.
+
+    `allows` tells of an origin whether its scripts may read what is refused before the application sees it.
+    """
     # uvicorn calls it like the class of a protocol, once for each connection.
-    protocol = partial(TimedProtocol, limits, UnfinishedHeads(limits.unfinished_heads))
+    protocol = partial(TimedProtocol, ConnectionRules(limits, UnfinishedHeads(limits.unfinished_heads), allows))
     return HttpServer(
         uvicorn.Config(
             app,

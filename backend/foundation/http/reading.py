@@ -1,11 +1,14 @@
 """How long a client may take to send a request: the server's own protocol has no such limit."""
 
 import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from backend.foundation.http.cross_origin import marks_for
 from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
 
 
@@ -31,13 +34,23 @@ class UnfinishedHeads:
         self._waiting.pop(protocol, None)
 
 
+@dataclass(frozen=True)
+class ConnectionRules:
+    """What holds for all connections: their limits, who waits, and which origins' scripts may read what is refused."""
+
+    limits: ReadLimits
+    heads: UnfinishedHeads
+    allows: Callable[[str], bool]
+
+
 class TimedProtocol(HttpToolsProtocol):
     """One connection, whose requests must arrive in time; what is late is answered 408, and the connection closed."""
 
-    def __init__(self, limits: ReadLimits, heads: UnfinishedHeads, **settings: Any) -> None:
+    def __init__(self, rules: ConnectionRules, **settings: Any) -> None:
         super().__init__(**settings)
-        self._limits = limits
-        self._heads = heads
+        self._limits = limits = rules.limits
+        self._heads = rules.heads
+        self._allows = rules.allows
         self._clock = RequestClock(limits, self.loop, self.refuse_late, lambda: self.flow.read_paused)
         self._head_bytes = 0
         self._in_head = False
@@ -93,11 +106,17 @@ class TimedProtocol(HttpToolsProtocol):
         is_long = self._head_bytes > self._limits.head_bytes
         refusal = f"The headers are longer than {self._limits.head_bytes} bytes." if is_long else msg
         status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if is_long else HTTPStatus.BAD_REQUEST
-        self._refuse(raw_refusal(status, refusal, "invalid_request"))
+        self._refuse(raw_refusal(status, refusal, "invalid_request", self._marks()))
 
     def refuse_late(self) -> None:
         """Answer that a request came too slowly, where it began and no answer did, and close the connection."""
-        self._refuse(late_refusal())
+        self._refuse(late_refusal(self._marks()))
+
+    def _marks(self) -> Mapping[str, str]:
+        """Return what the browser of a script wants to see in an answer, by the headers that have come so far."""
+        sent = cast(list[tuple[bytes, bytes]] | None, self.headers) or ()  # there are none before the first request
+        origin = next((value.decode("latin-1") for name, value in sent if name == b"origin"), "")
+        return marks_for(origin) if origin and self._allows(origin) else {}
 
     def _expect_head(self) -> None:
         self._in_head = True

@@ -118,8 +118,8 @@ def _tool_choice(request: TurnRequest) -> ToolChoice:
             return mode or "auto"
 
 
-def check_choice(request: TurnRequest, settings: ConversationSettings) -> None:
-    """Check that the tool that must be called is there.
+def check_choice(request: TurnRequest, settings: ConversationSettings, *, has_bases: bool) -> None:
+    """Check that the tool that must be called is there; `has_bases` says whether the turn has a base to search.
 
     Raises:
         InvalidRequest: it is not; `param` names `tool_choice` or its name.
@@ -128,10 +128,10 @@ def check_choice(request: TurnRequest, settings: ConversationSettings) -> None:
         case FunctionChoice(name=name) if name not in {function.name for function in settings.functions}:
             message = f"The tools hold no function {name!r}; name one of them, or add it to 'tools'."
             raise InvalidRequest(message, param="tool_choice.name")
-        case FileSearchChoice() if not settings.knowledge_base_ids:
-            message = "The tools hold no file_search; add one to 'tools', or choose 'auto'."
+        case FileSearchChoice() if not has_bases:
+            message = "There is no knowledge base to search; add a file_search to 'tools', or choose 'auto'."
             raise InvalidRequest(message, param="tool_choice")
-        case "required" if not (settings.functions or settings.knowledge_base_ids):
+        case "required" if not (settings.functions or has_bases):
             message = "There are no tools of which one could be called; give 'tools', or choose 'auto'."
             raise InvalidRequest(message, param="tool_choice")
         case _:

@@ -1,6 +1,7 @@
 """Finding the origin of a turn: the conversation, and the place in it, that its request continues."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
 from backend.conversations.domain.item_removal import is_edited
@@ -58,14 +59,28 @@ class OriginReader:
         if request.previous_response_id is not None:
             return await _start(await self._named(caller, request.previous_response_id, request), request)
         start = await _start(self._blank(caller), request)
+        if not request.is_stored:
+            return await self._with_key_of_opening(caller, start)
         return await self._recognised(caller, start) or start
+
+    async def _with_key_of_opening(self, caller: Caller, new: TurnStart) -> TurnStart:
+        """Give an unstored turn the cache key of all turns of its user that begin with the same message.
+
+        Nothing is left of the turn before by which its conversation could be recognised; the message with which a
+        client's resent history opens stays the same, and so providers send all of its turns to one cache.
+        """
+        root = root_chain(caller.tenant, caller.user_id)
+        opening = await in_steps(extended_in_steps(root, new.read.messages[:1])) or root
+        cache_key = conversation_cache_key(self._secret, caller.tenant, opening.digest)
+        conversation = new.origin.conversation.model_copy(update={"cache_key": cache_key})
+        return replace(new, origin=new.origin.model_copy(update={"conversation": conversation}))
 
     async def _recognised(self, caller: Caller, new: TurnStart) -> TurnStart | None:
         """Find the response up to which the history in the input was seen; the longest such part counts.
 
         Of several at which it ends, one with the settings of the request goes on: the others would begin an epoch.
         """
-        if not (new.request.is_stored and new.read.history):
+        if not new.read.history:
             return None
         root = root_chain(caller.tenant, caller.user_id)
         boundaries = await in_steps(boundaries_in_steps(root, new.read.history))

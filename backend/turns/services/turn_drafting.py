@@ -89,11 +89,12 @@ class TurnDrafting:
         """
         caller, origin, now = asked.caller, start.origin, self._clock.now()
         meaning, request, own, joined = await self._asked(caller, start)
-        read = await self._files.put_into(caller, start.read, asked.files, meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             check_filters(request, own, joined)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
+        check_choice(request, settings, has_bases=bool(bindings))
+        read = await self._files.put_into(caller, start.read, asked.files, meaning.card)
         access = await self._access(caller, start, bindings)
         facts = self._facts(caller, start, settings, now)
         return TurnDraft(
@@ -122,9 +123,7 @@ class TurnDrafting:
         meaning = await self._models.meaning(caller, asked_model(start.request, start.before))
         request = with_defaults(start.request, meaning.preset)
         own = own_settings(request, start.before, start.read.instructions, meaning.card.name)
-        joined = with_preset(own, meaning.preset)
-        check_choice(request, joined)
-        return _AskedSettings(meaning, request, own, joined)
+        return _AskedSettings(meaning, request, own, with_preset(own, meaning.preset))
 
     async def _asked_settings(self, caller: Caller, start: TurnStart) -> ConversationSettings:
         return (await self._asked(caller, start)).joined

@@ -36,8 +36,10 @@ def operations(document: Schema) -> Iterator[tuple[str, str, Schema]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             content = operation.get("requestBody", {}).get("content", {})
-            if "application/json" in content and not path.startswith("/internal"):
-                yield method.upper(), path, content["application/json"]["schema"]
+            schema = content.get("application/json", {}).get("schema", {"format": "binary"})
+            # A body of bytes is a document as it is, which may be JSON too.
+            if schema.get("format") != "binary" and not path.startswith("/internal"):
+                yield method.upper(), path, schema
 
 
 def resolved(schema: Schema, document: Schema) -> Schema:
@@ -106,7 +108,7 @@ RESPONSES_SAY: list[tuple[Any, str]] = [
     ({"input": "a", "store": False, "background": True}, "store: A turn in the background must be stored; leave"),
     (
         {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
-        "input[0].call_id: No function call waits under 'c'; use the call_id",
+        "input[0].call_id: No function call waits under 'c'; use the id of a call",
     ),
     ({"input": "a", "tool_choice": "required"}, "tool_choice: There are no tools of which one could be called;"),
     ({"input": "a", "prompt": {"id": "x"}}, "prompt: this field is not supported; leave it out."),

@@ -221,6 +221,20 @@ async def test_a_tool_choice_may_name_a_function_of_the_agent() -> None:
             await house.ask(model="helper", tool_choice={"type": "function", "name": "clock"})
 
 
+@pytest.mark.parametrize("choice", [{"type": "file_search"}, "required"])
+async def test_nobody_is_made_to_search_bases_that_he_may_not_use(choice: Any) -> None:
+    async with open_house(*many(2)) as house:
+        await house.knowledge.create_base(make_base("kb_a", tenant=ADA.tenant), ADA.user_id)
+        await put_agent(house, visibility="tenant", knowledge_base_ids=["kb_a"])
+        first = await house.ask(model="helper", tool_choice=choice)
+        with pytest.raises(InvalidRequest) as caught:
+            await house.ask(BOB, model="helper", tool_choice=choice)
+        assert caught.value.param == "tool_choice"
+        await house.knowledge.delete_base("kb_a")
+        with pytest.raises(InvalidRequest):
+            await house.ask(previous_response_id=first.id, tool_choice=choice)
+
+
 async def test_counting_asks_nothing_and_leaves_nothing() -> None:
     async with open_house(*many(1)) as house:
         await put_agent(house, instructions="Be brief. " * 400)

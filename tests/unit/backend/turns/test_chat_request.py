@@ -49,6 +49,13 @@ HISTORY: list[Any] = [
 ]
 
 
+def test_a_field_of_a_message_that_is_null_is_one_left_out() -> None:
+    function = {**CALL["function"], "later": None}
+    padded = [{**message, "later": None, "name": None} for message in HISTORY]
+    padded[3] |= {"tool_calls": [{**call, "type": None, "function": function} for call in HISTORY[3]["tool_calls"]]}
+    assert asked(messages=padded).request == asked(messages=HISTORY).request
+
+
 def test_a_history_becomes_the_input_list_of_a_response() -> None:
     turn = asked(messages=HISTORY)
     assert turn.request == request(

@@ -136,6 +136,17 @@ async def test_refusals_name_the_field_as_the_client_wrote_it(body: dict[str, An
         assert not door.turns.state.responses
 
 
+async def test_errors_about_calls_do_not_speak_of_the_items_of_another_api() -> None:
+    called = {"role": "assistant", "tool_calls": [{"id": "c1", **CHOICE, "function": {"name": "f", "arguments": ""}}]}
+    unanswered: Any = [*HI, called, *HI]
+    unasked: Any = [*HI, called, {"role": "tool", "tool_call_id": "c2", "content": "x"}]
+    async with open_door() as door:
+        for messages in (unanswered, unasked):
+            error = (await door.http.post(PATH, json={"messages": messages})).json()["error"]
+            assert error["message"].startswith(f"{error['param']}: No ")
+            assert "function_call" not in error["message"]
+
+
 async def test_strangers_and_other_media_are_refused_as_at_the_other_door() -> None:
     async with open_door() as door:
         async with client_of(door.app, "wrong") as stranger:

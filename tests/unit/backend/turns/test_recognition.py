@@ -213,6 +213,20 @@ async def test_of_equal_histories_the_latest_goes_on() -> None:
         assert third.conversation_id == latest.conversation_id
 
 
+async def test_unstored_turns_with_one_opening_share_the_cache_of_a_provider() -> None:
+    async with open_house(*[answer("One.")] * 6) as house:
+        await ask(house, user("A"), store=False)
+        await ask(house, user("A"), said("One."), user("B"), store=False)
+        await house.ask(input="A", store=False)
+        await ask(house, user("B"), store=False)
+        await ask(house, user("A"), store=False, caller=BOB)
+        await ask(house, user("A"))
+        keys = [sent.cache_key for sent in house.sent]
+        assert keys[0] == keys[1] == keys[2]
+        assert len(set(keys)) == 4
+        assert len({sent.conversation_id for sent in house.sent}) == 6
+
+
 async def test_what_is_not_stored_is_neither_found_nor_looked_for() -> None:
     async with open_house(answer("One."), answer("One."), answer("Two."), answer("Two.")) as house:
         await ask(house, user("A"), store=False)

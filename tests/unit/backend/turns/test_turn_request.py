@@ -111,6 +111,24 @@ def test_the_wrong_field_is_named(fields: dict[str, Any], param: str) -> None:
     assert caught.value.message
 
 
+def test_a_field_that_is_null_is_one_left_out() -> None:
+    """`model_dump()` of OpenAI's client writes fields as null that no server has sent."""
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+        {"type": "reasoning", "summary": []},
+        call,
+        {"type": "function_call_output", "call_id": "c", "output": "sun"},
+    ]
+    padded = [{**item, "async_": None, "id": None, "status": None, "summary": item.get("summary")} for item in items]
+    padded[0] |= {"type": None, "content": [{"type": "input_text", "text": "Hi", "later": None}]}
+    padded[1]["summary"] = None
+    assert request(input=padded, later=None, tools=[{**RANKED, "later": None}]) == request(input=items, tools=[RANKED])
+    with pytest.raises(InvalidRequest) as caught:
+        request(input=[{**items[0], "async_": False}])
+    assert caught.value.param == "input[0].async_"
+
+
 TEXT_OR_PARTS = "input[0].content: must be a string or a list of parts."
 ROLES = "input[0].role: must be 'user', 'assistant', 'system' or 'developer'."
 
