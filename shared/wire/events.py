@@ -155,7 +155,8 @@ def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
 
 def _result_to_proto(result: SearchResult) -> pb.SearchResult:
     attributes = object_to_proto({**result.attributes} or None, "results.attributes")
-    return pb.SearchResult(**{**dict(result), "attributes": attributes})
+    plain = {name: value for name, value in result if name != "attributes"}
+    return pb.SearchResult(**plain, attributes=attributes)
 
 
 def _read_result(result: pb.SearchResult) -> SearchResult:

@@ -54,7 +54,7 @@ def base_param(request: TurnRequest, base_id: str) -> str | None:
     return None
 
 
-def check_filters(request: TurnRequest, own: ConversationSettings, joined: ConversationSettings) -> None:
+def forbid_filters(request: TurnRequest, own: ConversationSettings, joined: ConversationSettings) -> None:
     """Refuse filters by attributes in a restricted turn, whose user could try out by them what he may not read.
 
     `own` are the settings without those of a preset, `joined` those of the turn.

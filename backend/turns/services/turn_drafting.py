@@ -11,7 +11,7 @@ from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.turns.domain.presets import ModelMeaning, only_usable, with_defaults, with_preset
-from backend.turns.domain.requested_settings import asked_model, check_choice, check_filters, own_settings
+from backend.turns.domain.requested_settings import asked_model, check_choice, forbid_filters, own_settings
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import TurnFacts
@@ -91,7 +91,7 @@ class TurnDrafting:
         meaning, request, own, joined = await self._asked(caller, start)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
-            check_filters(request, own, joined)
+            forbid_filters(request, own, joined)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
         check_choice(request, settings, has_bases=bool(bindings))
         read = await self._files.put_into(caller, start.read, asked.files, meaning.card)

@@ -38,48 +38,51 @@ def error_of(answer: httpx2.Response) -> tuple[int, str | None]:
 
 
 TOO_MANY: dict[str, int] = {str(number): 1 for number in range(17)}
-DEEP: Any = {"type": "eq", "key": "a", "value": 1}
-for _ in range(8):
-    DEEP = {"type": "and", "filters": [DEEP]}
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "param"),
-    [
-        ("", {"name": " "}, "name"),
-        ("", {"name": "a" * 201}, "name"),
-        ("", {"expires_after": {"anchor": "last_active_at", "days": 1}}, "expires_after"),
-        ("", {"file_ids": "file-1"}, "file_ids"),
-        ("", {"file_ids": [""]}, "file_ids[0]"),
-        ("", {"chunking_strategy": {"type": "static"}}, "chunking_strategy.type"),
-        ("", {"metadata": {"a": 1}}, "metadata.a"),
-        ("", {"colour": "red"}, "colour"),
-        ("/{store}", {"name": ""}, "name"),
-        ("/{store}/files", {}, "file_id"),
-        ("/{store}/files", {"file_id": 7}, "file_id"),
-        ("/{store}/files", {"file_id": SOME_FILE, "attributes": TOO_MANY}, "attributes"),
-        ("/{store}/files", {"file_id": SOME_FILE, "attributes": {"a": "a" * 513}}, "attributes.a"),
-        ("/{store}/files", {"file_id": SOME_FILE, "attributes": {"a": ["b"]}}, "attributes.a"),
-        ("/{store}/file_batches", {}, "file_ids"),
-        ("/{store}/file_batches", {"file_ids": []}, "file_ids"),
-        ("/{store}/file_batches", {"file_ids": [SOME_FILE] * 501}, "file_ids"),
-        ("/{store}/file_batches", {"files": [{"attributes": {}}]}, "files[0].file_id"),
-        ("/{store}/search", {}, "query"),
-        ("/{store}/search", {"query": ""}, "query"),
-        ("/{store}/search", {"query": ["tea", ""]}, "query[1]"),
-        ("/{store}/search", {"query": "tea", "max_num_results": 51}, "max_num_results"),
-        ("/{store}/search", {"query": "tea", "rewrite_query": True}, "rewrite_query"),
-        ("/{store}/search", {"query": "tea", "ranking_options": {"ranker": "best"}}, "ranking_options.ranker"),
-        (
-            "/{store}/search",
-            {"query": "tea", "ranking_options": {"score_threshold": 2}},
-            "ranking_options.score_threshold",
-        ),
-        ("/{store}/search", {"query": "tea", "filters": {"type": "like", "key": "a", "value": "b"}}, "filters.type"),
-        ("/{store}/search", {"query": "tea", "filters": {"type": "eq", "key": "a"}}, "filters.value"),
-        ("/{store}/search", {"query": "tea", "filters": DEEP}, "filters"),
-    ],
-)
+def deep(levels: int) -> Any:
+    """Return a filter of so many levels."""
+    lowest: Any = {"type": "eq", "key": "a", "value": 1}
+    return lowest if levels == 1 else {"type": "and", "filters": [deep(levels - 1)]}
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("", {"name": " "}, "name"),
+    ("", {"name": "a" * 201}, "name"),
+    ("", {"expires_after": {"anchor": "last_active_at", "days": 1}}, "expires_after"),
+    ("", {"file_ids": "file-1"}, "file_ids"),
+    ("", {"file_ids": [""]}, "file_ids[0]"),
+    ("", {"chunking_strategy": {"type": "static"}}, "chunking_strategy.type"),
+    ("", {"metadata": {"a": 1}}, "metadata.a"),
+    ("", {"colour": "red"}, "colour"),
+    ("/{store}", {"name": ""}, "name"),
+    ("/{store}/files", {}, "file_id"),
+    ("/{store}/files", {"file_id": 7}, "file_id"),
+    ("/{store}/files", {"file_id": SOME_FILE, "attributes": TOO_MANY}, "attributes"),
+    ("/{store}/files", {"file_id": SOME_FILE, "attributes": {"a": "a" * 513}}, "attributes.a"),
+    ("/{store}/files", {"file_id": SOME_FILE, "attributes": {"a": ["b"]}}, "attributes.a"),
+    ("/{store}/file_batches", {}, "file_ids"),
+    ("/{store}/file_batches", {"file_ids": []}, "file_ids"),
+    ("/{store}/file_batches", {"file_ids": [SOME_FILE] * 501}, "file_ids"),
+    ("/{store}/file_batches", {"files": [{"attributes": {}}]}, "files[0].file_id"),
+    ("/{store}/search", {}, "query"),
+    ("/{store}/search", {"query": ""}, "query"),
+    ("/{store}/search", {"query": ["tea", ""]}, "query[1]"),
+    ("/{store}/search", {"query": "tea", "max_num_results": 51}, "max_num_results"),
+    ("/{store}/search", {"query": "tea", "rewrite_query": True}, "rewrite_query"),
+    ("/{store}/search", {"query": "tea", "ranking_options": {"ranker": "best"}}, "ranking_options.ranker"),
+    (
+        "/{store}/search",
+        {"query": "tea", "ranking_options": {"score_threshold": 2}},
+        "ranking_options.score_threshold",
+    ),
+    ("/{store}/search", {"query": "tea", "filters": {"type": "like", "key": "a", "value": "b"}}, "filters.type"),
+    ("/{store}/search", {"query": "tea", "filters": {"type": "eq", "key": "a"}}, "filters.value"),
+    ("/{store}/search", {"query": "tea", "filters": deep(9)}, "filters"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "param"), WRONG)
 async def test_what_is_wrong_is_refused_by_its_name(
     members: Members, path: str, body: dict[str, Any], param: str
 ) -> None:
