@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 WAYS = ({}, {"use_responses_api": True}, {"use_responses_api": True, "output_version": "v1"})
-DATA = base64.b64encode(FILE_TEXT.encode()).decode()
+ENCODED = base64.b64encode(FILE_TEXT.encode()).decode()
 QUESTION = {"type": "text", "text": "Which code word does the inventory name?"}
 IMAGES = (
     {"type": "image_url", "image_url": {"url": PNG_URL}},
@@ -16,8 +16,14 @@ IMAGES = (
     {"type": "image", "source_type": "base64", "data": PNG, "mime_type": "image/png"},
 )
 FILES = (
-    {"type": "file", "base64": DATA, "mime_type": "text/markdown", "filename": "inventory.md"},
-    {"type": "file", "source_type": "base64", "data": DATA, "mime_type": "text/markdown", "filename": "inventory.md"},
+    {"type": "file", "base64": ENCODED, "mime_type": "text/markdown", "filename": "inventory.md"},
+    {
+        "type": "file",
+        "source_type": "base64",
+        "data": ENCODED,
+        "mime_type": "text/markdown",
+        "filename": "inventory.md",
+    },
 )
 
 
