@@ -205,9 +205,7 @@ class _ListReader:
 def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
     if pending_calls:
         names = ", ".join(repr(call_id) for call_id in islice(pending_calls, MAX_NAMED_CALLS))
-        raise InvalidRequest(
-            f"No output was given for the function call {names}; add the output of each.", param=param
-        )
+        raise InvalidRequest(f"No output was given for the function call {names}; add the output of each.", param=param)
 
 
 def _joined(content: str | Sequence[InputTextPart | OutputTextPart | RefusalPart]) -> str:
