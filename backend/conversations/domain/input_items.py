@@ -34,9 +34,11 @@ class Given(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _leave_out_nulls(cls, given: object) -> object:
-        fields = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-        if None not in fields.values():
+        if not isinstance(given, dict):
             return given
+        fields = cast("dict[str, object]", given)
+        if None not in fields.values():
+            return fields
         # The error about the null of a field that must be given tells what it should be.
         needed = {name: None for name, field in cls.model_fields.items() if name in fields and field.is_required()}
         return {**needed, **{name: value for name, value in fields.items() if value is not None}}

@@ -20,6 +20,7 @@ BASES = {
     "/v1/responses": NO_TURN,
     "/v1/responses/input_tokens": NO_TURN,
     "/v1/chat/completions": {**NO_TURN, "messages": [{"role": "user", "content": "Hi"}]},
+    "/v1/vector_stores/{vector_store_id}/file_batches": {"file_ids": ["file-nope"]},
 }
 
 
@@ -36,9 +37,9 @@ def operations(document: Schema) -> Iterator[tuple[str, str, Schema]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             content = operation.get("requestBody", {}).get("content", {})
-            schema = content.get("application/json", {}).get("schema", {"format": "binary"})
-            # A body of bytes is a document as it is, which may be JSON too.
-            if schema.get("format") != "binary" and not path.startswith("/internal"):
+            schema = content.get("application/json", {}).get("schema", {})
+            # Documents, which may be JSON too, and messages of MCP have no fields of ours.
+            if "properties" in resolved(schema, document) and not path.startswith("/internal"):
                 yield method.upper(), path, schema
 
 
