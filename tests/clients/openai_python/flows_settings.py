@@ -1,4 +1,4 @@
-"""Flows of the official client's helpers: streams taken up again, raw bodies, pages, settings of the client."""
+"""Flows of the official client: streams taken up again, raw bodies, pages, settings of the client."""
 
 import json
 
