@@ -24,12 +24,13 @@ MAX_RETURNED_CHARACTERS = 300
 Json = dict[str, Any]
 
 _TIME_SUFFIX = re.compile(r"\s*<time>[^<]*</time>\s*$")
-_MARKER = re.compile(r"\[\d+\]")
+_MARKER = re.compile(r"(?<![A-Za-z0-9_])\[\d+\]")
+_FILE = re.compile(r'<file id="([0-9a-f]+)" name=("(?:[^"\\]|\\.)*")>\n[^\n]*\n\n(.*?)\n</file id="\1">', re.DOTALL)
 _SCOPE_HEADING = "knowledge bases in scope"
 _BASE_ID = re.compile(r"\bkb_[0-9A-Za-z]+")
 _SMALL_TALK = re.compile(
-    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?|thank you|many thanks|bye|goodbye|ok|okay"
-    r"|great|你好|您好|嗨|早上好|晚上好|谢谢|多谢|谢了|再见|好的)"
+    r"(?:say )?(?:hi|hello|hey|good (?:morning|afternoon|evening|day|night)|thanks?|thank you|many thanks|bye|goodbye"
+    r"|ok|okay|great|你好|您好|嗨|早上好|晚上好|谢谢|多谢|谢了|再见|好的)"
     r"(?: (?:there|all|everyone|you|so much|very much|a lot|demo model))*[你您了啊吗呀]*",
     re.IGNORECASE,
 )
@@ -63,6 +64,11 @@ _WORDS = {
         "From a summary of the restricted knowledge base, which keeps its text to itself: ",
         "以下来自受限知识库的摘要，原文不在其中：",
     ),
+    "found_in_file": ("From the attached file: ", "附件中的相关内容："),
+    "nothing_in_file": (
+        "The attached file has nothing that fits this question.",
+        "附件里没有与这个问题相符的内容。",
+    ),
     "found": ("From the knowledge base: ", "知识库中的相关内容："),
     "signature": (
         "\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences.)",
@@ -92,7 +98,7 @@ def reply_to(request: Mapping[str, Any]) -> DemoReply:
 
 def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
     turn_start = max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=-1)
-    question = _TIME_SUFFIX.sub("", text_of(messages[turn_start])) if turn_start >= 0 else ""
+    question = _TIME_SUFFIX.sub("", _FILE.sub("", text_of(messages[turn_start]))).strip() if turn_start >= 0 else ""
     results = [message for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
     if results:
         return DemoReply(text=_from_tools(question, results, _functions_called(messages[turn_start + 1 :])))
@@ -100,11 +106,12 @@ def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
     forced = _forced_tool(request, searches=bool(bases))
     if forced is not None:
         return _call(request, forced, question)
-    if is_small_talk(question):
+    files = _files_in(messages[: turn_start + 1])
+    if is_small_talk(question) and not files:
         return DemoReply(text=_say("small_talk", question))
     if _may_search(request) and bases:
         return _call(request, SEARCH_TOOL, question)
-    return DemoReply(text=_say("no_base", question))
+    return DemoReply(text=_from_files(question, files) if files else _say("no_base", question))
 
 
 def text_of(message: Json) -> str:
@@ -114,6 +121,20 @@ def text_of(message: Json) -> str:
         return content
     parts = cast(list[Json], content) if isinstance(content, list) else []
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+
+
+def _files_in(messages: Sequence[Json]) -> list[Passage]:
+    """Return the files that the user has attached, with the texts that the messages hold of them."""
+    blocks = [block for each in messages if each.get("role") == "user" for block in _FILE.finditer(text_of(each))]
+    return [Passage(place, json.loads(block[2]), block[3]) for place, block in enumerate(blocks, start=1)]
+
+
+def _from_files(question: str, files: Sequence[Passage]) -> str:
+    quotes = best_quotes(question, files)
+    if not quotes:
+        return _say("nothing_in_file", question)
+    gap = "" if is_chinese(question) else " "
+    return _say("found_in_file", question) + gap.join(quote.text for quote in quotes) + _say("signature", question)
 
 
 def bases_in_scope(messages: Sequence[Json]) -> list[str]:

@@ -12,7 +12,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 _BLOCK_START = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+[.)、]))")
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*]\s+|\d+[.)、]\s*)")
 _BROKEN_CHINESE = re.compile(f"(?<=[{_CJK}，。；：、])\\s*\\n\\s*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？；])\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)\s+(?=\S)|(?<=[。！？；])\s*")
 _STOP_WORDS = frozenset(
     """
     a about after an and any are as at be before between but by can did do does for from had has have how i if in

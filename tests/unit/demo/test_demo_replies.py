@@ -14,6 +14,7 @@ from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_
 from deploy.demo.sentences import Passage, best_quotes, sentences
 from deploy.demo.shaped import fitting
 from shared.models.safe_summary import GateCode
+from shared.prompts.attached_files import attached_file
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, RELEASED_NOTE
 from tests.fakes.safe_summaries import released
@@ -162,6 +163,24 @@ def test_the_answer_quotes_and_cites():
     assert "A backup is taken every night and kept for 35 days. [4]" in reply.text
     assert "Parcels" not in reply.text
     assert "stand-in" in reply.text
+
+
+def test_an_attached_file_is_quoted_whatever_it_is_called():
+    text = "Approver: R. Haddad signs above 500 euros. Rate alerts[0].name is high.\n\nLunch is at noon."
+    block = attached_file('budget "final".xlsx', "0a1b", text)
+    asked = {"messages": [user(f"{block}\nWho is the approver?")]}
+    said = reply_to(asked).text
+    assert "Approver: R. Haddad signs above 500 euros." in said
+    assert "Lunch" not in said
+    later = {"messages": [*asked["messages"], {"role": "assistant", "content": said}, user("When is lunch?")]}
+    assert "Lunch is at noon." in reply_to(later).text
+    assert "nothing that fits" in reply_to({"messages": [user(f"{block}\nQuarks?")]}).text
+
+
+def test_places_in_lists_are_no_citations():
+    document = {"document": 1, "title": "alerts.json", "content": "The field alerts[0].name holds the name [3]."}
+    said = searched("Which field holds the name of alerts?", found(document)).text
+    assert "alerts[0].name holds the name ." in said
 
 
 def test_the_answer_is_in_the_language_of_the_question():
