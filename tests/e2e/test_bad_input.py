@@ -246,12 +246,11 @@ async def test_everything_of_somebody_else_is_not_found(pair: Pair, model: FakeM
     assert len(await model.requests()) == 1
 
 
-async def test_deleting_an_item_is_never_done(small_pair: Pair, small_model: FakeModelControl) -> None:
+async def test_deleting_an_item_before_the_last_is_never_done(small_pair: Pair, small_model: FakeModelControl) -> None:
     async with bare_client(small_pair, "clumsy") as client:
-        response = await turn(client, "Hi")
-        item = response["output"][0]["id"]
-        answer = await client.delete(f"/v1/conversations/{response['conversation']['id']}/items/{item}")
-        assert_refused(answer, 405)
+        items = f"/v1/conversations/{(await turn(client, 'Hi'))['conversation']['id']}/items"
+        first = (await client.get(items, params={"order": "asc"})).json()["data"][0]["id"]
+        assert_refused(await client.delete(f"{items}/{first}"), 405)
 
 
 @pytest.mark.parametrize(

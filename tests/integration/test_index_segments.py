@@ -134,7 +134,11 @@ def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> No
     """Write what the release before writes of a document."""
     document, body, chunks = make_document(name, texts)
     base = {"base_id": document.knowledge_base_id}
-    row = {**document.model_dump(), "edition_id": f"ed_{name}", "body": body}
+    row = {
+        **document.model_dump(exclude={"file_id", "filename", "attributes"}),
+        "edition_id": f"ed_{name}",
+        "body": body,
+    }
     connection.execute(insert(tables.document), row)
     first = connection.execute(
         text("SELECT next_chunk_number FROM knowledge_base WHERE id = :base_id"), base

@@ -256,9 +256,13 @@ def _sent(begun: _Begun, messages: Sequence[Message], stored: int) -> Sent:
 
 
 # Layouts play the same turns: what they have in common is made once.
-@lru_cache(maxsize=256)
 def _rendered(bindings: tuple[Binding, ...]) -> tuple[BaseText, ...]:
-    return rendered_bases(bindings)
+    return _rendered_json(tuple(binding.model_dump_json() for binding in bindings))
+
+
+@lru_cache(maxsize=256)
+def _rendered_json(bindings: tuple[str, ...]) -> tuple[BaseText, ...]:
+    return rendered_bases(tuple(map(Binding.model_validate_json, bindings)))
 
 
 @lru_cache(maxsize=4_096)

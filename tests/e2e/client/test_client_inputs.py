@@ -57,7 +57,8 @@ async def test_an_image_stays_in_the_history(ann: AsyncOpenAI, model: FakeModelC
         ({"type": "input_image", "image_url": "data:text/html;base64,AAAA"}, "image_url"),
         ({"type": "input_image", "image_url": PIXEL, "detail": "huge"}, "detail"),
         ({"type": "input_image", "file_id": "file_1"}, None),
-        ({"type": "input_file", "file_id": "file_1"}, "type"),
+        ({"type": "input_file", "file_id": "file_1"}, "file_id"),
+        ({"type": "input_file", "file_url": "https://x/y.pdf"}, "file_url"),
         ({"type": "input_text"}, "text"),
     ],
 )

@@ -49,6 +49,7 @@ async def test_a_search_finds_chunks_of_the_bases_in_the_ticket(members: Members
         "filename": "a.md",
         "heading_path": ["Travel", "Hotels"],
         "text": "Hotels cost at most ninety.",
+        "attributes": {},
     }
 
 
