@@ -10,7 +10,9 @@ from sqlalchemy import Connection, insert, text
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.domain.index_entries import index_entry
+from backend.knowledge.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.knowledge.sql import tables
+from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import chunk_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
@@ -20,6 +22,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.integration.test_interrupted_documents import made_up
 
+SAID = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
 QUERIES = ("w1 w2 w3", "w7 w2199 rare", "w2000 w12 w55 w0", "lonely", "guide", "w5 " * 300)
 
 
@@ -87,6 +90,23 @@ async def test_documents_that_change_while_their_segments_are_merged_are_found_a
     await store.caretaker.tidy()
     await assert_same(database, expected)
     await assert_no_page_without_segment(database)
+
+
+async def test_words_of_a_base_are_known_while_its_segments_are_merged(database: Database) -> None:
+    """A look-up that read segments before a merge and their pages behind it would not find what stands there."""
+    store = SqlKnowledgeStore(database, FakeClock())
+    await store.create_base(make_base(), "ann")
+    protected = SqlProtectedKnowledge(database)
+    said = sequences_of(SAID, MODEL_TEXT_RUNS)
+    await put(store, "00", [SAID])
+    for number in range(1, 40):
+        await put(store, f"{number:02}", made_up(number, 1))
+        merging = asyncio.create_task(store.caretaker.tidy())
+        found = [await protected.holds_run(["kb_a"], said)]
+        while not merging.done():
+            found.append(await protected.holds_run(["kb_a"], said))
+        await merging
+        assert all(found)
 
 
 async def assert_no_page_without_segment(database: Database) -> None:

@@ -39,14 +39,18 @@ class SqlProtectedKnowledge:
         )
 
     async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
-        """Look up at most `RUNS_AT_ONCE` runs at a time, in one base after the other."""
+        """Look up at most `RUNS_AT_ONCE` runs at a time, in one base after the other.
+
+        Each look-up sees one state of the database: a merge between its statements would take away the pages of
+        segments that it has just read, and with them the words that must not leave.
+        """
         index = await self._index()
         for some in _some_at_once(sequences):
 
             def work(connection: Connection, some: Sequence[WordSequence] = some) -> bool:
                 return any(self._holds(connection, index, base_id, some) for base_id in base_ids)
 
-            if await self._database.read(work):
+            if await self._database.snapshot(work):
                 return True
         return False
 
