@@ -136,13 +136,13 @@ class FileClearing:
                 await self._store.purge(file_id)
 
 
-async def whole_file(store: FileStore, file: StoredFile) -> bytearray:
-    """Return all bytes of a file, held once in memory.
+async def whole_file(pieces: AsyncIterator[bytes]) -> bytearray:
+    """Return all bytes of a file from its pieces, held once in memory.
 
     Raises:
         NotFound: the file was deleted meanwhile.
     """
     body = bytearray()
-    async for piece in store.pieces(file.id):
+    async for piece in pieces:
         body += piece
     return body

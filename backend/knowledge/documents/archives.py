@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from backend.knowledge.documents.malformed import MALFORMED
 from backend.knowledge.domain.knowledge import Block
 from backend.knowledge.domain.media_types import DOCX, PPTX, XLSX, ZIP_START, office_format
 from shared.errors import InvalidRequest, PayloadTooLarge
@@ -25,22 +26,8 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _PROLOG_BYTES = 64 * 1024
 _DTD = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 
-_MALFORMED = (
-    BadZipFile,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,  # malformed XML
-    TypeError,
-    ValueError,
-    zlib.error,
-)
-"""Exceptions of zip, XML and the libraries for malformed files; none of them means a defect of this code."""
+_MALFORMED = (*MALFORMED, BadZipFile, ArithmeticError, OSError, RuntimeError, SyntaxError, zlib.error)
+"""A SyntaxError is malformed XML; zip raises the others."""
 
 
 def read_archive(

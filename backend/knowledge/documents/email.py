@@ -12,6 +12,7 @@ from email.policy import default
 from io import BytesIO
 
 from backend.knowledge.documents.chosen import read_blocks
+from backend.knowledge.documents.malformed import MALFORMED
 from backend.knowledge.documents.text import storable
 from backend.knowledge.domain.knowledge import Block, Heading, Paragraph
 from backend.knowledge.domain.media_types import EMAIL, HTML, MARKDOWN, TEXT, media_type_of
@@ -31,16 +32,7 @@ _HEAD_BYTES = 256 * 1024
 _WITH_CHARSET = (TEXT, MARKDOWN, HTML)
 _BLANKS = re.compile(rb"\s+")
 
-_MALFORMED = (
-    MessageError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""Exceptions of the library for malformed messages; none of them means a defect of this code."""
+_MALFORMED = (*MALFORMED, MessageError)
 
 
 def read_email(body: bytes) -> Iterator[Block]:

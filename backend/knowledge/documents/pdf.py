@@ -8,26 +8,14 @@ from io import BytesIO
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
+from backend.knowledge.documents.malformed import MALFORMED
 from backend.knowledge.documents.text import paragraphs_of, storable
 from backend.knowledge.domain.knowledge import Block
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PAGES = 5000
 
-_MALFORMED = (
-    PyPdfError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
-"""Exceptions of the library for malformed files; none of them means a defect of this code."""
+_MALFORMED = (*MALFORMED, PyPdfError, ArithmeticError, NotImplementedError, OSError, zlib.error)
 
 _CJK = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60"
 _WRAP_IN_CJK = re.compile(rf"(?<=[{_CJK}])[^\S\n]*\n(?=[{_CJK}])")

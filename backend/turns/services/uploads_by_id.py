@@ -1,6 +1,6 @@
 """Files that users have uploaded, as messages take them."""
 
-from backend.files.services import Files
+from backend.files.services import Files, whole_file
 from backend.identity.domain import Caller
 from backend.turns.ports.files_by_id import FileBytes
 
@@ -18,7 +18,4 @@ class UploadsById:
             NotFound: the caller has no such file.
         """
         file = await self._files.find(caller, file_id)
-        body = bytearray()
-        async for piece in self._files.pieces(file):
-            body += piece
-        return FileBytes(file.filename, file.content_type, body)
+        return FileBytes(file.filename, file.content_type, await whole_file(self._files.pieces(file)))

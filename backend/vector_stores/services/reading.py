@@ -150,7 +150,7 @@ class AttachedFileReading:
         if file is None:
             raise NotFound("There is no such file.", param="file_id")
         media_type = media_type_of(file.content_type, file.filename)
-        body = await whole_file(self._ports.files, file)
+        body = await whole_file(self._ports.files.pieces(file.id))
         document_id = new_id(IdPrefix.DOCUMENT)
         readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body)
         async with self._ports.reader.read(readable) as cut:
