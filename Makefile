@@ -42,7 +42,7 @@ test-upgrade: setup ## run the last release beside this one through an upgrade a
 test-clients: setup ## try foreign clients, each in its own environment, on the real pair; writes docs/clients/table.md
 	@$(BIN)/python -m tests.clients
 
-check: setup lint types floors house protos-check manifests ## what CI runs: lint, types, floors, sizes, generated code, then the tests
+check: setup lint types floors protos-check manifests ## what CI runs: lint, types, floors, generated code, then the tests, those of sizes and names among them
 	@$(MAKE) --no-print-directory test
 
 bench: setup ## measure the pair on both stores; prints tables, writes var/bench/*.json

@@ -13,6 +13,7 @@ from functools import partial
 
 import structlog
 
+from backend.agents.services.agent_files import AgentFiles
 from backend.agents.wiring import build_agent_room
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
@@ -43,10 +44,9 @@ from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
-from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
-from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
@@ -143,21 +143,20 @@ def _log_hanging(running: StillRunning) -> None:
 
 
 async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
-    supervisor = Supervisor(LoggingFailureObserver(), random.random)
-    clock, secret, policy = SystemClock(), settings.secret.get_secret_value(), _turn_policy(settings)
-    is_only_replica = not settings.redis_url
+    clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
+    secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     with _naming_setting("BACKEND_REDIS_URL"):
         store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, stack)
-    chat_shell = _chat_shell(settings, clock)
-    stack.push_async_callback(chat_shell.close)
-    knowledge = build_knowledge_room(database, clock, base_deletion_hooks=(forget_results_of,))
-    stack.push_async_callback(knowledge.reader.close)
-    files = build_file_room(database, clock, withdrawals=(knowledge.store.withdraw_file,))
-    conversations = build_conversation_room(database, knowledge.store, clock, secret)
+    chat_shell = _chat_shell(settings, clock, stack)
+    knowledge = _knowledge(database, clock, stack)
+    files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
+    vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
+    shelves, conversations = vector_stores.shelves, build_conversation_room(database, knowledge.store, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
         turns=conversations.turns,
+        waiting=conversations.waiting,
         events=store.events,
         signals=store.signals,
         clock=clock,
@@ -166,12 +165,13 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
         documents=knowledge.reader,
-        files=UploadsById(files.services),
+        withheld=conversations.services.withheld,
+        files=UploadsById(files.services, shelves),
+        agent_files=shelves,
     )
-    admission = Admission(store.presence, settings.max_turns)
-    agents = build_agent_room(database, knowledge.store, ModelCatalogue(chat_shell, clock), clock)
-    context = turn_context(ports, knowledge.store, knowledge.descriptions)
-    cited = CitedDocuments(knowledge.store)
+    admission, limits = Admission(store.presence, settings.max_turns), _limits(settings)
+    agents = build_agent_room(database, knowledge.store, chat_shell, AgentFiles(files.services, shelves), clock)
+    context, cited = turn_context(ports, knowledge.store, knowledge.descriptions), CitedDocuments(knowledge.store)
     sources = TurnSources(context, agents.models, conversations.services.withheld, cited)
     turns = turn_services(ports, sources, policy, admission)
     return Backend(
@@ -182,9 +182,9 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         conversations=conversations.services,
         knowledge=knowledge.services,
         files=files,
-        vector_stores=build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica),
+        vector_stores=vector_stores,
         active_bases=knowledge.active,
-        restricted=restricted_services(database, knowledge.ports, _limits(settings), secret, policy.timeout),
+        restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout, agents.uploads),
         turns=turns,
         agents=agents.services,
         lookups=lookup_services(ports, knowledge.services, policy, admission),
@@ -194,13 +194,21 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     )
 
 
-def _chat_shell(settings: Settings, clock: Clock) -> ChatShell:
-    return connect_chat_shell(
+def _knowledge(database: Database, clock: Clock, stack: AsyncExitStack) -> KnowledgeRoom:
+    knowledge = build_knowledge_room(database, clock, base_deletion_hooks=(forget_results_of,))
+    stack.push_async_callback(knowledge.reader.close)
+    return knowledge
+
+
+def _chat_shell(settings: Settings, clock: Clock, stack: AsyncExitStack) -> ChatShell:
+    chat_shell = connect_chat_shell(
         settings.chat_shell_url,
         settings.service_token.get_secret_value(),
         clock=clock,
         max_message_bytes=2 * settings.max_body_bytes,
     )
+    stack.push_async_callback(chat_shell.close)
+    return chat_shell
 
 
 def _limits(settings: Settings) -> RestrictedLimits:
@@ -219,6 +227,7 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
         max_knowledge_calls=MAX_KNOWLEDGE_CALLS,
         replica=secrets.token_hex(8),
         secret=settings.secret.get_secret_value(),
+        system_prompt=settings.system_prompt,
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
         drain=timedelta(seconds=settings.drain_seconds) if settings.drain_seconds is not None else None,
     )

@@ -2,6 +2,7 @@
 
 from backend.agents.http import routes as agents
 from backend.conversations.http import routes as conversations
+from backend.conversations.http import routes_members as members
 from backend.conversations.http import routes_prompts as prompts
 from backend.files.http import routes as files
 from backend.foundation.http import routes_health as health
@@ -14,11 +15,12 @@ from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
 from backend.vector_stores.http import routes as vector_stores
+from backend.vector_stores.http import routes_batches as file_batches
 from backend.vector_stores.http import routes_files as vector_store_files
 
-STORES = (vector_stores, vector_store_files)
+STORES = (vector_stores, vector_store_files, file_batches)
 
 # Tried in this order: the routes that are called most come first.
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
-_ROUTES_THEN = (agents, knowledge, files, *STORES, lookups, api_keys, audit, internal)
+_ROUTES_THEN = (members, agents, knowledge, files, *STORES, lookups, api_keys, audit, internal)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))

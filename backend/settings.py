@@ -8,10 +8,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
+MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
+"""As many as an agent's own system prompt may have."""
+
 BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
 
 
@@ -101,10 +105,12 @@ class Settings(DatabaseSettings):
     admin_key: LongHeaderSecret | None = Field(None, alias="BACKEND_ADMIN_KEY")
     secret: LongSecret = Field(alias="BACKEND_SECRET")
     context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
+    system_prompt: str = Field("", alias="BACKEND_SYSTEM_PROMPT", max_length=MAX_SYSTEM_PROMPT_CHARACTERS)
     time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
     max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024)
     max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024)
     max_turns: int = Field(1000, alias="BACKEND_MAX_TURNS", ge=1, le=100_000)
+    max_files: int = Field(MAX_FILES_OF_USER, alias="BACKEND_MAX_FILES_PER_USER", ge=1, le=10_000_000)
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
     turn_lease_seconds: float = Field(9, alias="BACKEND_TURN_LEASE_SECONDS", ge=1, le=600)
     drain_seconds: float | None = Field(None, alias="BACKEND_DRAIN_SECONDS", gt=0, le=86_400)

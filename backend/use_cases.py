@@ -62,6 +62,7 @@ class Backend:
         return (
             partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
             partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
+            partial(repeat, "waiting_turns", self.turns.waiting.step, 0.0),
             partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),

@@ -23,7 +23,6 @@ from chat_shell.knowledge.services.search_tool import SafeSummaries
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
-from chat_shell.models.ports import ModelDirectory
 from chat_shell.models.transport.session import open_session
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
@@ -35,7 +34,14 @@ from chat_shell.sealed.summary_prompt import new_token
 from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Gate
 from chat_shell.settings import Settings
-from chat_shell.tools.ports import Tool
+from chat_shell.skills.folders.skill_folder import SkillFolder, SkillsError
+from chat_shell.skills.services import ReadSkill
+from chat_shell.tool_servers.chosen import reached_servers
+from chat_shell.tool_servers.configured.tools_file import ToolsFile, ToolsFileError, read_tools_file
+from chat_shell.tool_servers.services.calls import ServerCalls
+from chat_shell.tool_servers.services.catalogue import ToolServerCatalogue
+from chat_shell.tool_servers.telemetry.observer import LoggingToolServers
+from chat_shell.tools.ports import Tool, ToolProvider
 from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
@@ -45,6 +51,7 @@ from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
+from shared.models.served_tools import SKILLS_SERVER
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 
 log = structlog.get_logger("chat_shell")
@@ -73,12 +80,40 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         secondary = ChatCompletionsSecondary(secondary_session, secondary_endpoint(settings, entries))
         room = _sealed_room(settings, secondary, session, room_times)
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
-        tools, defaults = knowledge_tools(knowledge, room), turn_defaults(settings, room_times)
-        run = turn_runner(models, tools, clock, defaults)
-        toolbox = Toolbox(tools, clock, LoggingTurnObserver(), defaults.tool_timeout_seconds)
-        turns = TurnService(run, SingleTools(toolbox, models), models.cards, clock, admission)
+        served, providers = await served_tools(settings, environ, clock)
+        tools = knowledge_tools(knowledge, room)
+        toolbox = toolbox_of(tools, clock, tool_timeout_seconds(room_times), providers)
+        defaults = TurnDefaults(
+            RetryPolicy(jitter=random.random), settings.max_model_calls, settings.max_tool_result_tokens
+        )
+        run = RunTurn(models, toolbox, clock, LoggingTurnObserver(), defaults)
+        turns = TurnService(run, SingleTools(toolbox, models, served.offered), models.cards, clock, admission)
         look_for_cycles_rarely()
-        await _serve_doors(settings, turns, admission)
+        await _serve_doors(settings, turns, admission, served)
+
+
+async def served_tools(
+    settings: Settings, environ: Mapping[str, str], clock: Clock
+) -> tuple[ToolServerCatalogue, Mapping[str, ToolProvider]]:
+    """Return what the operator's tools file names: what is offered, and what runs it, by the names of servers.
+
+    Raises:
+        WrongSetting: the file is wrong, or a skill is.
+    """
+    observer = LoggingToolServers()
+    try:
+        listed = read_tools_file(settings.tools_file, environ) if settings.tools_file is not None else ToolsFile()
+        wanted = listed.skills
+        skills = SkillFolder(wanted.folder, accepts_restricted=wanted.accepts_restricted) if wanted else None
+    except (ToolsFileError, SkillsError) as error:
+        raise WrongSetting(f"CHAT_SHELL_TOOLS_FILE: {error}") from None
+    servers = await reached_servers(listed.servers)
+    providers: dict[str, ToolProvider] = {
+        entry.name: ServerCalls(entry, server, clock, observer) for entry, server in servers
+    }
+    if skills is not None and wanted is not None:
+        providers[SKILLS_SERVER] = ReadSkill(skills, accepts_restricted=wanted.accepts_restricted)
+    return ToolServerCatalogue(servers, skills.cards if skills is not None else (), observer), providers
 
 
 def _models(settings: Settings, entries: tuple[ModelEntry, ...], session: aiohttp.ClientSession) -> ConfiguredModels:
@@ -139,34 +174,35 @@ def _sealed_room(
     return SealedRoom(parts, times)
 
 
-def turn_defaults(settings: Settings, room_times: RoomTimes) -> TurnDefaults:
-    """Return the defaults of turns; tools have more time than a safe summary and its recording may take."""
-    return TurnDefaults(
-        RetryPolicy(jitter=random.random),
-        max_model_calls=settings.max_model_calls,
-        tool_timeout_seconds=max(TOOL_TIMEOUT_SECONDS, room_times.longest_seconds + TOOL_GRACE_SECONDS),
-    )
+def tool_timeout_seconds(room_times: RoomTimes) -> float:
+    """Return how long a tool of our own may take: longer than a safe summary and its recording."""
+    return max(TOOL_TIMEOUT_SECONDS, room_times.longest_seconds + TOOL_GRACE_SECONDS)
 
 
-def turn_runner(models: ModelDirectory, tools: Sequence[Tool], clock: Clock, defaults: TurnDefaults) -> RunTurn:
-    """Create the use case that runs turns.
+def toolbox_of(
+    tools: Sequence[Tool], clock: Clock, timeout_seconds: float, providers: Mapping[str, ToolProvider]
+) -> Toolbox:
+    """Create what offers and runs tools.
 
     Raises:
         WrongSetting: two tools have the same name, or a knowledge tool is missing.
     """
     try:
-        return RunTurn(models, tools, clock, LoggingTurnObserver(), defaults)
+        return Toolbox(tools, clock, LoggingTurnObserver(), timeout_seconds, providers)
     except ValueError as error:
         raise WrongSetting(f"tools: {error}") from None
 
 
-async def _serve_doors(settings: Settings, turns: TurnService, admission: Admission) -> None:
+async def _serve_doors(
+    settings: Settings, turns: TurnService, admission: Admission, served: ToolServerCatalogue
+) -> None:
     stop = _stop_event()
     grpc_door, server = _doors(settings, turns)
     with _listening(settings) as listening, LoopMeter():
         await grpc_door.start()
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[listening]))
+            asking = group.create_task(served.run())
             log.info("Ready", grpc_port=grpc_door.port, http_port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=admission.running)
@@ -176,6 +212,7 @@ async def _serve_doors(settings: Settings, turns: TurnService, admission: Admiss
             ShutdownBound(_log_hanging).begin(CLOSING_SECONDS)
             await grpc_door.stop(GRPC_GRACE_SECONDS)
             server.should_exit = True
+            asking.cancel()
 
 
 def _log_hanging(running: StillRunning) -> None:

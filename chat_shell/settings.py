@@ -7,7 +7,9 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from chat_shell.models.configured.entries import ModelApi, key_variables
+from chat_shell.tool_servers.configured.tools_file import tool_variables
 from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, WebAddress
+from shared.prompts.tool_results import MAX_TOOL_RESULT_TOKENS
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
@@ -27,6 +29,7 @@ class Settings(ServiceSettings):
     model_api_key: HeaderSecret | None = Field(None, alias="CHAT_SHELL_MODEL_API_KEY")
     model_api: ModelApi = Field(ModelApi.CHAT_COMPLETIONS, alias="CHAT_SHELL_MODEL_API")
     models_file: Path | None = Field(None, alias="CHAT_SHELL_MODELS_FILE")
+    tools_file: Path | None = Field(None, alias="CHAT_SHELL_TOOLS_FILE")
     model_idle_timeout_seconds: float = Field(60, alias="CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS", gt=0)
     safe_summary_model: str | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_MODEL", max_length=256)
     safe_summary_base_url: WebAddress | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_BASE_URL")
@@ -34,6 +37,7 @@ class Settings(ServiceSettings):
     safe_summary_timeout_seconds: float = Field(20, alias="CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS", gt=0)
     canary_limit: int = Field(3, alias="CHAT_SHELL_CANARY_LIMIT", ge=1)
     max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1)
+    max_tool_result_tokens: int = Field(MAX_TOOL_RESULT_TOKENS, alias="CHAT_SHELL_MAX_TOOL_RESULT_TOKENS", ge=256)
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
     max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
     max_messages_bytes: int = Field(134_217_728, alias="CHAT_SHELL_MAX_MESSAGES_BYTES", ge=1024)
@@ -41,9 +45,12 @@ class Settings(ServiceSettings):
 
     @classmethod
     def other_variables(cls, given: Mapping[str, str]) -> frozenset[str]:
-        """Return the names of the variables in which the list of models says that keys are."""
-        path = given.get("CHAT_SHELL_MODELS_FILE")
-        return key_variables(Path(path)) if path is not None else frozenset()
+        """Return the names of the variables in which the files of models and of tools say that keys are."""
+        models, tools = given.get("CHAT_SHELL_MODELS_FILE"), given.get("CHAT_SHELL_TOOLS_FILE")
+        return frozenset[str]().union(
+            key_variables(Path(models)) if models is not None else (),
+            tool_variables(Path(tools)) if tools is not None else (),
+        )
 
     @model_validator(mode="after")
     def _name_and_address_together(self) -> Self:

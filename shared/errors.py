@@ -13,6 +13,7 @@ BallastError
 ├── Conflict                    the current state of the object forbids the request
 │   ├── KeyHeld                 another request with the same Idempotency-Key is being answered
 │   ├── TurnRunning             the conversation has a running turn already
+│   ├── NoLongerWaiting         a turn that waited has begun, ended, or entered another one
 │   └── TurnTaken               another process has taken the turn over
 ├── MethodNotAllowed
 ├── TooManyRequests             the caller holds as much as one caller may; waiting helps
@@ -137,6 +138,10 @@ class TurnRunning(Conflict):
     """The conversation has a running turn already."""
 
     code = "conversation_locked"
+
+
+class NoLongerWaiting(Conflict):
+    """A turn that waited has begun, ended, or entered another one."""
 
 
 class TurnTaken(Conflict):

@@ -1,5 +1,8 @@
-"""What every test may ask for."""
+"""What every test may ask for, and the order of the files."""
 
+import gc
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.examples import IS_THOROUGH, of_many
@@ -15,4 +18,24 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
+LONG_FILES = (
+    "tests/e2e/test_chaos.py",
+    "tests/leaks/test_leaks.py",
+    "tests/integration/test_openapi_fuzz.py",
+    "tests/integration/test_redis_refusals.py",
+    "tests/e2e/test_crash.py",
+)
+"""They come first: a worker that begins a long file at the end lets the others wait for it. The longest come first."""
+
 pytest_plugins = ["tests.servers.fixtures"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long files first, and leave the order of all else as it is."""
+    places = {name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Let no look for cycles go over what the collection has made: all of it stays to the end."""
+    gc.freeze()

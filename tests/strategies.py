@@ -21,9 +21,12 @@ from shared.models.events import (
     SearchFinished,
     SearchResult,
     SearchStarted,
+    ServedCallFinished,
+    ServedCallStarted,
     TextDelta,
     TurnFailed,
     TurnFinished,
+    TurnHandedBack,
     Usage,
 )
 from shared.models.execution import (
@@ -34,7 +37,9 @@ from shared.models.execution import (
     KnowledgeBaseRef,
     ModelParameters,
     NamedToolChoice,
+    Purpose,
     ReasoningEffort,
+    ServedTool,
     ToolChoice,
     ToolDefinition,
     TurnLimits,
@@ -42,7 +47,6 @@ from shared.models.execution import (
     Verbosity,
 )
 from shared.models.messages import (
-    AddedMessage,
     AssistantMessage,
     Content,
     HistoryMessage,
@@ -55,8 +59,10 @@ from shared.models.messages import (
     TextPart,
     ToolCall,
     ToolMessage,
+    TurnMessage,
     UserMessage,
 )
+from shared.models.served_tools import OfferedTools, ServerTools, SkillCard
 from shared.models.values import JsonObject, JsonValue
 
 MAX_INT64 = 2**63 - 1
@@ -124,10 +130,11 @@ def tool_messages() -> st.SearchStrategy[ToolMessage]:
 
 
 @st.composite
-def added_exchanges(draw: st.DrawFn) -> list[AddedMessage]:
-    """The messages that a turn has behind it: none, or some of which the last one is a result."""
-    messages = draw(st.lists(assistant_messages() | tool_messages(), max_size=3))
-    return [*messages, draw(tool_messages())] if messages else []
+def added_exchanges(draw: st.DrawFn) -> list[TurnMessage]:
+    """The messages that a turn has behind it: none, or some of which the last one is no answer of the model."""
+    behind = tool_messages() | st.builds(UserMessage, content=contents())
+    messages = draw(st.lists(assistant_messages() | behind, max_size=3))
+    return [*messages, draw(behind)] if messages else []
 
 
 def history_messages() -> st.SearchStrategy[HistoryMessage]:
@@ -179,12 +186,29 @@ def tool_definitions() -> st.SearchStrategy[ToolDefinition]:
     )
 
 
+def served_tools() -> st.SearchStrategy[ServedTool]:
+    """A tool of a tool server, as a conversation has fixed it."""
+    return st.builds(
+        ServedTool, definition=tool_definitions(), server=texts, tool=texts, accepts_restricted=st.booleans()
+    )
+
+
+def offered_tools() -> st.SearchStrategy[OfferedTools]:
+    """All that chat_shell offers of tool servers and skills."""
+    tools = st.lists(served_tools(), max_size=2).map(tuple)
+    servers = st.lists(st.builds(ServerTools, server=texts, is_known=st.booleans(), tools=tools), max_size=2)
+    skills = st.lists(st.builds(SkillCard, name=texts, description=texts, accepts_restricted=st.booleans()), max_size=2)
+    return st.builds(OfferedTools, servers=servers.map(tuple), skills=skills.map(tuple))
+
+
 @st.composite
 def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
     """Any request that is valid at all."""
     history = tuple(draw(st.lists(history_messages(), max_size=5)))
     may_continue = bool(history) and isinstance(history[-1], ToolMessage)
     tools = draw(st.lists(tool_definitions(), max_size=3, unique_by=lambda tool: tool.name))
+    served = draw(st.lists(served_tools(), max_size=2, unique_by=lambda tool: tool.definition.name))
+    names = {tool.name for tool in tools}
     return ExecutionRequest(
         request_id=draw(texts),
         conversation_id=draw(texts),
@@ -203,11 +227,20 @@ def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
         knowledge=draw(knowledge()),
         tools=tuple(tools),
         limits=draw(
-            st.builds(TurnLimits, max_knowledge_calls=counts, max_model_calls=st.none() | st.integers(1, MAX_INT64))
+            st.builds(
+                TurnLimits,
+                max_knowledge_calls=counts,
+                max_model_calls=st.none() | st.integers(1, MAX_INT64),
+                hand_back_tokens=st.none() | st.integers(1, MAX_INT64),
+            )
         ),
         cache_key=draw(texts),
         deadline=draw(instants),
         added=tuple(draw(added_exchanges())),
+        reminder=draw(texts),
+        purpose=draw(st.sampled_from(Purpose)),
+        reads_files=draw(st.booleans()),
+        served_tools=tuple(tool for tool in served if tool.definition.name not in names),
     )
 
 
@@ -251,7 +284,7 @@ def execution_events() -> st.SearchStrategy[ExecutionEvent]:
     added = st.lists(assistant_messages() | tool_messages(), max_size=3).map(tuple)
     results = st.lists(search_results(), max_size=2).map(tuple)
     return st.one_of(
-        st.builds(ModelCallStarted, call=counts),
+        st.builds(ModelCallStarted, call=counts, reminder=texts),
         st.builds(TextDelta, text=texts),
         st.builds(ReasoningDelta, text=texts),
         st.builds(RefusalDelta, text=texts),
@@ -260,8 +293,11 @@ def execution_events() -> st.SearchStrategy[ExecutionEvent]:
         st.builds(SearchStarted, call_id=texts, queries=st.lists(texts, max_size=2).map(tuple)),
         st.builds(SearchFinished, call_id=texts, failed=st.booleans(), results=results),
         st.builds(FunctionCallRequested, call_id=texts, name=texts, arguments=texts),
+        st.builds(ServedCallStarted, call_id=texts, server=texts, tool=texts, arguments=texts),
+        st.builds(ServedCallFinished, call_id=texts, output=texts, failed=st.booleans()),
         st.builds(MessagesAdded, messages=added),
         st.builds(TurnFinished, finish_reason=reasons, usage=usages()),
+        st.builds(TurnHandedBack, prompt_tokens=counts, usage=usages()),
         st.builds(TurnFailed, error=error_reports(), usage=usages()),
     )
 

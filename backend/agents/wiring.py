@@ -2,31 +2,38 @@
 
 from dataclasses import dataclass
 
+from backend.agents.services.agent_access import AgentShelfAccess
+from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agent_presets import AgentPresets
-from backend.agents.services.agents import AgentCatalogue
+from backend.agents.services.agents import AgentCatalogue, NamedParts
 from backend.agents.services.use_cases import AgentServices
 from backend.agents.sql.store import SqlAgentStore
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.restricted.services.use_cases import UploadAccess
+from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
+from backend.turns.services.tool_catalogue import ToolCatalogue
 from shared.clock import Clock
 
 
 @dataclass(frozen=True)
 class AgentRoom:
-    """The use cases of agents, and the names of models with those of agents among them, which turns read."""
+    """The use cases of agents, the names of models with those of agents among them, and who may search their files."""
 
     models: ModelNames
     services: AgentServices
+    uploads: UploadAccess
 
 
 def build_agent_room(
-    database: Database, knowledge: KnowledgeStore, catalogue: ModelCatalogue, clock: Clock
+    database: Database, knowledge: KnowledgeStore, chat_shell: ChatShell, files: AgentFiles, clock: Clock
 ) -> AgentRoom:
     """Build the room."""
     store = SqlAgentStore(database)
-    models = ModelNames(catalogue, AgentPresets(store))
-    services = AgentServices(agents=AgentCatalogue(store, knowledge, models, clock), members=AgentMembers(store))
-    return AgentRoom(models, services)
+    models = ModelNames(ModelCatalogue(chat_shell, clock), AgentPresets(store))
+    named = NamedParts(models, ToolCatalogue(chat_shell, clock))
+    services = AgentServices(agents=AgentCatalogue(store, knowledge, named, files, clock), members=AgentMembers(store))
+    return AgentRoom(models, services, UploadAccess(files.files, files.shelves, AgentShelfAccess(store)))

@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.ports.waiting_turns import WaitingTurnStore
+from backend.conversations.services.conversation_access import ConversationAccess
+from backend.conversations.services.conversation_members import ConversationMembers
 from backend.conversations.services.conversations import CallerConversations, ConversationServices
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
+from backend.conversations.sql.waiting_turns import SqlWaitingTurnStore
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from shared.clock import Clock
@@ -19,6 +23,7 @@ class ConversationRoom:
 
     store: ConversationStore
     turns: TurnStore
+    waiting: WaitingTurnStore
     services: ConversationServices
 
 
@@ -27,10 +32,11 @@ def build_conversation_room(
 ) -> ConversationRoom:
     """Build the room; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
-    withheld = WithheldText(store, knowledge)
+    withheld, access = WithheldText(store, knowledge), ConversationAccess(store, turns)
     services = ConversationServices(
         conversations=CallerConversations(store, clock, secret),
-        prompts=ReadPrompts(turns, store, withheld),
+        members=ConversationMembers(store, access),
+        prompts=ReadPrompts(turns, store, access, withheld),
         withheld=withheld,
     )
-    return ConversationRoom(store, turns, services)
+    return ConversationRoom(store, turns, SqlWaitingTurnStore(database), services)

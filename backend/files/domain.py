@@ -2,9 +2,10 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from backend.foundation.domain.paging import PageQuery
-from shared.errors import InvalidRequest, UnsupportedValue
+from shared.errors import InvalidRequest, PayloadTooLarge, UnsupportedValue
 from shared.models.values import Value
 
 MAX_FILENAME_CHARACTERS = 255
@@ -12,6 +13,31 @@ MAX_FILENAME_CHARACTERS = 255
 
 MAX_BYTES_OF_USER = 4 * 1024**3
 """How many bytes one user's files may have together."""
+
+MAX_FILES_OF_USER = 10_000
+"""How many files one user may have, unless the operator sets another number."""
+
+
+class FileQuota(NamedTuple):
+    """What one user's files may be together."""
+
+    files: int = MAX_FILES_OF_USER
+    size_bytes: int = MAX_BYTES_OF_USER
+
+    def check(self, files: int, size_bytes: int, new_bytes: int) -> None:
+        """Check whether a user who has so many files and bytes may have one file more.
+
+        Raises:
+            PayloadTooLarge: he would have too many files, or too many bytes in files.
+        """
+        if files >= self.files:
+            raise PayloadTooLarge(
+                f"You have {files} files, and may have no more than {self.files}: delete some first.", param="file"
+            )
+        if size_bytes + new_bytes > self.size_bytes:
+            raise PayloadTooLarge(
+                f"Your files would have more than {self.size_bytes} bytes together: delete some first.", param="file"
+            )
 
 
 class FilePurpose(StrEnum):

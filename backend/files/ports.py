@@ -4,17 +4,21 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Protocol
 
-from backend.files.domain import FileQuery, StoredFile
+from backend.files.domain import FileQuery, FileQuota, StoredFile
+from backend.foundation.domain.idempotency import KeyClaim
 
 
 class FileStore(Protocol):
     """Files with their bytes. A file that is removed is found by nobody, although its bytes are deleted later."""
 
-    async def add(self, file: StoredFile, body: bytes | bytearray, most_bytes: int) -> None:
-        """Store a file; nobody sees it before all its bytes are stored.
+    async def add(
+        self, file: StoredFile, body: bytes | bytearray, quota: FileQuota, claim: KeyClaim | None = None
+    ) -> None:
+        """Store a file, and the claim with it; nobody sees it before all its bytes are stored.
 
         Raises:
-            PayloadTooLarge: its owner would have more than `most_bytes` bytes in files.
+            PayloadTooLarge: its owner would have more files, or more bytes in files, than the quota allows.
+            KeyHeld: another request has used the key of the claim; the file is left to be purged.
         """
         ...
 
@@ -43,7 +47,11 @@ class FileStore(Protocol):
         ...
 
     async def leftovers(self, untouched_since: datetime, most: int) -> tuple[str, ...]:
-        """Return ids of removed files, and of uploads that nobody has continued since then."""
+        """Return ids of removed files that are not postponed, and of uploads that nobody has continued since then."""
+        ...
+
+    async def postpone(self, file_id: str, until: datetime) -> None:
+        """Leave a removed file out of `leftovers` until an instant."""
         ...
 
     async def purge(self, file_id: str) -> None:

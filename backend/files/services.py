@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from backend.files.domain import MAX_BYTES_OF_USER, FilePurpose, FileQuery, StoredFile, check_filename
+from backend.files.domain import FilePurpose, FileQuery, FileQuota, StoredFile, check_filename
 from backend.files.ports import FileStore
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
+from backend.foundation.services.supervision import Supervisor
 from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import InvalidRequest, NotFound
@@ -22,17 +25,29 @@ CLEARED_AT_ONCE = 100
 LEFT_BEHIND_AFTER = timedelta(minutes=10)
 """Far longer than the pause between two pieces of an upload that goes on."""
 
+CLEAR_FILE = "clear_file"
+FIRST_PAUSE = timedelta(seconds=5)
+LONGEST_PAUSE = timedelta(hours=1)
+"""The pause of a file that cannot be deleted doubles from the first to the longest one."""
+
+MAX_COUNTED_FILES = 1_000
+"""Files whose failures are counted; beyond it the pause of a file begins anew."""
+
 Withdrawal = Callable[[str], Awaitable[None]]
 """Deletes what another room has made of the file of this id."""
 
 
 class NewFile(NamedTuple):
-    """A file as a client sends it; `content_type` is what it names for the file, if anything."""
+    """A file as a client sends it; `content_type` is what it names for the file, if anything.
+
+    `sha256` is the digest of `body` in hexadecimal digits.
+    """
 
     filename: str
     purpose: FilePurpose
     content_type: str | None
     body: bytes | bytearray
+    sha256: str
 
 
 class FilePage(NamedTuple):
@@ -45,22 +60,22 @@ class FilePage(NamedTuple):
 class Files:
     """The files of callers; somebody else's file does not exist for them."""
 
-    def __init__(self, store: FileStore, clock: Clock) -> None:
+    def __init__(self, store: FileStore, clock: Clock, quota: FileQuota) -> None:
         self._store = store
         self._clock = clock
+        self._quota = quota
 
-    async def upload(self, caller: Caller, new: NewFile) -> StoredFile:
+    async def upload(self, caller: Caller, new: NewFile, claim: KeyClaim | None) -> StoredFile:
         """Store a file.
 
         Raises:
             InvalidRequest: the name is wrong, or the file is empty.
-            PayloadTooLarge: the caller's files would have too many bytes together.
+            PayloadTooLarge: the caller would have too many files, or too many bytes in files.
+            KeyHeld: another request has used the key of the claim.
         """
         check_filename(new.filename)
         if not new.body:
             raise InvalidRequest(f"The file '{new.filename}' is empty.", param="file")
-        is_long = len(new.body) > MAX_BYTES_HASHED_HERE
-        digest = await asyncio.to_thread(sha256, new.body) if is_long else sha256(new.body)
         file = StoredFile(
             id=new_id(IdPrefix.FILE, separator="-"),
             tenant=caller.tenant,
@@ -69,10 +84,10 @@ class Files:
             purpose=new.purpose,
             content_type=new.content_type,
             size_bytes=len(new.body),
-            sha256=digest.hexdigest(),
+            sha256=new.sha256,
             created_at=self._clock.now(),
         )
-        await self._store.add(file, new.body, MAX_BYTES_OF_USER)
+        await self._store.add(file, new.body, self._quota, claim and claim.of(file.id))
         return file
 
     async def find(self, caller: Caller, file_id: str) -> StoredFile:
@@ -116,12 +131,19 @@ class Files:
 
 
 class FileClearing:
-    """Deletes removed files, and uploads that broke off, with what other rooms have made of them."""
+    """Deletes removed files, and uploads that broke off, with what other rooms have made of them.
 
-    def __init__(self, store: FileStore, clock: Clock, withdrawals: Sequence[Withdrawal]) -> None:
+    A file that cannot be deleted waits longer after each failure, and the others do not wait for it.
+    """
+
+    def __init__(
+        self, store: FileStore, clock: Clock, withdrawals: Sequence[Withdrawal], supervisor: Supervisor
+    ) -> None:
         self._store = store
         self._clock = clock
         self._withdrawals = withdrawals
+        self._supervisor = supervisor
+        self._failures: dict[str, int] = {}
 
     async def clear(self) -> None:
         """Delete all that there is to delete; a process that ends meanwhile leaves the rest to the next call.
@@ -131,9 +153,30 @@ class FileClearing:
         """
         while found := await self._store.leftovers(self._clock.now() - LEFT_BEHIND_AFTER, CLEARED_AT_ONCE):
             for file_id in found:
-                for withdraw in self._withdrawals:
-                    await withdraw(file_id)
-                await self._store.purge(file_id)
+                if await self._supervisor.attempt(CLEAR_FILE, partial(self._clear_one, file_id)):
+                    self._failures.pop(file_id, None)
+                else:
+                    await self._store.postpone(file_id, self._clock.now() + self._pause_after_failure(file_id))
+
+    async def _clear_one(self, file_id: str) -> None:
+        for withdraw in self._withdrawals:
+            await withdraw(file_id)
+        await self._store.purge(file_id)
+
+    def _pause_after_failure(self, file_id: str) -> timedelta:
+        # What fails again goes to the end, so that the file forgotten below is the one that failed longest ago.
+        failures = self._failures.pop(file_id, 0) + 1
+        self._failures[file_id] = failures
+        if len(self._failures) > MAX_COUNTED_FILES:
+            del self._failures[next(iter(self._failures))]
+        return min(FIRST_PAUSE * 2 ** min(failures - 1, 16), LONGEST_PAUSE)
+
+
+async def sha256_of(body: bytes | bytearray) -> str:
+    """Return the SHA-256 of bytes in hexadecimal digits, without holding the event loop for long ones."""
+    is_long = len(body) > MAX_BYTES_HASHED_HERE
+    digest = await asyncio.to_thread(sha256, body) if is_long else sha256(body)
+    return digest.hexdigest()
 
 
 async def whole_file(pieces: AsyncIterator[bytes]) -> bytearray:

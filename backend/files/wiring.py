@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from backend.files.domain import FileQuota
 from backend.files.ports import FileStore
 from backend.files.services import FileClearing, Files, Withdrawal
 from backend.files.sql.files import SqlFileStore
+from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.database import Database
 from shared.clock import Clock
 
@@ -19,7 +21,13 @@ class FileRoom:
     clearing: FileClearing
 
 
-def build_file_room(database: Database, clock: Clock, withdrawals: Sequence[Withdrawal]) -> FileRoom:
-    """Build the room; each of `withdrawals` deletes what another room has made of a deleted file."""
+def build_file_room(
+    database: Database, clock: Clock, max_files: int, withdrawals: Sequence[Withdrawal], supervisor: Supervisor
+) -> FileRoom:
+    """Build the room, in which a user may have `max_files`.
+
+    Each of `withdrawals` deletes what another room has made of a deleted file.
+    """
     store = SqlFileStore(database, clock)
-    return FileRoom(store, Files(store, clock), FileClearing(store, clock, withdrawals))
+    clearing = FileClearing(store, clock, withdrawals, supervisor)
+    return FileRoom(store, Files(store, clock, FileQuota(max_files)), clearing)

@@ -5,7 +5,7 @@ from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
 from backend.lookups.services.use_cases import LookupServices, build_lookups
 from backend.restricted.services.outgoing_texts import OutgoingTexts
-from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 
 

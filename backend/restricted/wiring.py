@@ -7,7 +7,7 @@ from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_check import OutgoingCheck
-from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, build_restricted
+from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, UploadAccess, build_restricted
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
@@ -15,11 +15,16 @@ from shared.clock import Clock
 
 
 def restricted_services(
-    database: Database, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str, turn_time: timedelta
+    database: Database,
+    knowledge: KnowledgePorts,
+    limits: RestrictedLimits,
+    secret: str,
+    turn_time: timedelta,
+    uploads: UploadAccess,
 ) -> RestrictedServices:
     """Build the use cases; see `build_restricted`."""
     ports = RestrictedPorts(SqlRestrictedLedger(database), SqlAuditTrail(database), LoggingSafeSummaryObserver())
-    return build_restricted(ports, knowledge, limits, secret, turn_time)
+    return build_restricted(ports, knowledge, limits, secret, turn_time, uploads)
 
 
 def outgoing_check(database: Database, protected: ProtectedKnowledge, clock: Clock, secret: str) -> OutgoingCheck:

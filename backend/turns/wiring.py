@@ -3,6 +3,7 @@
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from backend.conversations.services.conversation_access import ConversationAccess
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import Supervisor
@@ -12,14 +13,16 @@ from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
+from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_names import ModelNames
+from backend.turns.services.queue_turn import QueueTurn
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
-from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
@@ -74,11 +77,14 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
     """Build the use cases of turns."""
     registry = TurnRegistry(ports, drain_seconds=(policy.drain or policy.timeout).total_seconds())
     drafting = TurnDrafting(ports, sources.context, sources.models, policy)
+    queue = QueueTurn(ports, drafting, policy.timeout)
+    start = StartTurn(ports, drafting, queue, admission, registry)
     return TurnServices(
-        start=StartTurn(ports, drafting, admission, registry),
+        start=start,
+        waiting=BeginWaiting(ports, start, registry, admission),
         count=CountInput(drafting),
         follow=FollowEvents(ports.turns, ports.events),
-        responses=Responses(ports),
+        responses=Responses(ports, ConversationAccess(ports.conversations, ports.turns)),
         models=sources.models,
         registry=registry,
         withheld=sources.withheld,

@@ -10,6 +10,7 @@ from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
+from backend.vector_stores.services.shelves import ShelfPorts, Shelves
 from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import VectorStoreServices, build_vector_stores
 
@@ -31,6 +32,7 @@ class VectorStoreRoom:
 
     services: VectorStoreServices
     reading: AttachedFileReading
+    shelves: Shelves
 
 
 def build_vector_store_room(lower: LowerRooms, *, is_only_replica: bool) -> VectorStoreRoom:
@@ -41,4 +43,5 @@ def build_vector_store_room(lower: LowerRooms, *, is_only_replica: bool) -> Vect
     return VectorStoreRoom(
         build_vector_stores(ports, lower.bases, attached, lower.active),
         AttachedFileReading(reading, bell, is_only_replica=is_only_replica),
+        Shelves(ShelfPorts(ports.store, lower.attachments, lower.file_store, bell, ports.clock)),
     )

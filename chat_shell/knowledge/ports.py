@@ -90,3 +90,11 @@ class Knowledge(Protocol):
             NotFound: the bases of the ticket have no such document.
         """
         ...
+
+    async def read_file(self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+        """Read up to `limit` characters from `offset` of the text of a file that the user attached to a message.
+
+        Raises:
+            NotFound: the ticket names no such file, or it has no text.
+        """
+        ...

@@ -5,15 +5,16 @@ from datetime import datetime
 from typing import Protocol
 
 from shared.models.events import Cost, FinishReason, ModelCard, Usage
-from shared.models.execution import ModelParameters, ToolDefinition
-from shared.models.messages import Message, ProviderReasoning, ToolCall
+from shared.models.execution import ModelParameters, Purpose, ToolDefinition
+from shared.models.messages import Message, ProviderReasoning, ToolCall, UserMessage
 from shared.models.values import Value
 
 
 class ModelCall(Value):
     """A complete request to a model; equal values are encoded as equal bytes.
 
-    The first `stored` messages are the system message and the history, which later turns send again.
+    The first `stored` messages are the system message and the history, which later turns send again. `reminder` is the
+    text of a user message behind all others, which no other call sends again; "" where there is none.
     """
 
     model: str
@@ -22,6 +23,13 @@ class ModelCall(Value):
     parameters: ModelParameters
     cache_key: str
     stored: int = 0
+    reminder: str = ""
+    purpose: Purpose = Purpose.ANSWER
+
+    @property
+    def sent_messages(self) -> tuple[Message, ...]:
+        """All messages of the request, the reminder among them."""
+        return (*self.messages, UserMessage(content=self.reminder)) if self.reminder else self.messages
 
 
 class TextFragment(Value):

@@ -57,6 +57,8 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
     backend_url = f"http://{backend.address}"
     settings.setdefault("CHAT_SHELL_BACKEND_URL", backend_url)
     settings.setdefault("BACKEND_CHAT_SHELL_URL", f"grpc://{grpc.address}")
+    # The backend must end its turns by itself before `make run` kills it.
+    settings.setdefault("BACKEND_DRAIN_SECONDS", "1.5")
     settings["PYTHONUNBUFFERED"] = "1"
     model = _demo_model(settings, directory, str(model_port))
     starts = (

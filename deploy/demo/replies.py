@@ -25,7 +25,13 @@ Json = dict[str, Any]
 
 _TIME_SUFFIX = re.compile(r"\s*<time>[^<]*</time>\s*$")
 _MARKER = re.compile(r"(?<![A-Za-z0-9_])\[\d+\]")
-_FILE = re.compile(r'<file id="([0-9a-f]+)" name=("(?:[^"\\]|\\.)*")>\n[^\n]*\n\n(.*?)\n</file id="\1">', re.DOTALL)
+_FILE = re.compile(
+    r'<file id="([0-9a-f]+)" name=("(?:[^"\\]|\\.)*")(?: file_id="[^"<>]+")?>\n[^\n]*\n\n(.*?)\n</file id="\1">',
+    re.DOTALL,
+)
+_SHOWN_DOCUMENTS = '\n{"documents": ['
+_SEARCHED_FILES = "knowledge_base_search finds their passages"
+_REMINDER = "<system-reminder>"
 _SCOPE_HEADING = "knowledge bases in scope"
 _BASE_ID = re.compile(r"\bkb_[0-9A-Za-z]+")
 _SMALL_TALK = re.compile(
@@ -66,9 +72,10 @@ _WORDS = {
     ),
     "found_in_file": ("From the attached file: ", "附件中的相关内容："),
     "nothing_in_file": (
-        "The attached file has nothing that fits this question.",
-        "附件里没有与这个问题相符的内容。",
+        "The files have nothing that fits this question.",
+        "文件里没有与这个问题相符的内容。",
     ),
+    "found_in_agent": ("From the agent's files: ", "助手文件中的相关内容："),
     "found": ("From the knowledge base: ", "知识库中的相关内容："),
     "signature": (
         "\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences.)",
@@ -88,7 +95,7 @@ class DemoReply:
 
 def reply_to(request: Mapping[str, Any]) -> DemoReply:
     """Answer a chat-completions request."""
-    messages = cast(list[Json], request.get("messages") or [])
+    messages = _without_reminder(cast(list[Json], request.get("messages") or []))
     summary = safe_summary([text_of(message) for message in messages])
     if summary is not None:
         return DemoReply(text=summary)
@@ -102,16 +109,22 @@ def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
     results = [message for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
     if results:
         return DemoReply(text=_from_tools(question, results, _functions_called(messages[turn_start + 1 :])))
-    bases = bases_in_scope(messages[:turn_start])
-    forced = _forced_tool(request, searches=bool(bases))
+    searches = bool(bases_in_scope(messages[:turn_start])) or _searches_files(messages[:turn_start])
+    forced = _forced_tool(request, searches=searches)
     if forced is not None:
         return _call(request, forced, question)
     files = _files_in(messages[: turn_start + 1])
     if is_small_talk(question) and not files:
         return DemoReply(text=_say("small_talk", question))
-    if _may_search(request) and bases:
+    if _may_search(request) and searches:
         return _call(request, SEARCH_TOOL, question)
-    return DemoReply(text=_from_files(question, files) if files else _say("no_base", question))
+    shown = _files_of_agent(messages[:turn_start])
+    return DemoReply(text=_from_files(question, files, shown) if files or shown else _say("no_base", question))
+
+
+def _without_reminder(messages: list[Json]) -> list[Json]:
+    """Leave out the last message where it is the application's: it is no question."""
+    return messages[:-1] if messages and text_of(messages[-1]).startswith(_REMINDER) else messages
 
 
 def text_of(message: Json) -> str:
@@ -129,8 +142,25 @@ def _files_in(messages: Sequence[Json]) -> list[Passage]:
     return [Passage(place, json.loads(block[2]), block[3]) for place, block in enumerate(blocks, start=1)]
 
 
-def _from_files(question: str, files: Sequence[Passage]) -> str:
+def _files_of_agent(messages: Sequence[Json]) -> list[Passage]:
+    """Return the files of an agent that the newest message about them shows whole."""
+    for message in reversed(messages):
+        _, found, documents = text_of(message).partition(_SHOWN_DOCUMENTS)
+        if found and message.get("role") == "user":
+            return _passages(found + documents)
+    return []
+
+
+def _searches_files(messages: Sequence[Json]) -> bool:
+    """Tell whether an agent has files that are searched like a knowledge base."""
+    return any(_SEARCHED_FILES in text_of(message) for message in messages if message.get("role") == "user")
+
+
+def _from_files(question: str, files: Sequence[Passage], shown: Sequence[Passage]) -> str:
+    """Quote the attached files, or those of an agent, with their numbers, where the attached ones hold nothing."""
     quotes = best_quotes(question, files)
+    if not quotes and best_quotes(question, shown):
+        return _say("found_in_agent", question) + _cited(question, shown) + _say("signature", question)
     if not quotes:
         return _say("nothing_in_file", question)
     gap = "" if is_chinese(question) else " "
@@ -215,12 +245,16 @@ def _from_results(question: str, results: Sequence[str]) -> str:
     if not passages:
         refused = any(result.startswith(CANNOT_ANSWER) for result in results)
         return _say("restricted" if refused else "nothing", question)
-    quotes = best_quotes(question, passages)
-    if not quotes:
+    quoted = _cited(question, passages)
+    if not quoted:
         return _say("nothing", question) + _say("signature", question)
-    gap = "" if is_chinese(question) else " "
-    quoted = gap.join(f"{_MARKER.sub('', quote.text)}{gap}[{quote.number}]" for quote in quotes)
     return _say("found", question) + quoted + _say("signature", question)
+
+
+def _cited(question: str, passages: Sequence[Passage]) -> str:
+    """Return the best sentences with the numbers of their documents; "" where none fits."""
+    gap = "" if is_chinese(question) else " "
+    return gap.join(f"{_MARKER.sub('', quote.text)}{gap}[{quote.number}]" for quote in best_quotes(question, passages))
 
 
 def _object_in(result: str) -> Json:

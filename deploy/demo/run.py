@@ -24,6 +24,7 @@ from shared.environment import WrongSetting
 
 _READY_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 2.0
+_NEXT_TIMEOUT_SECONDS = 0.3
 _WATCH_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
@@ -65,12 +66,15 @@ def _run(var: Path) -> int:
 
 
 def stop_all(children: Sequence[Child], timeout_seconds: float) -> None:
-    """Ask all children to end at once; kill those that have not when time is over."""
+    """Ask the children to end, the one that was started last first; kill each that has not ended in time.
+
+    A child needs those that were started before it to end its work. The first one that is asked has `timeout_seconds`;
+    each of the others has what is left of that, and a moment.
+    """
     give_up = time.monotonic() + timeout_seconds
-    for child in children:
-        child.send(signal.SIGTERM)
-    for child in children:
-        child.wait_or_kill(max(0.0, give_up - time.monotonic()))
+    for child in reversed(children):
+        child.stop(max(0.0, give_up - time.monotonic()))
+        give_up += _NEXT_TIMEOUT_SECONDS
 
 
 def _free_port() -> int:

@@ -1,7 +1,7 @@
 """The events that chat_shell reports while a turn runs.
 
 The order of a turn is (`ModelCallStarted`, deltas, `ModelCallFinished`, tool events, `MessagesAdded`)+, then exactly
-one of `TurnFinished` and `TurnFailed`. A cancelled turn has no terminal event, as its caller knows that it cancelled.
+one `TurnEnd`. A cancelled turn has none, as its caller knows that it cancelled.
 """
 
 from enum import StrEnum
@@ -12,6 +12,9 @@ from pydantic import Field
 
 from shared.models.messages import AddedMessage, is_none
 from shared.models.values import AttributeValue, Value
+
+REMINDERS_HEADER = "ballast-reminders"
+"""Sent over HTTP by a backend that knows `ModelCallStarted.reminder`: one of the release before refuses the field."""
 
 
 class FinishReason(StrEnum):
@@ -90,10 +93,15 @@ class SearchResult(Value):
 
 
 class ModelCallStarted(Value):
-    """The request of model call `call` (counted from 1) is about to be sent."""
+    """The request of model call `call` (counted from 1) is about to be sent.
+
+    `reminder` is the text of its last message, which stands in no log; "" where it has none.
+    """
 
     type: Literal["model_call_started"] = "model_call_started"
     call: int
+    # Left out where it is empty, because the release before refuses a field that it does not know.
+    reminder: str = Field(default="", exclude_if=not_)
 
 
 class TextDelta(Value):
@@ -157,6 +165,28 @@ class SearchFinished(Value):
     results: tuple[SearchResult, ...]
 
 
+class ServedCallStarted(Value):
+    """A call of a tool of a tool server has started.
+
+    `arguments` is the JSON text as the model wrote it; "{}" in a restricted turn.
+    """
+
+    type: Literal["served_call_started"] = "served_call_started"
+    call_id: str
+    server: str
+    tool: str
+    arguments: str
+
+
+class ServedCallFinished(Value):
+    """A call of a tool of a tool server has ended; `output` is what the model reads, empty in a restricted turn."""
+
+    type: Literal["served_call_finished"] = "served_call_finished"
+    call_id: str
+    output: str
+    failed: bool
+
+
 class FunctionCallRequested(Value):
     """The model calls a function of the client; the turn ends after this model call."""
 
@@ -181,6 +211,18 @@ class TurnFinished(Value):
     usage: Usage
 
 
+class TurnHandedBack(Value):
+    """The turn stops before its next model call, because its prompt has reached the limit that the request names.
+
+    The backend shortens the history and lets the turn go on with a further request. `usage` is the sum over the model
+    calls so far, `prompt_tokens` the size of the prompt that was not sent.
+    """
+
+    type: Literal["turn_handed_back"] = "turn_handed_back"
+    prompt_tokens: int
+    usage: Usage
+
+
 class TurnFailed(Value):
     """The turn has failed; the events before stay valid."""
 
@@ -188,6 +230,9 @@ class TurnFailed(Value):
     error: ErrorReport
     usage: Usage
 
+
+TurnEnd = TurnFinished | TurnHandedBack | TurnFailed
+"""The last event of an execution."""
 
 ExecutionEvent = Annotated[
     ModelCallStarted
@@ -198,9 +243,12 @@ ExecutionEvent = Annotated[
     | ModelCallFinished
     | SearchStarted
     | SearchFinished
+    | ServedCallStarted
+    | ServedCallFinished
     | FunctionCallRequested
     | MessagesAdded
     | TurnFinished
+    | TurnHandedBack
     | TurnFailed,
     Field(discriminator="type"),
 ]

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 from enum import StrEnum
+from operator import not_
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from shared.models.messages import AddedMessage, Content, HistoryMessage, ToolMessage
+from shared.models.messages import AssistantMessage, Content, HistoryMessage, ToolMessage, TurnMessage, is_none
 from shared.models.values import Count, Instant, Int64, JsonObject, PositiveCount, Value
 
 
@@ -52,6 +53,19 @@ class ToolDefinition(Value):
     description: str | None
     parameters: JsonObject | None
     strict: bool | None
+
+
+class ServedTool(Value):
+    """A tool of one of the operator's tool servers, as a conversation has fixed it.
+
+    `definition` is what the model gets; its name is the server's with that of the tool. `server` and `tool` are the
+    names by which chat_shell finds the tool again. It is offered in restricted turns only where `accepts_restricted`.
+    """
+
+    definition: ToolDefinition
+    server: str
+    tool: str
+    accepts_restricted: bool
 
 
 class NamedToolChoice(Value):
@@ -126,18 +140,35 @@ class Knowledge(Value):
 
 
 class TurnLimits(Value):
-    """The limits of one turn: calls of knowledge tools, and model calls, the last of which may not call tools."""
+    """The limits of one turn: calls of knowledge tools, and model calls, the last of which may not call tools.
+
+    A turn whose prompt would reach `hand_back_tokens` with a further model call is handed back before that call, so
+    that the backend can leave out a part of its history; None where nothing can be left out.
+    """
 
     max_knowledge_calls: Count
     max_model_calls: PositiveCount | None
+    # Left out where it is None, because the release before refuses a field that it does not know.
+    hand_back_tokens: PositiveCount | None = Field(default=None, exclude_if=is_none)
+
+
+class Purpose(StrEnum):
+    """What a turn is for: an answer to its user, or a summary of its history, which the backend keeps."""
+
+    ANSWER = "answer"
+    SUMMARY = "summary"
 
 
 class ExecutionRequest(Value):
     """A whole turn. Every field is required, so that no field that was forgotten permits anything.
 
     `history` holds the messages of the conversation log exactly as they were sent before. `prompt` is the current
-    message of the user without its date suffix; it is None when the turn continues from tool results. `added` holds the
-    complete exchanges with tools that the turn has behind it: none, unless another process has begun the turn.
+    message of the user without its date suffix; it is None when the turn continues from tool results. `added` holds
+    what the turn has behind it, which is nothing unless it was begun before: complete exchanges with tools, and
+    messages of the user that entered meanwhile. `reminder` is a text of an agent that stands at the end of each request
+    and in no log. `reads_files` says that the tool is offered which reads attached files. Where the purpose is a
+    summary, `prompt` is an instruction and gets no date suffix. `served_tools` are offered beside the knowledge tools
+    and `tools`, which the client runs itself.
     """
 
     request_id: str
@@ -159,7 +190,12 @@ class ExecutionRequest(Value):
     limits: TurnLimits
     cache_key: str
     deadline: Instant
-    added: tuple[AddedMessage, ...] = ()
+    added: tuple[TurnMessage, ...] = ()
+    reminder: str = Field(default="", exclude_if=not_)
+    reads_files: bool = Field(default=False, exclude_if=not_)
+    purpose: Purpose = Purpose.ANSWER
+    # Left out where it is empty, because the release before refuses a field that it does not know.
+    served_tools: tuple[ServedTool, ...] = Field(default=(), exclude_if=not_)
 
     @model_validator(mode="after")
     def _continues_from_a_result(self) -> Self:
@@ -169,8 +205,8 @@ class ExecutionRequest(Value):
 
     @model_validator(mode="after")
     def _adds_whole_exchanges(self) -> Self:
-        if self.added and not isinstance(self.added[-1], ToolMessage):
-            raise ValueError("added: must end with the result of a tool call")
+        if self.added and isinstance(self.added[-1], AssistantMessage):
+            raise ValueError("added: must end with the result of a tool call, or with a message of the user")
         return self
 
     @model_validator(mode="after")
@@ -178,6 +214,9 @@ class ExecutionRequest(Value):
         names = [tool.name for tool in self.tools]
         if len(names) != len(set(names)):
             raise ValueError("tools: each name may stand only once")
+        names += [tool.definition.name for tool in self.served_tools]
+        if len(names) != len(set(names)):
+            raise ValueError("served_tools: each name may stand only once, in 'tools' or here")
         return self
 
 

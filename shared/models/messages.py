@@ -113,4 +113,6 @@ class ToolMessage(Value):
 
 HistoryMessage = Annotated[UserMessage | AssistantMessage | ToolMessage | SystemMessage, Field(discriminator="role")]
 AddedMessage = Annotated[AssistantMessage | ToolMessage, Field(discriminator="role")]
+TurnMessage = Annotated[AssistantMessage | ToolMessage | UserMessage, Field(discriminator="role")]
+"""What a running turn has behind it: what it added itself, and messages that its user sent while it ran."""
 Message = UserMessage | AssistantMessage | ToolMessage | SystemMessage

@@ -6,8 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Json
 
-from shared.models.execution import AccessMode, DynamicBlock, ReasoningEffort, TurnLimits, User, Verbosity
-from shared.models.messages import AddedMessage, ImageDetail, ProviderReasoning
+from shared.models.execution import (
+    AccessMode,
+    DynamicBlock,
+    Purpose,
+    ReasoningEffort,
+    ServedTool,
+    TurnLimits,
+    User,
+    Verbosity,
+)
+from shared.models.messages import ImageDetail, ProviderReasoning, TurnMessage
 from shared.models.values import Count, Instant, Int64, JsonObject, JsonValue, Value
 
 
@@ -38,6 +47,7 @@ InstantText = Annotated[Instant, BeforeValidator(_moment)]
 AccessModeText = Annotated[AccessMode, _one_of(AccessMode)]
 EffortText = Annotated[ReasoningEffort, _one_of(ReasoningEffort)]
 VerbosityText = Annotated[Verbosity, _one_of(Verbosity)]
+PurposeText = Annotated[Purpose, _one_of(Purpose)]
 DetailText = Annotated[ImageDetail, _one_of(ImageDetail)]
 
 
@@ -100,7 +110,11 @@ class Metadata(Value):
     knowledge_bases: Json[tuple[KnowledgeBaseBody, ...]]
     limits: Json[TurnLimits]
     deadline: InstantText
-    added: Json[tuple[AddedMessage, ...]] = ()
+    added: Json[tuple[TurnMessage, ...]] = ()
+    reminder: str = ""
+    reads_files: Json[bool] = False
+    purpose: PurposeText = Purpose.ANSWER
+    served_tools: Json[tuple[ServedTool, ...]] = ()
     presence_penalty: Json[float] | None = None
     frequency_penalty: Json[float] | None = None
     seed: Json[Int64] | None = None

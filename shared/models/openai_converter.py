@@ -15,6 +15,7 @@ from shared.models.execution import (
     KnowledgeBaseRef,
     ModelParameters,
     NamedToolChoice,
+    Purpose,
     ToolChoice,
     ToolDefinition,
 )
@@ -153,9 +154,18 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "limits": _json_of(request.limits, "metadata.limits"),
         "deadline": request.deadline.isoformat(),
         **({"added": _json_of(request.added, "metadata.added")} if request.added else {}),
+        **({"reminder": request.reminder} if request.reminder else {}),
+        **({"reads_files": "true"} if request.reads_files else {}),
+        **({"purpose": request.purpose.value} if request.purpose is not Purpose.ANSWER else {}),
+        **_encode_served(request),
         **{key: repr(value) for key, value in numbers.items() if value is not None},
         **({"stop": encode_json(list(parameters.stop), "metadata.stop").decode()} if parameters.stop else {}),
     }
+
+
+def _encode_served(request: ExecutionRequest) -> dict[str, str]:
+    served = request.served_tools
+    return {"served_tools": _json_of(served, "metadata.served_tools")} if served else {}
 
 
 def _json_of(value: Value | tuple[Value, ...], place: str) -> str:

@@ -1,4 +1,4 @@
-"""The fixed words about agents that a model reads. They stand in the system message, behind an agent's instructions."""
+"""The fixed words about agents that a model reads. They stand behind an agent's instructions, wherever these stand."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -135,6 +135,11 @@ BUDGET_EXHAUSTED = (
     "The space for knowledge is used up; nothing more can be read in this turn. Answer from what has been found."
 )
 
+CALL_REPEATED = (
+    "This call has been made several times in this turn with the same arguments, and was not made again. "
+    "Answer from its results, or make another call."
+)
+
 TOOL_UNKNOWN = "There is no tool of this name. Available tools: "
 ARGUMENTS_NO_JSON = "The arguments are not valid JSON. Call the tool again with one JSON object."
 ARGUMENTS_NO_OBJECT = "The arguments must be one JSON object. Call the tool again with one."

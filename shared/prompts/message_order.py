@@ -9,9 +9,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shared.errors import InvalidRequest
-from shared.models.execution import DynamicBlock, ExecutionRequest
+from shared.models.execution import DynamicBlock, ExecutionRequest, Purpose
 from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage, texts_in
 from shared.prompts.attached_files import is_attached_file
+from shared.prompts.authors import without_author
 
 _TIME_SUFFIX = re.compile(r"\n\n<time>[^<>\n]*</time>\Z")
 
@@ -95,8 +96,8 @@ def _suffix(sent_at: datetime, time_zone: str) -> str:
 
 
 def texts_of_user(content: Content) -> tuple[str, ...]:
-    """Return the texts of a user message as they were sent, files among them, without a date suffix."""
-    texts = (_TIME_SUFFIX.sub("", text) for text in texts_in(content))
+    """Return the texts of a user message as they were sent, files among them, without a date suffix and its author."""
+    texts = (without_author(_TIME_SUFFIX.sub("", text)) for text in texts_in(content))
     return tuple(text for text in texts if text)
 
 
@@ -112,6 +113,8 @@ def words_of_user(content: Content) -> tuple[str, ...]:
 def _current(request: ExecutionRequest) -> UserMessage | None:
     if request.prompt is None:
         return None
+    if request.purpose is Purpose.SUMMARY:
+        return UserMessage(content=request.prompt)
     try:
         content = with_time_suffix(request.prompt, request.sent_at, request.time_zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # a directory's name is an OSError

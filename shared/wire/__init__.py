@@ -20,12 +20,15 @@ from shared.wire.single_tools import (
     tool_result_from_proto,
     tool_result_to_proto,
 )
+from shared.wire.tools import offered_from_proto, offered_to_proto
 
 __all__ = [
     "card_from_proto",
     "card_to_proto",
     "event_from_proto",
     "event_to_proto",
+    "offered_from_proto",
+    "offered_to_proto",
     "report_from_proto",
     "report_to_proto",
     "request_from_proto",

@@ -26,9 +26,13 @@ from shared.models.events import (
     SearchFinished,
     SearchResult,
     SearchStarted,
+    ServedCallFinished,
+    ServedCallStarted,
     TextDelta,
+    TurnEnd,
     TurnFailed,
     TurnFinished,
+    TurnHandedBack,
     Usage,
 )
 from shared.models.invalid_fields import refusal_of
@@ -39,8 +43,9 @@ REASON_TO_PROTO = {reason: pb.FinishReason.Value(f"FINISH_REASON_{reason.name}")
 REASON_FROM_PROTO = {number: reason for reason, number in REASON_TO_PROTO.items()}
 
 
-ToolEvent = CitationAdded | SearchStarted | SearchFinished | FunctionCallRequested
-Milestone = ModelCallStarted | ModelCallFinished | MessagesAdded | TurnFinished | TurnFailed | ToolEvent
+ServedEvent = ServedCallStarted | ServedCallFinished
+ToolEvent = CitationAdded | SearchStarted | SearchFinished | FunctionCallRequested | ServedEvent
+Milestone = ModelCallStarted | ModelCallFinished | MessagesAdded | TurnEnd | ToolEvent
 
 
 def event_to_proto(event: ExecutionEvent) -> pb.ExecutionEvent:
@@ -117,7 +122,7 @@ def card_from_proto(card: models_pb.ModelCard) -> ModelCard:
 def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
     match event:
         case ModelCallStarted():
-            return pb.ExecutionEvent(model_call_started=pb.ModelCallStarted(call=event.call))
+            return pb.ExecutionEvent(model_call_started=pb.ModelCallStarted(call=event.call, reminder=event.reminder))
         case ModelCallFinished():
             reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
             cost = None if event.cost is None else pb.Cost(**dict(event.cost))
@@ -127,14 +132,23 @@ def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
             added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
             write_messages(event.messages, added.messages_added.messages.add)
             return added
-        case TurnFinished():
-            reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
-            return pb.ExecutionEvent(turn_finished=pb.TurnFinished(finish_reason=reason, usage=usage))
-        case TurnFailed():
-            failed = pb.TurnFailed(error=report_to_proto(event.error), usage=pb.Usage(**dict(event.usage)))
-            return pb.ExecutionEvent(turn_failed=failed)
+        case TurnFinished() | TurnHandedBack() | TurnFailed():
+            return _end_to_proto(event)
         case _:
             return _tool_event_to_proto(event)
+
+
+def _end_to_proto(event: TurnEnd) -> pb.ExecutionEvent:
+    usage = pb.Usage(**dict(event.usage))
+    match event:
+        case TurnFinished():
+            reason = REASON_TO_PROTO[event.finish_reason]
+            return pb.ExecutionEvent(turn_finished=pb.TurnFinished(finish_reason=reason, usage=usage))
+        case TurnHandedBack():
+            handed = pb.TurnHandedBack(prompt_tokens=event.prompt_tokens, usage=usage)
+            return pb.ExecutionEvent(turn_handed_back=handed)
+        case TurnFailed():
+            return pb.ExecutionEvent(turn_failed=pb.TurnFailed(error=report_to_proto(event.error), usage=usage))
 
 
 def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
@@ -151,6 +165,10 @@ def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
             return pb.ExecutionEvent(
                 function_call_requested=pb.FunctionCallRequested(**event.model_dump(exclude={"type"}))
             )
+        case ServedCallStarted():
+            return pb.ExecutionEvent(served_call_started=pb.ServedCallStarted(**event.model_dump(exclude={"type"})))
+        case ServedCallFinished():
+            return pb.ExecutionEvent(served_call_finished=pb.ServedCallFinished(**event.model_dump(exclude={"type"})))
 
 
 def _result_to_proto(result: SearchResult) -> pb.SearchResult:
@@ -196,6 +214,11 @@ def _read_turn_finished(event: pb.ExecutionEvent) -> TurnFinished:
     )
 
 
+def _read_turn_handed_back(event: pb.ExecutionEvent) -> TurnHandedBack:
+    handed = event.turn_handed_back
+    return TurnHandedBack(prompt_tokens=handed.prompt_tokens, usage=_usage_from_proto(handed.usage))
+
+
 def _read_turn_failed(event: pb.ExecutionEvent) -> TurnFailed:
     failed = event.turn_failed
     require(failed.HasField("error"), "turn_failed.error")
@@ -205,7 +228,7 @@ def _read_turn_failed(event: pb.ExecutionEvent) -> TurnFailed:
 READERS: dict[str, Callable[[pb.ExecutionEvent], ExecutionEvent]] = {
     "reasoning_delta": lambda event: ReasoningDelta(text=event.reasoning_delta),
     "refusal_delta": lambda event: RefusalDelta(text=event.refusal_delta),
-    "model_call_started": lambda event: ModelCallStarted(call=event.model_call_started.call),
+    "model_call_started": lambda event: ModelCallStarted.model_validate(scalar_fields(event.model_call_started)),
     "citation_added": lambda event: CitationAdded.model_validate(scalar_fields(event.citation_added)),
     "model_call_finished": _read_call_finished,
     "search_started": lambda event: SearchStarted(
@@ -215,7 +238,10 @@ READERS: dict[str, Callable[[pb.ExecutionEvent], ExecutionEvent]] = {
     "function_call_requested": lambda event: FunctionCallRequested.model_validate(
         scalar_fields(event.function_call_requested)
     ),
+    "served_call_started": lambda event: ServedCallStarted.model_validate(scalar_fields(event.served_call_started)),
+    "served_call_finished": lambda event: ServedCallFinished.model_validate(scalar_fields(event.served_call_finished)),
     "messages_added": _read_messages_added,
     "turn_finished": _read_turn_finished,
+    "turn_handed_back": _read_turn_handed_back,
     "turn_failed": _read_turn_failed,
 }

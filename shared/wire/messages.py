@@ -1,6 +1,7 @@
 """Convert messages, their parts and tool calls to protobuf messages, and back."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from pydantic import TypeAdapter
 
@@ -15,6 +16,8 @@ from shared.models.messages import (
     Part,
     TextPart,
     ToolMessage,
+    TurnMessage,
+    UserMessage,
 )
 from shared.wire.values import known, refusal, require, scalar_fields
 
@@ -22,6 +25,7 @@ DETAIL_TO_PROTO = {detail: pb.ImageDetail.Value(f"IMAGE_DETAIL_{detail.name}") f
 DETAIL_FROM_PROTO = {number: detail for detail, number in DETAIL_TO_PROTO.items()}
 
 _MESSAGES = TypeAdapter(tuple[HistoryMessage, ...])
+Kind = TypeVar("Kind", bound=HistoryMessage)
 
 
 def write_content(content: Content, into: pb.Content) -> None:
@@ -112,12 +116,24 @@ def added_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[AddedM
     Raises:
         InvalidRequest: as `messages_from_proto`.
     """
-    read = messages_from_proto(messages, place)
-    added = tuple(message for message in read if isinstance(message, AssistantMessage | ToolMessage))
-    if len(added) < len(read):
-        index, given = next((index, message) for index, message in enumerate(read) if message not in added)
+    return _only((AssistantMessage, ToolMessage), messages_from_proto(messages, place), place)
+
+
+def turn_messages_from_proto(messages: Iterable[pb.Message], place: str) -> tuple[TurnMessage, ...]:
+    """Read what a turn has behind it; a message of the system is none of it.
+
+    Raises:
+        InvalidRequest: as `messages_from_proto`.
+    """
+    return _only((AssistantMessage, ToolMessage, UserMessage), messages_from_proto(messages, place), place)
+
+
+def _only(kinds: tuple[type[Kind], ...], read: Sequence[HistoryMessage], place: str) -> tuple[Kind, ...]:
+    kept = tuple(message for message in read if isinstance(message, kinds))
+    if len(kept) < len(read):
+        index, given = next((index, message) for index, message in enumerate(read) if not isinstance(message, kinds))
         raise refusal(f"{place}[{index}]", f"is a message of a {given.role}, which no turn adds")
-    return added
+    return kept
 
 
 def _fields_of(message: pb.Message, place: str, index: int) -> dict[str, object]:

@@ -9,26 +9,24 @@ from shared.models.execution import (
     ExecutionRequest,
     Knowledge,
     KnowledgeBaseRef,
-    ToolDefinition,
+    Purpose,
     TurnLimits,
     User,
 )
 from shared.models.invalid_fields import refusal_of
 from shared.wire.messages import (
-    added_from_proto,
     content_from_proto,
     messages_from_proto,
+    turn_messages_from_proto,
     write_content,
     write_messages,
 )
 from shared.wire.parameters import parameters_from_proto, parameters_to_proto
+from shared.wire.tools import served_from_proto, served_to_proto, tool_from_proto, tool_to_proto
 from shared.wire.values import (
     instant_from_proto,
     instant_to_proto,
     known,
-    object_from_proto,
-    object_to_proto,
-    optional,
     require,
     scalar_fields,
     unwritable,
@@ -39,6 +37,12 @@ ACCESS_MODE_FROM_PROTO = {
     pb.ACCESS_MODE_UNSPECIFIED: AccessMode.RESTRICTED,
     **{number: mode for mode, number in ACCESS_MODE_TO_PROTO.items()},
 }
+PURPOSE_FROM_PROTO = {
+    pb.PURPOSE_UNSPECIFIED: Purpose.ANSWER,
+    pb.PURPOSE_ANSWER: Purpose.ANSWER,
+    pb.PURPOSE_SUMMARY: Purpose.SUMMARY,
+}
+PURPOSE_TO_PROTO = {Purpose.ANSWER: pb.PURPOSE_UNSPECIFIED, Purpose.SUMMARY: pb.PURPOSE_SUMMARY}
 REQUIRED_MESSAGES = ("user", "parameters", "knowledge", "limits")
 
 
@@ -63,10 +67,14 @@ def request_to_proto(request: ExecutionRequest) -> pb.ExecutionRequest:
             sent_at=instant_to_proto(request.sent_at),
             time_zone=request.time_zone,
             knowledge=_knowledge_to_proto(request.knowledge),
-            tools=[_tool_to_proto(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)],
+            tools=[tool_to_proto(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)],
             limits=pb.TurnLimits(**dict(request.limits)),
             cache_key=request.cache_key,
             deadline=instant_to_proto(request.deadline),
+            reminder=request.reminder,
+            purpose=PURPOSE_TO_PROTO[request.purpose],
+            reads_files=request.reads_files,
+            served_tools=served_to_proto(request.served_tools, "served_tools"),
         )
         if request.prompt is not None:
             write_content(request.prompt, written.prompt)
@@ -103,11 +111,15 @@ def request_from_proto(request: pb.ExecutionRequest) -> ExecutionRequest:
             sent_at=instant_from_proto(request, "sent_at"),
             time_zone=request.time_zone,
             knowledge=_knowledge_from_proto(request.knowledge),
-            tools=tuple(_tool_from_proto(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)),
+            tools=tuple(tool_from_proto(tool, f"tools[{index}]") for index, tool in enumerate(request.tools)),
             limits=_limits_from_proto(request.limits),
             cache_key=request.cache_key,
             deadline=instant_from_proto(request, "deadline"),
-            added=added_from_proto(request.added, "added"),
+            added=turn_messages_from_proto(request.added, "added"),
+            reminder=request.reminder,
+            purpose=known(PURPOSE_FROM_PROTO, request.purpose, "purpose"),
+            reads_files=request.reads_files,
+            served_tools=served_from_proto(request.served_tools, "served_tools"),
         )
     except ValidationError as error:
         raise refusal_of(error) from error
@@ -140,24 +152,6 @@ def _knowledge_from_proto(knowledge: pb.Knowledge) -> Knowledge:
 def _base_from_proto(base: pb.KnowledgeBaseRef, place: str) -> KnowledgeBaseRef:
     mode = known(ACCESS_MODE_FROM_PROTO, base.access_mode, f"{place}.access_mode")
     return KnowledgeBaseRef(id=base.id, name=base.name, access_mode=mode)
-
-
-def _tool_to_proto(tool: ToolDefinition, place: str) -> pb.ToolDefinition:
-    return pb.ToolDefinition(
-        name=tool.name,
-        description=tool.description,
-        parameters=object_to_proto(tool.parameters, f"{place}.parameters"),
-        strict=tool.strict,
-    )
-
-
-def _tool_from_proto(tool: pb.ToolDefinition, place: str) -> ToolDefinition:
-    return ToolDefinition(
-        name=tool.name,
-        description=optional(tool, "description"),
-        parameters=object_from_proto(optional(tool, "parameters"), f"{place}.parameters"),
-        strict=optional(tool, "strict"),
-    )
 
 
 def _limits_from_proto(limits: pb.TurnLimits) -> TurnLimits:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.bench.agent_building import agent_figures
 from tests.bench.building import building_figures
 from tests.bench.figures import Figure, render_table, write_json
 from tests.bench.pair import BenchPair, bench_pair
@@ -78,7 +79,7 @@ def main(arguments: list[str]) -> None:
         for name in (given.store or STORES) if chosen else ():
             show(STORES[name], measure_store(name, chosen, Path(directory)))
         if BUILDING in only:
-            figures = [*building_figures(Path(directory)), *recognising_figures(Path(directory))]
+            figures = [*building_figures(Path(directory)), *agent_figures(), *recognising_figures(Path(directory))]
             write_json(figures, RESULTS / "building.json")
             show("Building a request", figures)
 

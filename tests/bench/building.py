@@ -14,6 +14,7 @@ import orjson
 
 from backend.conversations.domain.context_policy import plan_context
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
+from backend.conversations.domain.left_out import PromptRoom, left_out_of_running
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
@@ -49,6 +50,8 @@ from tests.unit.backend.turns.samples import NOW
 ENTRIES = (100, 1_000, 3_000)
 GOAL_ENTRIES = 1_000
 GOAL_MILLISECONDS = 15
+DECIDING = "deciding what to leave out of the conversation"
+GOALS = {DECIDING: 30.0}
 ROUNDS = 41
 
 PROSE = {
@@ -78,7 +81,7 @@ class LongConversation:
     tokens: int
 
 
-class _Rows(FakeConversationStore):
+class Rows(FakeConversationStore):
     """Reads one conversation from its rows, anew each time."""
 
     def __init__(self, rows: LongConversation) -> None:
@@ -92,7 +95,7 @@ class _Rows(FakeConversationStore):
         return OpenedConversation(conversation=conversation, log=log, next_sequence=0)
 
 
-class _ForgetfulTurns(FakeTurnStore):
+class ForgetfulTurns(FakeTurnStore):
     """Stores nothing: every turn begins at the same place."""
 
     async def begin(self, turn: NewTurn) -> None:
@@ -107,7 +110,7 @@ class _ForgetfulTurns(FakeTurnStore):
         return True
 
 
-class _Receiver(ScriptedChatShell):
+class Receiver(ScriptedChatShell):
     """A chat_shell that notes when a request has reached it."""
 
     def __init__(self) -> None:
@@ -130,14 +133,14 @@ def building_figures(_directory: Path) -> list[Figure]:
 
 async def _figures_of(language: str, count: int) -> list[Figure]:
     rows = long_conversation(language, count)
-    receiver = _Receiver()
+    receiver = Receiver()
     whole = await _building_seconds(rows, receiver)
     is_goal = count == GOAL_ENTRIES
     scale = f"{count:,} entries, {rows.tokens // 1000} k tokens, {language}"
     figures = [_figure(f"building a request, {scale}", whole, GOAL_MILLISECONDS if is_goal else None)]
     if is_goal:
         parts = _parts(rows, receiver.requests[0])
-        figures += [_figure(f". {name}, {language}", _seconds(work)) for name, work in parts.items()]
+        figures += [_figure(f". {name}, {language}", _seconds(work), GOALS.get(name)) for name, work in parts.items()]
     return figures
 
 
@@ -145,8 +148,8 @@ def _figure(name: str, seconds: Sequence[float], goal: float | None = None) -> F
     return Figure(f"{name}, p50", percentile(seconds, 0.5) * 1000, "ms", goal)
 
 
-async def _building_seconds(rows: LongConversation, receiver: _Receiver) -> list[float]:
-    house = TurnHouse(chat_shell=receiver, turns_class=_ForgetfulTurns, conversations_class=lambda _state: _Rows(rows))
+async def _building_seconds(rows: LongConversation, receiver: Receiver) -> list[float]:
+    house = TurnHouse(chat_shell=receiver, turns_class=ForgetfulTurns, conversations_class=lambda _state: Rows(rows))
     await house.knowledge.create_base(BASE, "owner")
     await house.knowledge.set_member(BASE.id, ADA.user_id, MemberRole.OWNER)
     seconds: list[float] = []
@@ -163,6 +166,8 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
     message = request_to_proto(request)
     sent_bytes = message.SerializeToString()
     start = _turn_prompt(request, rows)
+    entries = to_entries(conversation.id, rows.log)
+    room = PromptRoom(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
     call = ModelCall(
         model=request.model,
         messages=messages_of_request(request),
@@ -178,6 +183,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
         "request to bytes": lambda: request_to_proto(request).SerializeToString(),
         "chat_shell: bytes to request": lambda: request_from_proto(request_pb2.ExecutionRequest.FromString(sent_bytes)),
         "chat_shell: messages and body of a model call": lambda: (messages_of_request(request), encode_call(call)),
+        DECIDING: lambda: left_out_of_running(entries, "resp_none", room),
         "beside the model: comparing with the call before": lambda: CallRecorder(start).feed(ModelCallStarted(call=1)),
     }
 
@@ -221,7 +227,7 @@ def long_conversation(language: str, count: int) -> LongConversation:
 
 def _turn_prompt(request: ExecutionRequest, rows: LongConversation) -> FirstPrompt:
     """Make the start of a turn whose call before sent the same."""
-    start = FirstPrompt(request, len(rows.log) + 1, keeps_context=True, epoch_reason=None, last=None)
+    start = FirstPrompt(request, len(rows.log) + 1, epoch_reason=None, last=None)
     calls = CallRecorder(start)
     calls.feed(ModelCallStarted(call=1))
     return replace(start, last=calls.changed_calls().sent)
@@ -258,18 +264,18 @@ def _message(language: str, turn: int, place: int) -> HistoryMessage:
     call_id = f"call_{turn}"
     match place:
         case 0:
-            return UserMessage(content=_prose(language, 60, turn))
+            return UserMessage(content=prose(language, 60, turn))
         case 1:
-            arguments = orjson.dumps({"query": _prose(language, 40, turn)}).decode()
+            arguments = orjson.dumps({"query": prose(language, 40, turn)}).decode()
             call = ToolCall(call_id=call_id, name="knowledge_base_search", arguments=arguments)
             return AssistantMessage(text="", tool_calls=(call,))
         case 2:
-            return ToolMessage(call_id=call_id, content=_prose(language, 520, turn))
+            return ToolMessage(call_id=call_id, content=prose(language, 520, turn))
         case _:
-            return AssistantMessage(text=_prose(language, 180, turn))
+            return AssistantMessage(text=prose(language, 180, turn))
 
 
-def _prose(language: str, tokens: int, turn: int) -> str:
+def prose(language: str, tokens: int, turn: int) -> str:
     """Make a text of about so many tokens that no other turn has."""
     line = f"{turn}. {PROSE[language]}"
     return line * max(1, round(tokens / estimate_tokens(line)))

@@ -36,17 +36,27 @@ def answer(request: RecordedRequest) -> Reply:
     """Return what the model says to a request in the words of Chat Completions."""
     body: dict[str, Any] = request.json_body
     messages: list[Message] = body["messages"]
+    if _text(messages[-1]).startswith("<system-reminder>"):
+        messages = messages[:-1]
+    files = [_text(message) for message in messages if _is_file(message)]
+    messages = [message for message in messages if not _is_file(message)]
     newest = max(index for index, message in enumerate(messages) if message["role"] == "user")
     said = _TIME.sub("", _text(messages[newest]))
-    calls = _calls(body, said, messages[newest + 1 :])
+    known = "\n".join((*files, said))
+    calls = _calls(body, said, known, messages[newest + 1 :])
     if calls:
         return Reply(tool_calls=tuple(calls))
-    text = _words(body, messages, newest, said)
+    text = _words(body, messages, newest, known)
     thoughts = ("I was ", "asked to think.") if said.startswith(_THOUGHT) else ()
     return Reply(reasoning=thoughts, text=tuple(re.findall(r"\S+\s*|\s+", text)))
 
 
-def _calls(body: dict[str, Any], said: str, since: Sequence[Message]) -> list[ScriptedCall]:
+def _is_file(message: Message) -> bool:
+    """Say whether a message is a file that stands above the message it came with."""
+    return message["role"] == "user" and _text(message).startswith("<file ")
+
+
+def _calls(body: dict[str, Any], said: str, known: str, since: Sequence[Message]) -> list[ScriptedCall]:
     if body.get("tool_choice") == "none":
         return []
     tools = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or ()}
@@ -60,7 +70,7 @@ def _calls(body: dict[str, Any], said: str, since: Sequence[Message]) -> list[Sc
             body.get("tool_choice"), tools, {call["function"]["name"] for calls in rounds for call in calls}
         )
     # the tools of knowledge are offered in every turn, so the words decide whether to search
-    if not found and not number and _SEARCH in tools and _ASKED_FOR in said and not _CODE_WORD.search(said):
+    if not found and not number and _SEARCH in tools and _ASKED_FOR in said and not _CODE_WORD.search(known):
         found = [(_SEARCH, orjson.dumps({"query": said[:200]}).decode())]
     return [
         ScriptedCall(name=name, arguments=arguments, call_id=f"call_{number}_{index}_{zlib.crc32(said.encode())}")
@@ -102,10 +112,11 @@ def _all_required(schema: Any) -> Any:
     return inner | {"required": list(cast("dict[str, Any]", members))} if isinstance(members, dict) else inner
 
 
-def _words(body: dict[str, Any], messages: Sequence[Message], newest: int, said: str) -> str:
+def _words(body: dict[str, Any], messages: Sequence[Message], newest: int, known: str) -> str:
+    said = _TIME.sub("", _text(messages[newest]))
     results = [_text(message) for message in messages[newest + 1 :] if message["role"] == "tool"]
     form: dict[str, Any] = body.get("response_format") or {}
-    code_words = [word for text in (*results, said) for word in _CODE_WORD.findall(text)]
+    code_words = [word for text in (*results, known) for word in _CODE_WORD.findall(text)]
     images = [part for part in _parts(messages[newest]) if part["type"] == "image_url"]
     if form.get("type") == "json_schema":
         return _filled(form["json_schema"]["schema"])

@@ -19,22 +19,27 @@ from backend.conversations.domain.responses import (
     ResponseStatus,
     StoredResponse,
 )
+from backend.conversations.domain.served_tools import ServedTools, ServerChoice, ToolSelection
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
+from backend.conversations.sql.waiting_turns import SqlWaitingTurnStore
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.identity.ports import ApiKeyStore
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.migrations.migrate import migrate
-from shared.models.execution import ToolDefinition
+from shared.models.execution import ServedTool, ToolDefinition
 from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage
+from shared.models.served_tools import SkillCard
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
+from tests.fakes.store_waiting import FakeWaitingTurnStore
 
 T0 = datetime(2026, 11, 22, 9, 30, 15, 123456, tzinfo=UTC)
 HOLD = Hold(response_id="resp_a", conversation_id="conv_a", fence=0)
@@ -47,13 +52,20 @@ class Stores(NamedTuple):
     conversations: ConversationStore
     turns: TurnStore
     api_keys: ApiKeyStore
+    waiting: WaitingTurnStore
     clock: FakeClock | None = None
 
 
 def database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
+    """Return the address of a database that may have the newest tables already."""
     if kind == "sqlite":
         return f"sqlite+aiosqlite:///{directory}/ballast.db"
     return request.getfixturevalue("postgres_url")
+
+
+def empty_database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
+    """Return the address of a database without tables."""
+    return database_url(kind, request, directory) if kind == "sqlite" else request.getfixturevalue("empty_postgres_url")
 
 
 @asynccontextmanager
@@ -67,14 +79,17 @@ async def migrated(url: str) -> AsyncGenerator[Database]:
 
 
 def sql_stores(database: Database) -> Stores:
-    return Stores(SqlConversationStore(database), SqlTurnStore(database), SqlApiKeyStore(database))
+    return Stores(
+        SqlConversationStore(database), SqlTurnStore(database), SqlApiKeyStore(database), SqlWaitingTurnStore(database)
+    )
 
 
 @asynccontextmanager
 async def open_stores(kind: str, request: pytest.FixtureRequest, directory: Path) -> AsyncGenerator[Stores]:
     if kind == "fake":
         state = StoreState()
-        yield Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state), state.clock)
+        waiting = FakeWaitingTurnStore(state)
+        yield Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state), waiting, state.clock)
         return
     async with migrated(database_url(kind, request, directory)) as database:
         yield sql_stores(database)
@@ -166,3 +181,21 @@ def make_end(length: int, response_id: str = "resp_a", conversation_id: str = "c
     )
     entries = (make_entry(length, f"answer {response_id}", response_id),)
     return FinishedTurn(response=response, entries=entries, items=(make_item(length, response_id),))
+
+
+FIXED_TOOLS = ServedTools(
+    own=ToolSelection(servers=(ServerChoice(server="jira", tools=("search",)),)),
+    selection=ToolSelection(servers=(ServerChoice(server="jira"),), skills=("letters",)),
+    tools=(
+        ServedTool(
+            definition=ToolDefinition(
+                name="jira__search", description="Search.", parameters={"z": 1, "type": "object"}, strict=None
+            ),
+            server="jira",
+            tool="search",
+            accepts_restricted=True,
+        ),
+    ),
+    skills=(SkillCard(name="letters", description="Write letters.", accepts_restricted=False),),
+    missing=("wiki",),
+)

@@ -110,3 +110,14 @@ async def test_members_and_the_last_owner(store: AgentStore) -> None:
         await store.remove_member("agent_acme_helper", "bob")
     with pytest.raises(Conflict):
         await store.set_member("agent_acme_helper", "bob", AgentRole.READER)
+
+
+async def test_agents_are_usable_by_members_and_where_the_tenant_may_use_them(store: AgentStore) -> None:
+    private, shared = agent("a"), agent("b", visibility="tenant")
+    for each in (private, shared, agent("c", tenant="other")):
+        assert await store.create(each, "ann", MOST)
+    ids = [private.id, shared.id, "agent_other_c", "agent_none"]
+    assert await store.usable_among("acme", "ann", ids) == {private.id, shared.id}
+    assert await store.usable_among("acme", "bob", ids) == {shared.id}
+    assert await store.usable_among("acme", "ann", [private.id]) == {private.id}
+    assert await store.usable_among("acme", "ann", []) == frozenset()

@@ -73,8 +73,8 @@ def attachment(file_id: str, *, user: str = "ann", age: int = 0, name: str = "a.
     )
 
 
-async def taken(shelf: Shelf, *served: str, lease: float = LEASE) -> TakenAttachment:
-    found = await shelf.queue.take([("acme", user) for user in served], lease)
+async def taken(shelf: Shelf, served: str = "", lease: float = LEASE) -> TakenAttachment:
+    found = await shelf.queue.take(("acme", served) if served else None, lease)
     assert found is not None
     return found
 
@@ -97,14 +97,14 @@ async def test_a_file_waits_and_becomes_a_document(shelf: Shelf) -> None:
     assert waiting is not None
     assert (waiting.status, waiting.document_name, waiting.attributes) == ("in_progress", None, {"kind": "tea"})
     claim = (await taken(shelf)).claim
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
     document = await complete(shelf, claim)
     assert (document.name, document.source_id, document.title) == ("a.txt", "file-a", "a.txt")
     done = await shelf.queue.find_attached("kb_a", "file-a")
     assert done is not None
     assert (done.status, done.document_name, done.attributes) == ("completed", "a.txt", {"kind": "tea"})
     assert done.size_bytes == document.size_bytes
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
     assert await shelf.knowledge.documents_from(["file-a"]) == (document,)
 
 
@@ -118,7 +118,7 @@ async def test_a_base_is_created_with_files_that_wait_or_not_at_all(shelf: Shelf
     with pytest.raises(KeyHeld):
         await shelf.knowledge.create_base(make_base("kb_c"), "ann", claim, new[1:])
     assert (await taken(shelf)).claim.file_id == "f"
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
 
 
 async def test_only_the_newest_lease_stores_the_document(shelf: Shelf) -> None:
@@ -144,7 +144,7 @@ async def test_a_released_file_is_taken_again_and_counts_no_attempt(shelf: Shelf
     again = await taken(shelf)
     assert again.attempts == 1
     await shelf.queue.release(again.claim, LEASE)
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
     await shelf.queue.release_all()
     assert (await taken(shelf)).attachment.file_id == "file-a"
 
@@ -152,8 +152,8 @@ async def test_a_released_file_is_taken_again_and_counts_no_attempt(shelf: Shelf
 async def test_users_take_turns(shelf: Shelf) -> None:
     await shelf.queue.attach([attachment(f"file-{number}", age=9 - number) for number in range(4)])
     await shelf.queue.attach([attachment("file-b", user="bob")])
-    assert (await taken(shelf, "ann", "bob")).attachment.file_id == "file-0"
-    assert (await taken(shelf, "bob", "ann")).attachment.file_id == "file-b"
+    assert (await taken(shelf, "bob")).attachment.file_id == "file-0"
+    assert (await taken(shelf, "ann")).attachment.file_id == "file-b"
     assert (await taken(shelf, "ann")).attachment.file_id == "file-1"
 
 
@@ -178,7 +178,7 @@ async def test_a_failed_file_tells_why_and_waits_again_when_it_is_attached_again
     failed = await shelf.queue.find_attached("kb_a", "file-a")
     assert failed is not None
     assert (failed.status, failed.error) == ("failed", error)
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
     await shelf.queue.attach([attachment("file-a", kind="tea")])
     again = await shelf.queue.find_attached("kb_a", "file-a")
     assert again is not None
@@ -190,7 +190,7 @@ async def test_attaching_a_document_again_sets_its_attributes(shelf: Shelf) -> N
     await shelf.queue.attach([attachment("file-a")])
     await complete(shelf, (await taken(shelf)).claim)
     await shelf.queue.attach([attachment("file-a", kind="new")])
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
     assert (await shelf.knowledge.documents_from(["file-a"]))[0].attributes == {"kind": "new"}
 
 
@@ -260,7 +260,7 @@ async def test_a_withdrawn_file_leaves_queue_and_base(shelf: Shelf) -> None:
         await shelf.knowledge.withdraw_file(file_id)
     assert await ids(shelf) == []
     assert await shelf.knowledge.all_documents(["kb_a"]) == ()
-    assert await shelf.queue.take([], LEASE) is None
+    assert await shelf.queue.take(None, LEASE) is None
 
 
 async def test_a_detached_file_cannot_be_completed(shelf: Shelf) -> None:
@@ -276,3 +276,21 @@ async def test_nothing_is_attached_to_a_base_that_is_gone(shelf: Shelf) -> None:
     gone = attachment("file-a").model_copy(update={"knowledge_base_id": "kb_gone"})
     with pytest.raises(NotFound):
         await shelf.queue.attach([gone])
+
+
+async def test_a_batch_and_its_key_are_stored_together_or_not_at_all(shelf: Shelf) -> None:
+    claim = KeyClaim(id="key", fingerprint="body", claimed_at=T0)
+    batches = [FileBatch(id=f"vsfb_{number}", knowledge_base_id="kb_a", created_at=T0) for number in range(3)]
+    many = [attachment(f"file-{number}") for number in range(250)]
+    await shelf.queue.attach(many, batches[0], claim.of(batches[0].id))
+    found = await shelf.queue.find_batch("kb_a", batches[0].id)
+    assert found is not None
+    assert found[1].in_progress == 250
+    with pytest.raises(KeyHeld):
+        await shelf.queue.attach(many, batches[1], claim.of(batches[1].id))
+    assert await shelf.queue.find_batch("kb_a", batches[1].id) is None
+    gone = attachment("file-a").model_copy(update={"knowledge_base_id": "kb_gone"})
+    unused = claim.model_copy(update={"id": "unused"})
+    with pytest.raises(NotFound):
+        await shelf.queue.attach([gone], batches[2].model_copy(update={"knowledge_base_id": "kb_gone"}), unused)
+    await shelf.queue.attach(many[:1], batches[2], unused.of(batches[2].id))

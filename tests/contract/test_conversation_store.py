@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
+from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, Removal
 from backend.conversations.ports.conversations import ConversationStore
 from backend.knowledge.domain.labels import Label
@@ -62,14 +63,18 @@ async def test_instants_keep_their_moment_and_have_a_zone(store: ConversationSto
 
 async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationStore) -> None:
     image = ImagePart(url="data:image/png;base64,AA==", detail=ImageDetail.LOW)
+    placed = (EntryKind.CUSTOM_INSTRUCTIONS, EntryKind.PROJECT_FILES, EntryKind.FILE, EntryKind.SUMMARY)
     messages: list[HistoryMessage | None] = [
         UserMessage(content='tab\t, nul \x00, 河, \u2028, "quote", </time>'),
         UserMessage(content=(TextPart(text="look"), image)),
         AssistantMessage(text="", tool_calls=(ToolCall(call_id="c1", name="now", arguments='{ "a":1.0 }'),)),
         ToolMessage(call_id="c1", content="09:30"),
         None,
+        *(UserMessage(content=kind.value) for kind in placed),
     ]
-    kinds = (EntryKind.DYNAMIC_CONTEXT, EntryKind.USER, EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, EntryKind.VOID)
+    known = (EntryKind.DYNAMIC_CONTEXT, EntryKind.USER, EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, EntryKind.VOID)
+    mark = BlockMark(digest="d1", agent=AgentRef(name="helper", id="agent_1"))
+    kinds = (*known, *placed)
     entries = tuple(
         Entry(
             position=place,
@@ -79,10 +84,12 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
             message=message,
             created_at=T0,
             label=(Label("kb_a", AccessMode.FULL), Label("kb_b", AccessMode.RESTRICTED))[:place],
+            reset=Reset(reason=EpochReason.NEW_CONVERSATION, blocks_from=place) if place % 2 == 0 else None,
+            block=mark if kind in placed[:2] else None,
         )
         for place, (kind, message) in enumerate(zip(kinds, messages, strict=True))
     )
-    await store.create(make_conversation(log_length=5), entries, ())
+    await store.create(make_conversation(log_length=len(entries)), entries, ())
     assert await store.labels("conv_a") == {entry.turn_id: entry.label for entry in entries[1:]}
     assert await store.labels("conv_b") == {}
     assert await store.log("conv_a") == entries

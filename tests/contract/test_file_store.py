@@ -10,19 +10,21 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import Connection
 
-from backend.files.domain import FilePurpose, FileQuery, StoredFile
+from backend.files.domain import FilePurpose, FileQuery, FileQuota, StoredFile
 from backend.files.ports import FileStore
 from backend.files.sql.files import PIECE_BYTES, SqlFileStore
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.migrations.migrate import migrate
-from shared.errors import NotFound, PayloadTooLarge
+from shared.errors import KeyHeld, NotFound, PayloadTooLarge
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_files import FakeFiles
 
 T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 QUOTA = 4 * PIECE_BYTES
+MOST_FILES = 9
 
 
 class PausedDatabase:
@@ -78,8 +80,17 @@ def make_file(file_id: str, body: bytes, *, user_id: str = "ann", age: int = 0) 
     )
 
 
-async def add(store: FileStore, file_id: str, body: bytes = b"text", *, user_id: str = "ann", age: int = 0) -> None:
-    await store.add(make_file(file_id, body, user_id=user_id, age=age), body, QUOTA)
+async def add(
+    store: FileStore,
+    file_id: str,
+    body: bytes = b"text",
+    *,
+    user_id: str = "ann",
+    age: int = 0,
+    claim: KeyClaim | None = None,
+) -> None:
+    file = make_file(file_id, body, user_id=user_id, age=age)
+    await store.add(file, body, FileQuota(MOST_FILES, QUOTA), claim)
 
 
 async def body_of(store: FileStore, file_id: str) -> bytes:
@@ -134,6 +145,40 @@ async def test_a_user_has_a_quota(store: FileStore) -> None:
         await add(store, "file-d", b"x")
     await store.remove("file-c")
     await add(store, "file-d", b"x")
+
+
+async def test_a_user_has_so_many_files_and_no_more(store: FileStore) -> None:
+    for number in range(MOST_FILES):
+        await add(store, f"file-{number}", b"x")
+    with pytest.raises(PayloadTooLarge):
+        await add(store, "file-x", b"x")
+    await add(store, "file-x", b"x", user_id="bob")
+    await store.remove("file-0")
+    await add(store, "file-y", b"x")
+
+
+async def test_a_file_whose_key_is_taken_is_not_stored(store: FileStore) -> None:
+    claim = KeyClaim(id="key", fingerprint="body", claimed_at=T0)
+    await add(store, "file-a", claim=claim.of("file-a"))
+    with pytest.raises(KeyHeld):
+        await add(store, "file-b", claim=claim.of("file-b"))
+    assert await store.find("file-b") is None
+    assert await body_of(store, "file-a") == b"text"
+    for left in await store.leftovers(T0, 9):
+        await store.purge(left)
+    await add(store, "file-b", claim=claim.model_copy(update={"id": "another"}).of("file-b"))
+    assert await body_of(store, "file-b") == b"text"
+
+
+async def test_a_postponed_file_is_left_over_later_and_behind_the_others(store: FileStore) -> None:
+    for file_id in ("file-a", "file-b"):
+        await add(store, file_id)
+        await store.remove(file_id)
+    await store.postpone("file-a", FakeClock().now() + timedelta(hours=1))
+    assert await store.leftovers(T0, 1) == ("file-b",)
+    assert await store.leftovers(T0, 9) == ("file-b",)
+    await store.postpone("file-a", FakeClock().now())
+    assert set(await store.leftovers(T0, 9)) == {"file-a", "file-b"}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

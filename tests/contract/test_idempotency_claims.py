@@ -30,6 +30,7 @@ from tests.fakes.store_claims import FakeClaimStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
+from tests.fakes.store_waiting import FakeWaitingTurnStore
 
 
 class Opened(NamedTuple):
@@ -41,7 +42,9 @@ class Opened(NamedTuple):
 async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
     if request.param == "fake":
         state = StoreState()
-        stores = Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state))
+        stores = Stores(
+            FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state), FakeWaitingTurnStore(state)
+        )
         yield Opened(FakeClaimStore(state), stores)
         return
     async with migrated(database_url(request.param, request, tmp_path)) as database:

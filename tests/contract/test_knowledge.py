@@ -40,6 +40,7 @@ class InternalApi:
         app.router.add_post("/internal/v1/knowledge/search", self._guard(self._search))
         app.router.add_post("/internal/v1/knowledge/documents", self._guard(self._documents))
         app.router.add_post("/internal/v1/knowledge/read", self._guard(self._read))
+        app.router.add_post("/internal/v1/knowledge/read_file", self._guard(self._read_file))
         return app
 
     def _guard(self, answer: Callable[[dict[str, Any]], Any]) -> Callable[[web.Request], Any]:
@@ -73,6 +74,12 @@ class InternalApi:
 
     async def _read(self, body: dict[str, Any]) -> dict[str, Any]:
         page = await self._shelf.read_document(
+            credentials_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
+        )
+        return page.model_dump()
+
+    async def _read_file(self, body: dict[str, Any]) -> dict[str, Any]:
+        page = await self._shelf.read_file(
             credentials_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
         )
         return page.model_dump()
@@ -142,6 +149,13 @@ async def test_documents_are_listed_and_read(port: Knowledge):
     assert (page.text, page.offset, page.next_offset, page.total_characters) == ("mon", 6, 9, 13)
     end = await port.read_document(CREDENTIALS, listed[1].file_id, offset=6, limit=100)
     assert (end.text, end.next_offset) == ("months.", None)
+
+
+async def test_an_attached_file_is_read_in_pages(port: Knowledge):
+    page = await port.read_file(CREDENTIALS, "doc_kb_a_leave.md", offset=7, limit=2)
+    assert (page.text, page.offset, page.next_offset, page.total_characters) == ("da", 7, 9, 12)
+    with pytest.raises(NotFound):
+        await port.read_file(CREDENTIALS, "file-other", offset=0, limit=1)
 
 
 async def test_an_unknown_document_is_not_found(port: Knowledge):

@@ -183,3 +183,22 @@ async def test_a_deleted_base_takes_everything_along(store: KnowledgeStore) -> N
     assert await store.all_documents(["kb_a", "kb_b"]) == (kept,)
     await store.create_base(make_base(), "ann")
     assert await store.all_documents(["kb_a"]) == ()
+
+
+async def test_a_base_is_ensured_once_however_many_ask(store: KnowledgeStore) -> None:
+    base = make_base("shelf_a")
+    await asyncio.gather(*[store.ensure_base(base, "ann") for _ in range(5)])
+    await put(store, "a.md", ["one"], base_id="shelf_a")
+    await store.ensure_base(base, "bob")
+    assert dict(await store.members("shelf_a")) == {"ann": MemberRole.OWNER}
+    (binding,) = await store.bindings("acme", "ann", None)
+    assert binding.base == base.model_copy(update={"version": 1})
+    assert len(await store.all_documents(["shelf_a"])) == 1
+
+
+async def test_the_tokens_of_documents_are_counted(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    first, second = await put(store, "a.md", ["one", "two"]), await put(store, "b.md", ["three"])
+    counts = await store.token_counts([first.id, second.id, "doc_none"])
+    assert dict(counts) == {first.id: 20, second.id: 10}
+    assert await store.token_counts([]) == {}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.placed_blocks import text_digest
 from backend.conversations.domain.prompt_record import Reuse, SentPrompt, Shortfall
 from backend.conversations.domain.responses import Checkpoint
 from shared.models.events import Cost, Usage
@@ -67,6 +68,32 @@ async def test_calls_are_kept_with_entries_and_with_the_end(stores: Stores) -> N
     await stores.turns.finish(make_end(2).model_copy(update={"calls": made(second, sent=later)}))
     assert await stores.turns.model_calls("resp_a") == (FULL, second)
     assert await sent_by(stores) == later
+
+
+CLASSIC = make_call(
+    1,
+    tail=(
+        TailMessage(index=1, text="CA \x00 \u6cb3", kind="custom_instructions"),
+        TailMessage(index=2, text="[project]", kind="project_files"),
+        TailMessage(index=3, text="In scope: nothing."),
+        TailMessage(index=5, text="Cite.", kind="reminder"),
+    ),
+    placement="classic",
+    rewritten_tokens=7,
+)
+
+
+async def test_texts_outside_of_the_log_are_kept_once_and_come_back_with_calls(stores: Stores) -> None:
+    texts = ("CA \x00 \u6cb3", "[project]")
+    digests = [text_digest(text) for text in texts]
+    await stores.turns.begin(make_turn().model_copy(update={"texts": texts}))
+    assert await stores.turns.placed_texts("conv_a", [*digests, "none"]) == dict(zip(digests, texts, strict=True))
+    assert await stores.turns.placed_texts("conv_b", digests) == {}
+    assert await stores.turns.placed_texts("conv_a", []) == {}
+    await stores.turns.append(HOLD, 1, make_exchange(1, calls=made(CLASSIC, sent=SENT)))
+    again = CLASSIC.model_copy(update={"call": 2})
+    await stores.turns.checkpoint_many([Checkpoint(HOLD, (), 9, made(again, sent=SENT))])
+    assert await stores.turns.model_calls("resp_a") == (CLASSIC, again)
 
 
 async def test_what_was_sent_stays_until_something_else_is(stores: Stores) -> None:

@@ -183,3 +183,6 @@ async def test_documents_have_their_bases(protected: Protected) -> None:
     bases = await protected.knowledge.bases_of(["doc_kb_a_a.md", "doc_kb_b_c.md", "doc_gone"])
     assert bases == {"kb_a", "kb_b"}
     assert await protected.knowledge.bases_of(["doc_gone"]) == frozenset()
+    await protected.store.create_base(make_base("shelf_a"), "ann")
+    await put(protected.store, "a.md", ["Own"], base_id="shelf_a")
+    assert await protected.knowledge.bases_of(["doc_shelf_a_a.md"]) == frozenset()

@@ -8,6 +8,8 @@ import pytest
 from fastapi import FastAPI
 
 from shared.errors import ChatShellUnavailable, DeadlineExceeded, InternalError, InvalidRequest, PayloadTooLarge
+from shared.models.execution import ServedTool, ToolDefinition
+from shared.models.served_tools import OfferedTools, ServerTools, SkillCard
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from tests.fakes.chat_shell_doors import MAX_BYTES, connected, door_address, pair, served, shell_with
 from tests.fakes.chat_shell_requests import full_request
@@ -134,3 +136,16 @@ async def test_nobody_there_is_unavailable(transport: str):
     async with connected(address) as client:
         with pytest.raises(ChatShellUnavailable, match="cannot be reached"):
             await client.run_tool(CALL)
+
+
+@both_doors
+async def test_what_is_offered_arrives(transport: str):
+    tool = ScriptedTool()
+    definition = ToolDefinition(name="jira__a", description=None, parameters={"type": "object"}, strict=None)
+    served_tool = ServedTool(definition=definition, server="jira", tool="a", accepts_restricted=True)
+    jira = ServerTools(server="jira", is_known=True, tools=(served_tool,))
+    wiki = ServerTools(server="wiki", is_known=False, tools=())
+    skill = SkillCard(name="letters", description="Write.", accepts_restricted=False)
+    tool.offers = OfferedTools(servers=(jira, wiki), skills=(skill,))
+    async with pair(transport, shell_of(tool)) as client:
+        assert await client.tools() == tool.offers

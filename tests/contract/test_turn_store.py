@@ -12,6 +12,7 @@ from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import NotFound, TurnRunning, TurnTaken
 from tests.contract.store_cases import (
+    FIXED_TOOLS,
     HOLD,
     KINDS,
     Stores,
@@ -45,6 +46,13 @@ async def test_a_first_turn_makes_its_conversation(stores: Stores) -> None:
     assert await stores.conversations.all_items("conv_a", 9, 99) == turn.items
     assert await stores.turns.find("resp_a") == turn.response
     assert await stores.turns.find("resp_b") is None
+
+
+async def test_a_conversation_keeps_the_tools_that_it_has_fixed(stores: Stores) -> None:
+    turn = make_turn()
+    conversation = turn.conversation.model_copy(update={"served": FIXED_TOOLS})
+    await stores.turns.begin(turn.model_copy(update={"conversation": conversation}))
+    assert await stores.conversations.find("conv_a") == conversation
 
 
 async def test_a_conversation_keeps_the_filters_of_its_newest_turn(stores: Stores) -> None:
@@ -126,6 +134,33 @@ async def test_of_many_turns_at_once_one_wins(stores: Stores) -> None:
     assert outcomes.count(None) == 1
     assert sum(isinstance(outcome, TurnRunning) for outcome in outcomes) == 19
     assert [entry.position for entry in await stores.conversations.log("conv_a")] == [0]
+
+
+async def test_turns_that_begin_together_all_begin_or_none(stores: Stores) -> None:
+    turns = [make_turn(None, f"resp_{name}", f"conv_{name}") for name in "abc"]
+    await stores.turns.begin_together(turns)
+    for turn in turns:
+        assert await stores.turns.find(turn.response.id) == turn.response
+        assert await stores.conversations.log(turn.conversation.id) == turn.entries
+    with pytest.raises(TurnRunning):
+        await stores.turns.begin_together([make_turn(None, "resp_d", "conv_d"), make_turn(1, "resp_e", "conv_b")])
+    with pytest.raises(NotFound):
+        await stores.turns.begin_together([make_turn(None, "resp_d", "conv_d"), make_turn(1, "resp_e", "conv_none")])
+    assert await stores.turns.find("resp_d") is None
+    assert await stores.conversations.find("conv_d") is None
+
+
+async def test_of_turns_that_want_the_same_conversations_in_any_order_one_group_wins(stores: Stores) -> None:
+    names = "ab"
+    for name in names:
+        await stores.conversations.create(make_conversation(f"conv_{name}"), (), ())
+    groups = [
+        [make_turn(0, f"resp_{place}_{name}", f"conv_{name}") for name in names[:: 1 if place % 2 else -1]]
+        for place in range(20)
+    ]
+    outcomes = await asyncio.gather(*map(stores.turns.begin_together, groups), return_exceptions=True)
+    assert outcomes.count(None) == 1
+    assert sum(isinstance(outcome, TurnRunning) for outcome in outcomes) == 19
 
 
 async def test_fifty_conversations_write_at_once(stores: Stores) -> None:

@@ -10,7 +10,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from protos.execution.v1 import chat_shell_pb2, chat_shell_pb2_grpc, events_pb2
-from shared.models.events import ExecutionEvent
+from shared.models.events import REMINDERS_HEADER, ExecutionEvent
 from shared.models.execution import ExecutionRequest
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
@@ -52,9 +52,10 @@ async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: f
     return Told(tuple(events))
 
 
-async def through_http(pair: Pair, request: ExecutionRequest) -> Told:
+async def through_http(pair: Pair, request: ExecutionRequest, *, knows_reminders: bool = True) -> Told:
     """Run a turn through the HTTP door."""
-    answer = await post(pair, encode_json(OpenAIRequestConverter.from_execution_request(request)))
+    known = {REMINDERS_HEADER: "1"} if knows_reminders else {}
+    answer = await post(pair, encode_json(OpenAIRequestConverter.from_execution_request(request)), **known)
     if answer.status_code != 200:
         error = answer.json()["error"]
         return Told(refusal=(error["type"], error["param"]))
@@ -63,11 +64,11 @@ async def through_http(pair: Pair, request: ExecutionRequest) -> Told:
     return Told(tuple(EVENTS.validate_json(frame, strict=True) for frame in frames))
 
 
-async def post(pair: Pair, body: bytes, token: str | None = SERVICE_TOKEN) -> httpx2.Response:
+async def post(pair: Pair, body: bytes, token: str | None = SERVICE_TOKEN, **headers: str) -> httpx2.Response:
     """Post a body to the HTTP door."""
     async with httpx2.AsyncClient(base_url=pair.chat_shell_http_url, timeout=60, trust_env=False) as client:
         return await client.post(
-            "/v1/responses", content=body, headers={"content-type": "application/json", **bearer(token)}
+            "/v1/responses", content=body, headers={"content-type": "application/json", **bearer(token), **headers}
         )
 
 

@@ -5,7 +5,8 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +47,20 @@ class DemoRun:
 
     def ask(self, number: int) -> str:
         """Send what one of the printed commands would send, and return the whole answer."""
+        with self.asking(number) as lines:
+            return "\n".join(lines)
+
+    @contextmanager
+    def asking(self, number: int) -> Generator[Iterator[str]]:
+        """Send what one of the printed commands would send, and lend the lines of the answer as they come."""
         _, _, url, _, authorization, _, content_type, _, body = shlex.split(self.commands()[number])
         headers = dict(header.split(": ") for header in (authorization, content_type))
-        answer = httpx2.post(url, headers=headers, content=body, timeout=60, trust_env=False)
-        assert answer.status_code == 200, answer.text
-        return answer.text
+        with (
+            httpx2.Client(timeout=60, trust_env=False) as client,
+            client.stream("POST", url, headers=headers, content=body) as answer,
+        ):
+            assert answer.status_code == 200, answer.read()
+            yield answer.iter_lines()
 
     def open_ports(self) -> list[int]:
         """Return the ports of its four listeners that take connections."""
@@ -95,7 +105,14 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
     assert "file_citation" not in restricted
 
     assert len(demo.open_ports()) == 4
-    assert demo.launcher.stop(number=signal.SIGINT, timeout_seconds=_STOP_SECONDS) == 0
+    with demo.asking(0) as lines:
+        assert any('"response.output_text.delta"' in line for line in lines)
+        demo.launcher.send(signal.SIGINT)
+        rest = list(lines)
+    # The model and chat_shell were there until the turn had ended, with all of its words or those of its last second.
+    assert "data: [DONE]" in rest
+    assert not any('"type":"response.failed"' in line.replace(" ", "") for line in rest)
+    assert demo.launcher.wait_or_kill(_STOP_SECONDS) == 0
     assert demo.open_ports() == []
 
 

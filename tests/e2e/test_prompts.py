@@ -41,7 +41,7 @@ def check_shown(shown: list[Body], recorded: Sequence[RecordedRequest]) -> None:
     assert len(shown) == len(recorded)
     for call, request in zip(shown, recorded, strict=True):
         forms = [sent_form(message) for message in call["messages"]]
-        assert forms == messages_in(request)
+        assert forms == request.json_body["messages"]
         assert orjson.dumps(call["tools"]) in request.body
         for form in forms:
             assert orjson.dumps(form) in request.body

@@ -72,6 +72,7 @@ def _check_requests(requests: list[RecordedRequest], *kept: str) -> None:
     one, two, three = (_parts(body) for body in (first, second, third))
     assert two[: len(one)] == one
     assert three[: len(two)] == two
+    assert [b"<system-reminder>" in request.body for request in requests] == [False, True, False]
     written = [orjson.dumps(part).decode() for part in three]
     assert [sum(text in part for part in written) for text in kept] == [1, 1]
     assert written.index(next(part for part in written if kept[0] in part)) == len(one)
@@ -84,6 +85,9 @@ def _unmarked(body: bytes) -> Body:
 
 
 def _parts(body: Body) -> list[Any]:
+    """Return the parts of a request, without the reminder at its end."""
     if "input" in body:
-        return [body["instructions"], *body["input"]]
-    return [*body["system"], *(block for message in body["messages"] for block in message["content"])]
+        parts = [body["instructions"], *body["input"]]
+    else:
+        parts = [*body["system"], *(block for message in body["messages"] for block in message["content"])]
+    return parts[:-1] if b"<system-reminder>" in orjson.dumps(parts[-1]) else parts

@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from backend.conversations.domain.conversation_log import COMPACTED
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
+from shared.prompts.summary import COMPACTED
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, streamed_turn, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Fault, Reply

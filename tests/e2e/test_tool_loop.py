@@ -213,3 +213,24 @@ async def test_the_operator_bounds_model_calls_and_a_backend_that_is_away_fails_
         await small_model.reset()
         await small_model.script(Reply(text=("Done.",)), when=FORCED_TO_ANSWER)
         await small_model.script(Reply(tool_calls=(search("fox"),), repeat=True))
+
+
+async def test_a_call_that_a_weak_model_writes_as_text_is_run_and_not_shown(
+    small_pair: Pair, small_model: FakeModelControl
+) -> None:
+    written = (
+        "<tool_",
+        "call>\n",
+        '{"name": "knowledge_base_search", ',
+        '"arguments": {"query": "fox"}}',
+        "\n</tool_call>",
+    )
+    await small_model.script(Reply(text=written), Reply(text=("Red.",)))
+    async with bare_client(small_pair, "loop") as client:
+        base_id = await new_base(client, "Farm", fox="The fox is red.")
+        response = await turn(client, "Who is red?", tools=[file_search(base_id)])
+    called, result = messages_in((await small_model.requests())[-1])[-2:]
+    assert called["tool_calls"][0]["function"] == {"name": "knowledge_base_search", "arguments": '{"query":"fox"}'}
+    assert found_names(result) == ["fox.md"]
+    assert [item["type"] for item in response["output"]] == ["file_search_call", "message"]
+    assert text_of(response) == "Red."

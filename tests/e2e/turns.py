@@ -105,8 +105,16 @@ def file_search(*base_ids: str) -> Body:
 
 
 def messages_in(request: RecordedRequest) -> list[Body]:
-    """Return the messages of a recorded model request."""
-    return request.json_body["messages"]
+    """Return the messages of a recorded model request, without the reminder at their end."""
+    messages: list[Body] = request.json_body["messages"]
+    return messages[:-1] if reminder_in(request) else messages
+
+
+def reminder_in(request: RecordedRequest) -> str:
+    """Return the reminder at the end of a recorded model request; "" where it has none."""
+    last = request.json_body["messages"][-1]
+    is_reminder = last["role"] == "user" and str(last["content"]).startswith("<system-reminder>")
+    return last["content"] if is_reminder else ""
 
 
 def tool_results(request: RecordedRequest) -> list[Body]:

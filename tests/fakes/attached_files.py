@@ -1,13 +1,18 @@
-"""A reader of documents that notes what it reads, and stored files of users."""
+"""A reader of documents that notes what it reads, and stored files of users and agents."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from backend.identity.domain import Caller
 from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.domain.attachments import FileError
+from backend.knowledge.domain.knowledge import Document
+from backend.knowledge.domain.shelves import Shelf, ShelfState, ShelvedFile
 from backend.knowledge.ports.knowledge import CutFile, ReadableFile
-from backend.turns.ports.files_by_id import FileBytes
 from shared.errors import NotFound
+from shared.tokens import estimate_tokens
 
 
 class NotingReader(LibraryDocumentReader):
@@ -24,13 +29,72 @@ class NotingReader(LibraryDocumentReader):
             yield cut
 
 
+@dataclass
+class FakeText:
+    """A stored file as its text, or as what became of it."""
+
+    name: str
+    text: str
+    state: ShelfState = ShelfState.READ
+
+
 class FakeAttachedFiles:
-    """Stored files by user and id."""
+    """Stored files of users: `FilesById`."""
 
     def __init__(self) -> None:
-        self.stored: dict[tuple[str, str], FileBytes] = {}
+        self.stored: dict[tuple[str, str], FakeText] = {}
 
-    async def read(self, caller: Caller, file_id: str) -> FileBytes:
-        if (caller.user_id, file_id) not in self.stored:
-            raise NotFound("There is no such file.")
-        return self.stored[caller.user_id, file_id]
+    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, ShelvedFile]:
+        """Return the caller's files."""
+        keys = [(caller.user_id, file_id) for file_id in file_ids]
+        return {key[1]: shelved(*key, self.stored[key]) for key in keys if key in self.stored}
+
+    async def text(self, file: ShelvedFile) -> str:
+        """Return the text of a file."""
+        return _text(self.stored, file.document)
+
+
+class FakeAgentFiles:
+    """Stored files of agents by shelf and id: `FilesOfAgents`; `reads` are the ids whose texts were asked for."""
+
+    def __init__(self) -> None:
+        self.stored: dict[tuple[str, str], FakeText] = {}
+        self.reads: list[str] = []
+
+    async def files(self, shelf: Shelf, file_ids: Sequence[str]) -> tuple[ShelvedFile, ...]:
+        """Return the files of an agent."""
+        return tuple(shelved(shelf.id, file_id, self.stored.get((shelf.id, file_id))) for file_id in file_ids)
+
+    async def text(self, document: Document) -> str:
+        """Return the text of a file."""
+        self.reads.append(document.file_id or "")
+        return _text(self.stored, document)
+
+
+def shelved(owner: str, file_id: str, known: FakeText | None) -> ShelvedFile:
+    """Return a file as it stands on a shelf."""
+    if known is None:
+        return ShelvedFile(file_id, file_id, ShelfState.DELETED)
+    if known.state is not ShelfState.READ:
+        error = FileError(code="invalid_file", message=known.text) if known.text else None
+        return ShelvedFile(file_id, known.name, known.state, error=error)
+    document = Document(
+        id=f"doc_{owner}_{file_id}",
+        knowledge_base_id=owner,
+        name=known.name,
+        media_type="text/plain",
+        sha256="0",
+        size_bytes=len(known.text.encode()),
+        chunk_count=1,
+        created_at=datetime(2026, 11, 22, tzinfo=UTC),
+        file_id=file_id,
+        filename=known.name,
+    )
+    return ShelvedFile(file_id, known.name, ShelfState.READ, estimate_tokens(known.text), document)
+
+
+def _text(stored: Mapping[tuple[str, str], FakeText], document: Document | None) -> str:
+    key = (document.knowledge_base_id, document.file_id or "") if document is not None else ("", "")
+    if key not in stored:
+        raise NotFound("There is no such file.")
+    return stored[key].text

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
+from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 
 Script = Callable[[ExecutionRequest], AsyncGenerator[ExecutionEvent]]
@@ -52,10 +53,15 @@ class ScriptedTool:
     def __init__(self, *results: SingleToolResult | Exception) -> None:
         self._results = list(results)
         self.calls: list[SingleToolCall] = []
+        self.offers = OfferedTools(servers=(), skills=())
         self.begun = asyncio.Event()
         self.closed = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
+
+    async def offered(self) -> OfferedTools:
+        """Return `offers`."""
+        return self.offers
 
     async def __call__(self, call: SingleToolCall) -> SingleToolResult:
         """Answer the next call."""

@@ -17,6 +17,7 @@ from shared.models.events import (
 )
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall
+from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.prompts.knowledge_base import CANNOT_ANSWER
 
@@ -51,20 +52,24 @@ def function_calls(*call_ids: str, name: str = "weather", text: str = "") -> lis
 
 
 class ScriptedChatShell:
-    """Plays one script a turn; without one left it says "Hello."."""
+    """Plays one script a turn, of its model where that has some; without one left it says "Hello."."""
 
     def __init__(self, *scripts: Sequence[Step], models: Sequence[str] = ("demo-model", "vendor/large")) -> None:
         self.scripts = list(scripts)
         self.model_names = list(models)
+        self.scripts_of: dict[str, list[Sequence[Step]]] = {}
         self.requests: list[ExecutionRequest] = []
         self.broken_off = 0
+        self.offered = NO_TOOLS
+        self.asked_for_tools = 0
         self.tool_results: list[SingleToolResult | Exception] = []
         self.tool_calls: list[SingleToolCall] = []
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
         """Play the next script."""
         self.requests.append(request)
-        script: Sequence[Step] = self.scripts.pop(0) if self.scripts else answer("Hello.")
+        scripts = self.scripts_of.get(request.model) or self.scripts
+        script: Sequence[Step] = scripts.pop(0) if scripts else answer("Hello.")
         is_over = False
         try:
             for step in script:
@@ -83,6 +88,11 @@ class ScriptedChatShell:
         return tuple(
             ModelCard(name=name, context_window_tokens=128_000, max_output_tokens=8_000) for name in self.model_names
         )
+
+    async def tools(self) -> OfferedTools:
+        """Return `offered`."""
+        self.asked_for_tools += 1
+        return self.offered
 
     async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
         """Give or raise the next of `tool_results`; without one left the restricted base gives no answer."""

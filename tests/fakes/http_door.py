@@ -6,9 +6,12 @@ from datetime import timedelta
 import httpx2
 from fastapi import FastAPI
 
+from backend.agents.services.agent_access import AgentShelfAccess
+from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agents import AgentCatalogue
+from backend.agents.services.agents import AgentCatalogue, NamedParts
 from backend.agents.services.use_cases import AgentServices
+from backend.files.domain import FileQuota
 from backend.files.services import Files
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions, install_services
@@ -25,9 +28,11 @@ from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedL
 from backend.lookups.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
-from backend.restricted.services.use_cases import RestrictedPorts, build_restricted
+from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
 from backend.routes import ROUTERS
+from backend.turns.services.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
+from backend.vector_stores.services.shelves import ShelfPorts, Shelves
 from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import build_vector_stores
 from tests.fakes.chat_shell_models import FakeModelLister
@@ -60,12 +65,13 @@ class FakeHouse:
     limits: RestrictedLimits = LIMITS
     event_store: FakePresence = field(default_factory=FakePresence)
     max_body_bytes: int = 100_000
+    quota: FileQuota = field(default_factory=FileQuota)
     origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
         self.clock = self.state.clock
-        self.knowledge.claims = self.state.claims
+        self.knowledge.claims = self.files.claims = self.state.claims
         self.attachments = FakeAttachments(self.knowledge, self.clock)
         self.ledger = FakeRestrictedLedger(self.knowledge)
         self.admission = Admission(self.event_store)
@@ -82,11 +88,13 @@ class FakeHouse:
         active = ActiveBases(self.attachments, self.clock)
         retrieval = NotedRetrieval(self.knowledge, active)
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
-        files, bell = Files(self.files, self.clock), ReadingBell()
+        files, bell = Files(self.files, self.clock, self.quota), ReadingBell()
         of_knowledge = build_knowledge(knowledge, self.turns.descriptions)
         attached = StoreFilePorts(self.knowledge, self.attachments, files, bell, self.clock)
         reading = ReadingPorts(self.attachments, self.files, self.knowledge, knowledge.reader, self.clock)
         self.reading = AttachedFileReading(reading, bell, is_only_replica=False)
+        shelves = Shelves(ShelfPorts(self.knowledge, self.attachments, self.files, bell, self.clock))
+        agent_files = AgentFiles(files, shelves)
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
@@ -99,7 +107,13 @@ class FakeHouse:
             self.turns.conversation_services,
             self.turns.services,
             AgentServices(
-                AgentCatalogue(self.turns.agents, self.knowledge, self.turns.services.models, self.clock),
+                AgentCatalogue(
+                    self.turns.agents,
+                    self.knowledge,
+                    NamedParts(self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock)),
+                    agent_files,
+                    self.clock,
+                ),
                 AgentMembers(self.turns.agents),
             ),
             of_knowledge,
@@ -111,6 +125,7 @@ class FakeHouse:
                 self.limits,
                 SECRET,
                 timedelta(minutes=10),
+                UploadAccess(files, shelves, AgentShelfAccess(self.turns.agents)),
             ),
         )
 

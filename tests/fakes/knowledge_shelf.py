@@ -81,6 +81,10 @@ class KnowledgeShelf:
                 )
         raise NotFound("no such document")
 
+    async def read_file(self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+        """Return a page of an attached file; they are the documents of the base `files`."""
+        return await self.read_document(credentials, file_id, offset=offset, limit=limit)
+
     def _check(self, base_ids: tuple[str, ...]) -> None:
         if self.failure is not None:
             raise self.failure

@@ -14,6 +14,9 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.ports.waiting_turns import WaitingTurnStore
+from backend.conversations.services.conversation_access import ConversationAccess
+from backend.conversations.services.conversation_members import ConversationMembers
 from backend.conversations.services.conversations import CallerConversations, ConversationServices
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
@@ -27,7 +30,8 @@ from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
-from backend.turns.ports.observer import TakeoverOutcome
+from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
+from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
@@ -35,23 +39,25 @@ from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
+from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.take_over import TakeOver
-from backend.turns.services.turn_assembly import TurnPolicy
+from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
-from tests.fakes.attached_files import FakeAttachedFiles, NotingReader
+from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
+from tests.fakes.store_waiting import FakeWaitingTurnStore
 from tests.fakes.supervision import RecordingFailures, make_supervisor
 
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
@@ -73,6 +79,7 @@ class RecordingObserver:
         self.cuts: list[tuple[str, CutCause]] = []
         self.taken: list[tuple[str, str]] = []
         self.left: list[str] = []
+        self.compactions: list[str] = []
         self.left_out: list[tuple[str, int]] = []
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
@@ -80,6 +87,9 @@ class RecordingObserver:
 
     def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
         self.epochs.append((epoch, reason))
+
+    def history_compacted(self, response: StoredResponse, outcome: CompactionOutcome, seconds: float) -> None:
+        self.compactions.append(outcome.value)
 
     def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
         self.prompts.append((reused_tokens, new_tokens))
@@ -144,11 +154,15 @@ class TurnHouse:
     blocks: Sequence[DynamicBlockSource] = ()
     documents: NotingReader = field(default_factory=NotingReader)
     files: FakeAttachedFiles | None = None
+    agent_files: FakeAgentFiles = field(default_factory=FakeAgentFiles)
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
     finish_pauses_seconds: Sequence[float] = (0.001,)
     drain_seconds: float = 5.0
+    system_prompt: str = ""
     turns_class: Callable[[StoreState], TurnStore] = FakeTurnStore
+    waiting_class: Callable[[StoreState], WaitingTurnStore] = FakeWaitingTurnStore
+    look_seconds: float = 0.01
     conversations_class: Callable[[StoreState], ConversationStore] = FakeConversationStore
 
     lease_seconds: float | None = None
@@ -165,6 +179,7 @@ class TurnHouse:
             chat_shell=self.chat_shell,
             conversations=self.conversations,
             turns=self.turns,
+            waiting=self.waiting_class(self.state),
             events=self.events,
             signals=self.signals,
             clock=self.clock,
@@ -173,7 +188,9 @@ class TurnHouse:
             lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
             documents=self.documents,
+            withheld=WithheldText(self.conversations, self.knowledge),
             files=self.files,
+            agent_files=self.agent_files,
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
@@ -188,21 +205,27 @@ class TurnHouse:
             max_knowledge_calls=10,
             replica=self.replica,
             secret=SECRET,
+            system_prompt=self.system_prompt,
         )
         context = ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
         drafting = self.drafting = TurnDrafting(self.ports, context, models, policy)
         withheld = WithheldText(self.conversations, self.knowledge)
+        access = ConversationAccess(self.conversations, self.turns)
         self.conversation_services = ConversationServices(
             conversations=CallerConversations(self.conversations, self.clock, SECRET),
-            prompts=ReadPrompts(self.turns, self.conversations, withheld),
+            members=ConversationMembers(self.conversations, access),
+            prompts=ReadPrompts(self.turns, self.conversations, access, withheld),
             withheld=withheld,
         )
+        queue = QueueTurn(self.ports, drafting, policy.timeout)
+        start = StartTurn(self.ports, drafting, queue, self.admission, self.registry)
         return TurnServices(
-            start=StartTurn(self.ports, drafting, self.admission, self.registry),
+            start=start,
+            waiting=BeginWaiting(self.ports, start, self.registry, self.admission, self.look_seconds),
             count=CountInput(drafting),
             follow=FollowEvents(self.turns, self.events, self.late_seconds, self.opening_seconds),
-            responses=Responses(self.ports),
+            responses=Responses(self.ports, access),
             models=models,
             registry=self.registry,
             withheld=withheld,
@@ -222,6 +245,17 @@ class TurnHouse:
 
     async def start(self, caller: Caller = ADA, **fields: Any) -> RunningTurn:
         """Start a turn as a caller would."""
+        begun = await self._start(caller, fields)
+        assert isinstance(begun, RunningTurn)
+        return begun
+
+    async def queue(self, caller: Caller = ADA, how: str = "queue", **fields: Any) -> StoredResponse:
+        """Ask for a turn that has to wait."""
+        begun = await self._start(caller, {"if_running": how, **fields})
+        assert isinstance(begun, AcknowledgedTurn)
+        return begun.response
+
+    async def _start(self, caller: Caller, fields: dict[str, Any]) -> RunningTurn | AcknowledgedTurn:
         request = parse_turn_request(orjson.dumps({"input": "Hi", **fields}))
         return await self.services.start(caller, request, "req_1")
 

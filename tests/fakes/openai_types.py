@@ -15,6 +15,7 @@ from openai.types import responses as openai_responses
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.chat_completion_message import Annotation
 from openai.types.responses import Response
+from openai.types.responses.response_item import McpCall
 from pydantic import BaseModel
 
 UNKNOWN_TO_OPENAI = ("store", "presence_penalty", "frequency_penalty")
@@ -27,13 +28,18 @@ ITEM_CLASSES: dict[str, type[BaseModel]] = {
     "function_call": openai_responses.ResponseFunctionToolCallItem,
     "function_call_output": openai_responses.ResponseFunctionToolCallOutputItem,
     "file_search_call": openai_responses.ResponseFileSearchToolCall,
+    "mcp_call": McpCall,
     "reasoning": openai_responses.ResponseReasoningItem,
+    "compaction": openai_responses.ResponseCompactionItem,
 }
 OPENAI_EVENT_NAMES = {
     "error": "ResponseErrorEvent",
     "response.output_text.delta": "ResponseTextDeltaEvent",
     "response.output_text.done": "ResponseTextDoneEvent",
 }
+
+
+UNKNOWN_TO_OPEN_RESPONSES = ("response.file_search_call", "response.reasoning_text", "response.mcp_call")
 
 
 def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:
@@ -49,7 +55,8 @@ def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:
         check_response(event["response"], open_responses=open_responses)
         flat["response"] = _known_to_openai(event["response"])
     _strictly(_class(openai_responses, name), flat)
-    if open_responses and not event_type.startswith(("response.file_search_call", "response.reasoning_text")):
+    is_known = not event_type.startswith(UNKNOWN_TO_OPEN_RESPONSES) and event.get("item", {}).get("type") != "mcp_call"
+    if open_responses and is_known:
         found = _open_responses_class(event_type)
         found.model_validate_json(body, strict=True)
     return event
@@ -64,10 +71,45 @@ def check_response(body: dict[str, Any], *, open_responses: bool = True) -> None
         check_item(item)
 
 
+def check_joined_event(body: bytes) -> dict[str, Any]:
+    """Check an event of a joined response: it is one of OpenAI's, but for our own fields; return it decoded."""
+    event: dict[str, Any] = orjson.loads(body)
+    plain = {**event}
+    if "response" in event:
+        check_joined_response(event["response"])
+        plain["response"] = _plain_response(event["response"])
+    if "item" in event:
+        plain["item"] = _plain_item(event["item"])
+    check_event(orjson.dumps(plain))
+    return event
+
+
+def check_joined_response(body: dict[str, Any]) -> None:
+    """Check a joined response: without our own fields OpenAI's types know it all, and with them they read it."""
+    check_response(_plain_response(body))
+    read = Response.model_validate_json(orjson.dumps(body), strict=True)
+    openresponses_types.ResponseResource.model_validate_json(orjson.dumps(body), strict=True)
+    for item in read.output:
+        owner = next(lane for lane in body["lanes"] if lane["response_id"] == item.to_dict()["response_id"])
+        assert item.to_dict()["model"] == owner["model"]
+
+
+def _plain_response(body: dict[str, Any]) -> dict[str, Any]:
+    output = [_plain_item(item) for item in body["output"]]
+    return {**{key: value for key, value in body.items() if key != "lanes"}, "output": output}
+
+
+def _plain_item(item: dict[str, Any]) -> dict[str, Any]:
+    assert item["model"] and item["response_id"]
+    return {key: value for key, value in item.items() if key not in ("model", "response_id")}
+
+
 def check_item(body: dict[str, Any]) -> None:
     """Check an item of a response's output, of a list of input items, or of a conversation."""
     item_class = ITEM_CLASSES.get(body["type"], conversation_types.Message)
-    _strictly(item_class, body)
+    # Our own field: who wrote a message of a shared conversation. The official types take fields that they do not know.
+    is_named = body["type"] == "message" and body["role"] == "user" and isinstance(body.get("author"), str)
+    _strictly(item_class, {name: value for name, value in body.items() if not (is_named and name == "author")})
 
 
 def _known_to_openai(body: dict[str, Any]) -> dict[str, Any]:

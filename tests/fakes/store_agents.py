@@ -21,6 +21,10 @@ class FakeAgentStore:
         known = self._known(tenant, user_id)
         return tuple(AgentEntry(each.agent.name, each.agent.created_at) for each in known if each.is_usable)
 
+    async def usable_among(self, tenant: str, user_id: str, agent_ids: Sequence[str]) -> frozenset[str]:
+        known = self._known(tenant, user_id)
+        return frozenset(each.agent.id for each in known if each.is_usable and each.agent.id in agent_ids)
+
     async def create(self, agent: Agent, owner_id: str, most: int) -> bool:
         names = [each.name for each in self._agents.values() if each.tenant == agent.tenant]
         if len(names) >= most:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import (
     AttachedFile,
     AttachedQuery,
@@ -21,6 +22,7 @@ from backend.knowledge.domain.filters import Attributes
 from backend.knowledge.domain.knowledge import Document
 from shared.clock import Clock
 from shared.errors import Conflict, NotFound
+from tests.fakes.store_claims import take_key
 
 if TYPE_CHECKING:
     from tests.fakes.store_knowledge import FakeKnowledge
@@ -77,7 +79,9 @@ class FakeAttachments:
     def _queued(self) -> dict[tuple[str, str], _Queued]:
         return self._knowledge.queue.queued
 
-    async def attach(self, attachments: Sequence[Attachment], batch: FileBatch | None = None) -> None:
+    async def attach(
+        self, attachments: Sequence[Attachment], batch: FileBatch | None = None, claim: KeyClaim | None = None
+    ) -> None:
         """Queue files."""
         for one in attachments:
             if one.knowledge_base_id not in self._knowledge.base_ids:
@@ -90,6 +94,7 @@ class FakeAttachments:
                 known.attachment = known.attachment.model_copy(update={"attributes": one.attributes})
             else:
                 self._queued[key] = _Queued(one, fence=known.fence if known is not None else 0)
+        take_key(self._knowledge.claims, claim)
         if batch is not None:
             self._batches[batch.id] = (batch, [one.file_id for one in attachments])
 
@@ -152,15 +157,15 @@ class FakeAttachments:
         """Note that bases are used."""
         self.active.update(base_ids)
 
-    async def take(self, last_served: Sequence[tuple[str, str]], lease_seconds: float) -> TakenAttachment | None:
+    async def take(self, last_served: tuple[str, str] | None, lease_seconds: float) -> TakenAttachment | None:
         """Lease the next file of the user whose turn it is."""
         now = self._clock.now()
         waiting = [one for one in self._queued.values() if one.status is AttachedStatus.IN_PROGRESS]
         free = [one for one in waiting if one.leased_until is None or one.leased_until <= now]
         leased = Counter(_user(one) for one in waiting if one not in free)
-        places = {user: place for place, user in enumerate(last_served, 1)}
         free.sort(key=lambda one: (one.attachment.created_at, one.attachment.file_id))
-        free.sort(key=lambda one: (leased[_user(one)], places.get(_user(one), 0)))
+        last = last_served or ("", "")
+        free.sort(key=lambda one: (leased[_user(one)], _user(one) <= last, _user(one)))
         if not free:
             return None
         first = free[0]

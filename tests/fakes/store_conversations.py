@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.members import ConversationRole, People
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, Removal, SeenPoint
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
-from shared.errors import NotFound, TurnRunning
+from shared.errors import Conflict, NotFound, TurnRunning
 from tests.fakes.store_claims import take_key
 from tests.fakes.store_state import StoreState
 
@@ -56,6 +57,32 @@ class FakeConversationStore:
             return None
         return SeenPoint(digest=newest.seen, log_end=newest.log_end)
 
+    async def people(self, conversation_id: str) -> People | None:
+        """Return who may use the conversation, or None."""
+        found = self._state.conversations.get(conversation_id)
+        return found.people if found is not None else None
+
+    async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:
+        """Share the conversation with a user, or change his role; return whether he is new."""
+        found = self._state.conversations.get(conversation_id)
+        if found is None:
+            raise NotFound("The conversation was deleted meanwhile.", param="conversation_id")
+        others = found.members or {}
+        if user_id not in others and len(others) >= most:
+            raise Conflict(f"The conversation is shared with {most} people.", param="user_id")
+        changed = found.model_copy(update={"members": {**others, user_id: role}})
+        self._state.conversations[conversation_id] = changed
+        return user_id not in others
+
+    async def remove_member(self, conversation_id: str, user_id: str) -> bool:
+        """Take the conversation from a user; False where he had no role in it."""
+        found = self._state.conversations.get(conversation_id)
+        others = dict(found.members or {}) if found is not None else {}
+        if found is None or others.pop(user_id, None) is None:
+            return False
+        self._state.conversations[conversation_id] = found.model_copy(update={"members": others})
+        return True
+
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""
         conversation = self._state.conversations.get(conversation_id)
@@ -66,7 +93,8 @@ class FakeConversationStore:
     async def delete(self, conversation_id: str) -> None:
         """Delete the conversation with its log and items."""
         conversation = self._state.conversations.get(conversation_id)
-        if conversation is not None and conversation.running_response_id is not None:
+        is_held = conversation is not None and conversation.running_response_id is not None
+        if is_held or self._state.waiting_of(conversation_id):
             raise TurnRunning("A turn is running on this conversation.")
         self._state.conversations.pop(conversation_id, None)
         self._state.entries.pop(conversation_id, None)
@@ -88,7 +116,8 @@ class FakeConversationStore:
         conversation = self._state.conversations.get(conversation_id)
         if conversation is None:
             raise NotFound("There is no such conversation.")
-        if conversation.running_response_id is not None or conversation.log_length != expected_log_length:
+        is_held = conversation.running_response_id is not None or self._state.waiting_of(conversation_id)
+        if is_held or conversation.log_length != expected_log_length:
             raise TurnRunning("The conversation has changed meanwhile.")
         stored_items = self._state.items[conversation_id]
         if items and items[0].sequence != self._next_sequence(conversation_id):
@@ -135,11 +164,13 @@ class FakeConversationStore:
 
     async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
         """Return those of these items that are in conversations of a user, each once."""
-        own = [one.id for one in self._state.conversations.values() if (one.tenant, one.user_id) == (tenant, user_id)]
+        own = [
+            one for one in self._state.conversations.values() if one.tenant == tenant and user_id in one.people.roles
+        ]
         found = {
-            item.id: OwnedItem(conversation_id=conversation_id, item=item)
-            for conversation_id in own
-            for item in self._state.items.get(conversation_id, ())
+            item.id: OwnedItem(conversation_id=one.id, item=item, is_shared=one.people.is_shared)
+            for one in own
+            for item in self._state.items.get(one.id, ())
             if item.id in ids
         }
         return tuple(found.values())

@@ -3,22 +3,30 @@
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from backend.files.domain import FileQuery, StoredFile
-from shared.errors import NotFound, PayloadTooLarge
+from backend.files.domain import FileQuery, FileQuota, StoredFile
+from backend.foundation.domain.idempotency import KeyClaim
+from shared.clock import Clock
+from shared.errors import NotFound
+from tests.fakes.clock import FakeClock
+from tests.fakes.store_claims import take_key
 
 
 class FakeFiles:
     """Files by id; nothing is left behind of an upload that breaks off."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         self._files: dict[str, tuple[StoredFile, bytes]] = {}
-        self._removed: list[str] = []
+        self._removed: dict[str, datetime] = {}
+        self._clock = clock or FakeClock()
+        self.claims: dict[str, KeyClaim] = {}
 
-    async def add(self, file: StoredFile, body: bytes | bytearray, most_bytes: int) -> None:
+    async def add(
+        self, file: StoredFile, body: bytes | bytearray, quota: FileQuota, claim: KeyClaim | None = None
+    ) -> None:
         """Store a file within the quota."""
-        taken = sum(one.size_bytes for one, _ in self._files.values() if _owner(one) == _owner(file))
-        if taken + file.size_bytes > most_bytes:
-            raise PayloadTooLarge("Too many bytes.", param="file")
+        taken = [one.size_bytes for one, _ in self._files.values() if _owner(one) == _owner(file)]
+        quota.check(len(taken), sum(taken), file.size_bytes)
+        take_key(self.claims, claim)
         self._files[file.id] = (file, bytes(body))
 
     async def find(self, file_id: str) -> StoredFile | None:
@@ -50,17 +58,22 @@ class FakeFiles:
         """Take a file from its owner."""
         if self._files.pop(file_id, None) is None:
             return False
-        self._removed.append(file_id)
+        self._removed[file_id] = self._clock.now()
         return True
 
     async def leftovers(self, untouched_since: datetime, most: int) -> tuple[str, ...]:
         """Return the removed files."""
-        return tuple(self._removed[:most])
+        due = [file_id for file_id, at in self._removed.items() if at <= self._clock.now()]
+        return tuple(sorted(due, key=self._removed.__getitem__)[:most])
+
+    async def postpone(self, file_id: str, until: datetime) -> None:
+        """Keep a removed file longer."""
+        if file_id in self._removed:
+            self._removed[file_id] = until
 
     async def purge(self, file_id: str) -> None:
         """Forget a removed file."""
-        if file_id in self._removed:
-            self._removed.remove(file_id)
+        self._removed.pop(file_id, None)
 
 
 def _owner(file: StoredFile) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from backend.knowledge.domain.filters import Attributes, Filter, matches
 from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
+from backend.knowledge.domain.shelves import SHELF_ID_START
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_attachments import FakeQueue
@@ -52,6 +53,9 @@ class FakeKnowledge:
         take_key(self.claims, claim)
         self.queue.add(attached)
         self._bases[base.id] = _StoredBase(base, {owner_id: MemberRole.OWNER})
+
+    async def ensure_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        self._bases.setdefault(base.id, _StoredBase(base, {owner_id: MemberRole.OWNER}))
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
         return tuple(
@@ -156,6 +160,10 @@ class FakeKnowledge:
         found = self._by_id(document_id)
         return found.chunks if found else ()
 
+    async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:
+        found = {document_id: self._by_id(document_id) for document_id in document_ids}
+        return {key: sum(chunk.tokens for chunk in one.chunks) for key, one in found.items() if one is not None}
+
     async def search(
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
@@ -194,7 +202,8 @@ class FakeKnowledge:
         return any(holds_any(text, runs) for text in texts)
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        return frozenset(one.knowledge_base_id for one in await self.documents_from(document_ids))
+        bases = {one.knowledge_base_id for one in await self.documents_from(document_ids)}
+        return frozenset(base_id for base_id in bases if not base_id.startswith(SHELF_ID_START))
 
     def _base(self, base_id: str) -> _StoredBase:
         if base_id not in self._bases:

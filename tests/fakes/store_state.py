@@ -6,6 +6,7 @@ from datetime import datetime
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import ModelCall
 from backend.conversations.domain.responses import Conversation, Item, StoredResponse
+from backend.conversations.domain.waiting_turns import Entered, WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import ApiKey
 from tests.fakes.clock import FakeClock
@@ -32,8 +33,18 @@ class StoreState:
     deleted_response_ids: set[str] = field(default_factory=set[str])
     leases: dict[str, ReplicaLease] = field(default_factory=dict[str, "ReplicaLease"])
     plans: dict[str, tuple[str | None, int | None]] = field(default_factory=dict[str, tuple[str | None, int | None]])
+    texts: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     clock: FakeClock = field(default_factory=FakeClock)
     api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])
     removed: dict[str, list[tuple[int, Item]]] = field(default_factory=dict[str, list[tuple[int, Item]]])
     seen: list[tuple[str, StoredResponse]] = field(default_factory=list[tuple[str, StoredResponse]])
     claims: dict[str, KeyClaim] = field(default_factory=dict[str, KeyClaim])
+    waiting: dict[str, WaitingTurn] = field(default_factory=dict[str, WaitingTurn])
+    """In the order in which those of one conversation begin."""
+
+    entered: dict[str, Entered] = field(default_factory=dict[str, Entered])
+    """What became of waiting turns whose messages have entered others, by their ids."""
+
+    def waiting_of(self, conversation_id: str) -> list[WaitingTurn]:
+        """Return the turns that wait for a conversation, the next one first."""
+        return [each for each in self.waiting.values() if each.response.conversation_id == conversation_id]

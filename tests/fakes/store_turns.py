@@ -1,12 +1,14 @@
 """An in-memory `TurnStore`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
 from backend.conversations.domain.model_calls import CallsMade, ModelCall
+from backend.conversations.domain.placed_blocks import text_digest
 from backend.conversations.domain.responses import (
     Checkpoint,
+    Conversation,
     Exchange,
     FinishedTurn,
     Hold,
@@ -15,7 +17,8 @@ from backend.conversations.domain.responses import (
     SettingsDigest,
     StoredResponse,
 )
-from shared.errors import NotFound, TurnRunning, TurnTaken
+from backend.conversations.domain.waiting_turns import Entered
+from shared.errors import NoLongerWaiting, NotFound, TurnRunning, TurnTaken
 from tests.fakes.store_claims import take_key
 from tests.fakes.store_state import ReplicaLease, StoreState
 
@@ -28,22 +31,44 @@ class FakeTurnStore:
 
     async def begin(self, turn: NewTurn) -> None:
         """Store a turn before its first request is sent, and take the conversation for it."""
-        conversation_id = turn.conversation.id
-        changed = turn.conversation
-        if turn.expected_log_length is not None:
-            stored = self._state.conversations.get(conversation_id)
-            if stored is None:
-                raise NotFound("There is no such conversation.")
-            if stored.running_response_id is not None or stored.log_length != turn.expected_log_length:
-                raise TurnRunning("A turn is running on this conversation.")
-            kept = stored.model_dump(include={"metadata", "created_at"})
-            changed = changed.model_copy(update={**kept, "sent": stored.sent})
-        take_key(self._state.claims, turn.claim)
-        self._state.conversations[conversation_id] = changed
+        await self.begin_together((turn,))
+
+    async def begin_together(self, turns: Sequence[NewTurn]) -> None:
+        """Store turns, all or none."""
+        taken = [self._taken(turn) for turn in turns]
+        for turn in turns:
+            take_key(self._state.claims, turn.claim)
+        for turn, conversation in zip(turns, taken, strict=True):
+            self._keep(turn, conversation)
+
+    def _taken(self, turn: NewTurn) -> Conversation:
+        """Return the conversation as the turn takes it."""
+        if turn.expected_log_length is None:
+            return turn.conversation
+        stored = self._state.conversations.get(turn.conversation.id)
+        if stored is None:
+            raise NotFound("There is no such conversation.")
+        if stored.running_response_id is not None or stored.log_length != turn.expected_log_length:
+            raise TurnRunning("A turn is running on this conversation.")
+        self._take_first(turn)
+        kept = stored.model_dump(include={"metadata", "created_at", "members"})
+        return turn.conversation.model_copy(update={**kept, "sent": stored.sent})
+
+    def _keep(self, turn: NewTurn, conversation: Conversation) -> None:
+        conversation_id = conversation.id
+        self._state.conversations[conversation_id] = conversation
         self._state.entries.setdefault(conversation_id, []).extend(turn.entries)
         self._state.items.setdefault(conversation_id, []).extend(turn.items)
         self._state.responses[turn.response.id] = turn.response
         self._state.plans[turn.response.id] = (turn.plan, turn.response.last_event)
+        kept = self._state.texts.setdefault(conversation_id, {})
+        kept.update((text_digest(text), text) for text in turn.texts)
+
+    def _take_first(self, turn: NewTurn) -> None:
+        waiting = [each.response.id for each in self._state.waiting_of(turn.conversation.id)]
+        if waiting[:1] != ([turn.response.id] if turn.has_waited else []):
+            raise TurnRunning("Another turn comes next in this conversation.")
+        self._state.waiting.pop(turn.response.id, None)
 
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append what a running turn has added."""
@@ -54,7 +79,16 @@ class FakeTurnStore:
             return
         if conversation.log_length != expected_log_length:
             raise TurnRunning("The conversation has changed meanwhile.")
-        growth = {"log_length": length, "sent": exchange.calls.sent or conversation.sent}
+        epoch = exchange.entries[-1].epoch if exchange.entries else conversation.epoch
+        if not self._state.waiting.keys() >= set(exchange.steered_by):
+            raise NoLongerWaiting("The message has been withdrawn.")
+        for waiting_id in exchange.steered_by:
+            waiting = self._state.waiting[waiting_id]
+            self._state.entered[waiting_id] = Entered(
+                response_id=stored.id, output_count=len(exchange.output), items=waiting.response.input_items
+            )
+            del self._state.waiting[waiting_id]
+        growth = {"log_length": length, "epoch": epoch, "sent": exchange.calls.sent or conversation.sent}
         self._state.conversations[conversation.id] = conversation.model_copy(update=growth)
         self._state.entries[conversation.id].extend(exchange.entries)
         self._calls_of(exchange.calls).update((call.call, call) for call in exchange.calls.calls)
@@ -124,7 +158,10 @@ class FakeTurnStore:
         """Return a response, or None when there is none or it was deleted."""
         if response_id in self._state.deleted_response_ids:
             return None
-        return self._state.responses.get(response_id)
+        waiting, entered = self._state.waiting.get(response_id), self._state.entered.get(response_id)
+        if entered is not None:
+            return await self.find(entered.response_id)
+        return waiting.response if waiting is not None else self._state.responses.get(response_id)
 
     async def newest_seen(self, digests: Sequence[str], wanted: SettingsDigest) -> Mapping[str, str]:
         """Return the newest response that ended at each of these chains, those with the wanted settings first."""
@@ -164,6 +201,11 @@ class FakeTurnStore:
         """Return the calls of a turn that are kept, in order."""
         calls = self._state.calls.get(response_id, {})
         return tuple(calls[number] for number in sorted(calls))
+
+    async def placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+        """Return those of these texts that are kept."""
+        kept = self._state.texts.get(conversation_id, {})
+        return {digest: kept[digest] for digest in digests if digest in kept}
 
     async def renew(self, replica: str, terms: LeaseTerms) -> None:
         """Extend the lease of a replica."""

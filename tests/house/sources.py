@@ -2,10 +2,13 @@
 
 import ast
 import functools
+import gc
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from shared.garbage import no_looks_for_cycles
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("backend", "chat_shell")
@@ -23,6 +26,11 @@ class Source:
     name: str
     text: str
     tree: ast.Module
+
+    @functools.cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of its tree: walking costs more than what is asked of them."""
+        return tuple(ast.walk(self.tree))
 
     @property
     def is_test(self) -> bool:
@@ -42,9 +50,7 @@ class Source:
 
     def functions(self) -> Iterator[Function]:
         """Yield every function and method, nested ones too."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, Function):
-                yield node
+        return (node for node in self.nodes if isinstance(node, Function))
 
     def at(self, node: ast.stmt | ast.expr | ast.ExceptHandler | ast.arg | ast.pattern) -> str:
         """Return the place of a node as `file:line`."""
@@ -60,11 +66,21 @@ def parse(name: str, text: str) -> Source:
 def sources(*directories: str) -> tuple[Source, ...]:
     """Return the files we write, ordered by path; without directories all of them."""
     return tuple(
-        parse(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+        _parsed(path)
         for directory in directories or (*PRODUCT, "tests", "requirements")
         for path in sorted((ROOT / directory).rglob("*.py"))
         if not path.name.endswith(_GENERATED_SUFFIXES)
     )
+
+
+@functools.cache
+def _parsed(path: Path) -> Source:
+    # Trees stay; a look for cycles over millions of their nodes would take longer than parsing.
+    with no_looks_for_cycles():
+        source = parse(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+        assert source.nodes
+    gc.freeze()
+    return source
 
 
 def length_lines(function: Function) -> int:

@@ -13,12 +13,18 @@ MAKERS = ("create_task", "ensure_future", "run_coroutine_threadsafe")
 SCOPES = {
     "backend/app.py",
     "backend/turns/http/event_stream.py",
+    "backend/turns/services/execution_reader.py",
+    "backend/turns/services/join_lanes.py",
     "backend/turns/services/recovery.py",
     "backend/turns/services/run_turn.py",
     "backend/turns/services/turn_registry.py",
+    "backend/turns/services/begin_waiting.py",
     "chat_shell/app.py",
     "chat_shell/doors/http/turn_response.py",
     "chat_shell/sealed/summary_attempt.py",
+    "chat_shell/tool_servers/mcp/child_streams.py",
+    "chat_shell/tool_servers/mcp/sessions.py",
+    "chat_shell/tool_servers/services/catalogue.py",
     "chat_shell/turns/services/run_tools.py",
     "chat_shell/turns/services/turn_service.py",
 }
@@ -28,7 +34,7 @@ def bare_tasks(source: Source) -> list[str]:
     """Return the places where tasks are made that no supervisor and no named task group holds."""
     if source.name == SUPERVISOR:
         return []
-    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in source.nodes if isinstance(node, ast.Call)]
     return [source.at(call) for call in calls if _makes_bare_task(source.name, call.func)]
 
 

@@ -18,8 +18,8 @@ _OUTSIDE_OF_APP = {
     "grpc": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_health": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_reflection": ("chat_shell.*.grpc",),
-    "mcp": ("backend.*.mcp",),
-    "mcp_types": ("backend.*.mcp",),
+    "mcp": ("backend.*.mcp", "chat_shell.*.mcp"),
+    "mcp_types": ("backend.*.mcp", "chat_shell.*.mcp"),
     "openpyxl": ("backend.*.documents",),
     "pptx": ("backend.*.documents",),
     "pypdf": ("backend.*.documents",),
@@ -28,10 +28,10 @@ _OUTSIDE_OF_APP = {
     "sqlalchemy": ("backend.*.sql", "backend.migrations"),
     "starlette": ("backend.*.http", "backend.*.mcp", "backend.lookups.chosen", "chat_shell.*.http"),
     "structlog": ("shared.telemetry", "backend.*.telemetry", "backend.*.http", "backend.*.dynamic_blocks",
-                  "backend.*.mcp", "chat_shell.*.telemetry", "chat_shell.doors", "chat_shell.models.configured",
-                  "chat_shell.turns.services.turn_service"),
+                  "backend.*.mcp", "chat_shell.*.mcp", "chat_shell.*.telemetry", "chat_shell.doors",
+                  "chat_shell.models.configured", "chat_shell.turns.services.turn_service"),
     "uvicorn": ("backend.*.http", "chat_shell.*.http"),
-    "yaml": ("chat_shell.models.configured", "chat_shell.settings"),
+    "yaml": ("chat_shell.*.configured", "chat_shell.skills.folders", "chat_shell.settings"),
 }  # fmt: skip
 _WIRING = ("backend.app", "backend.__main__", "chat_shell.app", "chat_shell.__main__")
 _SEALED_MAY_IMPORT = frozenset({"shared", "chat_shell", "pydantic", "aiohttp", "orjson"})

@@ -41,7 +41,7 @@ def words(name: str) -> list[str]:
 def defined_names(file: Source) -> Iterator[tuple[str, str]]:
     """Yield each name that a file gives, with its place."""
     yield PurePath(file.name).stem, file.name
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name, file.at(node)

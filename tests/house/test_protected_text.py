@@ -17,7 +17,7 @@ def readers(file: Source) -> list[str]:
     """Name each place outside of the room that could read protected text, by attribute or by its name."""
     if file.name.startswith((_ROOM, *_TESTS_OF_THE_ROOM)):
         return []
-    nodes = (node for node in ast.walk(file.tree) if isinstance(node, ast.expr | ast.pattern))
+    nodes = (node for node in file.nodes if isinstance(node, ast.expr | ast.pattern))
     return [file.at(node) for node in nodes if _reads(node)]
 
 
@@ -25,9 +25,7 @@ def builders(file: Source) -> list[str]:
     """Name each place of the product, the gate apart, that builds a release or could pass on what does."""
     if file.is_test or file.name.startswith(_BUILDERS):
         return []
-    return [
-        file.at(node) for node in ast.walk(file.tree) if isinstance(node, ast.stmt | ast.expr) and _builds(node, file)
-    ]
+    return [file.at(node) for node in file.nodes if isinstance(node, ast.stmt | ast.expr) and _builds(node, file)]
 
 
 def _reads(node: ast.expr | ast.pattern) -> bool:

@@ -13,6 +13,7 @@ _LAST_CATCHES = (
     "chat_shell/*/grpc/*",
     "chat_shell/turns/services/turn_service.py",  # what both doors of chat_shell share
     "chat_shell/turns/services/run_tools.py",
+    "chat_shell/tool_servers/mcp/sessions.py",  # tasks that belong to no call any more
 )
 _SEALED_GUARD = (
     "chat_shell/sealed/exception_guard.py",  # drops exceptions whole: what they say may be protected
@@ -69,7 +70,7 @@ def ambient_reads(file: Source) -> list[str]:
         return []
     return [
         file.at(node)
-        for node in ast.walk(file.tree)
+        for node in file.nodes
         if (isinstance(node, ast.Call) and ast.unparse(node.func) in _AMBIENT)
         or (isinstance(node, ast.Attribute) and ast.unparse(node) == "os.environ")
     ]
@@ -81,7 +82,7 @@ def mocks(file: Source) -> list[str]:
 
 
 def _handlers(file: Source) -> Iterator[ast.ExceptHandler]:
-    return (node for node in ast.walk(file.tree) if isinstance(node, ast.ExceptHandler))
+    return (node for node in file.nodes if isinstance(node, ast.ExceptHandler))
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:

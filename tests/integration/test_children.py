@@ -23,9 +23,18 @@ def started(directory: Path, name: str, code: str) -> Child:
 
 def test_all_children_are_stopped_and_the_stubborn_killed(tmp_path: Path):
     obedient, stubborn = started(tmp_path, "obedient", _OBEDIENT), started(tmp_path, "stubborn", _STUBBORN)
-    stop_all([stubborn, obedient], timeout_seconds=3)
+    stop_all([stubborn, obedient], timeout_seconds=1)
     assert obedient.exit_code == -signal.SIGTERM
     assert stubborn.exit_code == -signal.SIGKILL
+
+
+def test_a_child_outlives_those_that_were_started_behind_it(tmp_path: Path):
+    told = tmp_path / "told"
+    last_words = f"signal.signal(signal.SIGTERM, lambda *_: (open({str(told)!r}, 'a').write(name), sys.exit(0)))"
+    code = f"import signal, sys; name = '{{}}'; {last_words}; {_OBEDIENT}"
+    children = [started(tmp_path, name, code.format(name)) for name in ("model ", "chat_shell ", "backend ")]
+    stop_all(children, timeout_seconds=60)
+    assert told.read_text() == "backend chat_shell model "
 
 
 def test_stopping_twice_is_stopping_once(tmp_path: Path):

@@ -22,6 +22,27 @@ print(*sys.modules)
 """
 
 
+_SERVE_CHAT_SHELL = """
+import asyncio, os, signal, sys
+from chat_shell.app import serve
+from chat_shell.settings import Settings
+from shared.environment import read_settings
+
+def stop_once_it_listens(loop):
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        loop.call_later(0.01, stop_once_it_listens, loop)
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+async def serve_and_stop():
+    loop = asyncio.get_running_loop()
+    loop.call_soon(stop_once_it_listens, loop)
+    await serve(read_settings(Settings, os.environ), os.environ)
+
+asyncio.run(serve_and_stop())
+print(*sys.modules)
+"""
+
 _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
@@ -84,3 +105,17 @@ def test_a_backend_without_documents_needs_no_numpy(tmp_path: Path):
     modules = modules_after(_SWEEP_AN_EMPTY_DATABASE, tmp_path, settings)
     assert "numpy" not in modules
     assert "backend.knowledge.sql.caretaker" in modules
+
+
+def test_a_chat_shell_imports_the_client_of_tool_servers_where_some_are_configured(tmp_path: Path):
+    settings = {
+        "CHAT_SHELL_GRPC_PORT": "0",
+        "CHAT_SHELL_HTTP_PORT": "0",
+        "SERVICE_TOKEN": "service-token-of-the-test",
+    }
+    plain = modules_after(_SERVE_CHAT_SHELL, tmp_path, settings)
+    assert plain & {"mcp", "mcp_types", "httpx2"} == set()
+    path = tmp_path / "tools.yaml"
+    path.write_text("servers: [{name: nobody, address: 'http://127.0.0.1:1/mcp'}]")
+    configured = modules_after(_SERVE_CHAT_SHELL, tmp_path, {**settings, "CHAT_SHELL_TOOLS_FILE": str(path)})
+    assert {"mcp", "mcp_types"} <= configured

@@ -1,8 +1,8 @@
 """Turns and their followers while Redis answers and does not do its work, or is silent without going away."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -41,11 +41,19 @@ def without_replicas(server: ValkeyServer) -> AbstractContextManager[None]:
     return server.set_to("CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0")
 
 
+@contextmanager
+def unknown_to(server: ValkeyServer) -> Generator[None]:
+    """Ask for a password that nobody here has, on new connections too: Redis answers NOAUTH."""
+    with server.set_to("CONFIG SET requirepass secret", "AUTH secret\r\nCONFIG SET requirepass ''"):
+        server.answer("AUTH secret\r\nCLIENT KILL TYPE normal")
+        yield
+
+
 def frozen(server: ValkeyServer) -> AbstractContextManager[None]:
     return server.frozen()
 
 
-TROUBLES = (full, read_only, forbidding, without_replicas, frozen)
+TROUBLES = (full, read_only, forbidding, without_replicas, unknown_to, frozen)
 
 
 @pytest.fixture

@@ -9,21 +9,27 @@ from typing import NamedTuple
 import pytest
 from sqlalchemy import Connection, text
 
+from backend.agents.services.agent_access import AgentShelfAccess
+from backend.files.domain import FileQuota
+from backend.files.services import Files
 from backend.foundation.sql.database import Database
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
 from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.restricted.domain.restricted import AuditQuery, AuditRecord, SearchRequest
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.services.sealed_outcomes import Outcome
-from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, build_restricted
+from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, UploadAccess, build_restricted
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
+from backend.vector_stores.services.reading import ReadingBell
+from backend.vector_stores.services.shelves import ShelfPorts, Shelves
 from shared.errors import Conflict
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure, SummaryVersions
@@ -32,6 +38,8 @@ from tests.contract.restricted_cases import LIMITS, RELEASED, VERSIONS
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
+from tests.fakes.store_agents import FakeAgentStore
+from tests.fakes.store_files import FakeFiles
 
 SECRET = "secret"
 TURN_TIME = timedelta(minutes=1)
@@ -72,7 +80,12 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
         knowledge = KnowledgePorts(store, SqlRetrieval(database), LibraryDocumentReader(), clock)
         ports = RestrictedPorts(ledger, SqlAuditTrail(database), FakeSafeSummaryObserver())
-        yield House(build_restricted(ports, knowledge, LIMITS, SECRET, TURN_TIME), store, ledger, database, clock)
+        files = FakeFiles()
+        shelves = Shelves(ShelfPorts(store, SqlAttachmentStore(database, clock), files, ReadingBell(), clock))
+        uploads = UploadAccess(Files(files, clock, FileQuota()), shelves, AgentShelfAccess(FakeAgentStore()))
+        yield House(
+            build_restricted(ports, knowledge, LIMITS, SECRET, TURN_TIME, uploads), store, ledger, database, clock
+        )
 
 
 def ask(query: str = QUERY) -> tuple[SearchRequest, SummaryVersions]:

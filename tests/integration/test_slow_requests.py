@@ -47,13 +47,20 @@ async def answer_to(address: Address, sent: bytes, trickle: bytes = b"") -> byte
     slowly = asyncio.create_task(send_slowly()) if trickle else None
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            with suppress(ConnectionResetError):
-                return await reader.read()
-            return b""
+            return await _until_closed(reader)
     finally:
         if slowly is not None:
             slowly.cancel()
         writer.close()
+
+
+async def _until_closed(reader: asyncio.StreamReader) -> bytes:
+    """Read piece by piece: a reset, by which the server answers what still trickles in, drops what is unread."""
+    answer = b""
+    with suppress(ConnectionResetError):
+        while piece := await reader.read(65_536):
+            answer += piece
+    return answer
 
 
 HEADERS = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: "

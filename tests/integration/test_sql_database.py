@@ -15,7 +15,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
 from backend.conversations.domain.leases import LeaseTerms
-from backend.conversations.domain.responses import Checkpoint
+from backend.conversations.domain.responses import Checkpoint, PresetUse
+from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.leases import take_abandoned
 from backend.conversations.sql.tables import replica
@@ -26,6 +27,7 @@ from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
+    FIXED_TOOLS,
     HOLD,
     T0,
     database_url,
@@ -327,6 +329,30 @@ async def test_filters_stand_where_the_release_before_does_not_read_and_end_with
     found = await stores.conversations.find("conv_a")
     assert found is not None
     assert found.search == SearchOptions(max_results=3)
+
+
+async def test_fixed_tools_stand_where_the_release_before_does_not_read_and_end_with_its_turns(
+    database: Database,
+) -> None:
+    stores = sql_stores(database)
+    turn = make_turn()
+    own = turn.conversation.settings.model_copy(update={"served": FIXED_TOOLS})
+    use = PresetUse(response_id="resp_a", name="helper", own=own)
+    changes = {"served": FIXED_TOOLS, "preset_use": use}
+    conversation = turn.conversation.model_copy(update=changes)
+    response = turn.response.model_copy(update={"preset_use": use})
+    await stores.turns.begin(turn.model_copy(update={"conversation": conversation, "response": response}))
+    columns = "SELECT turn_defaults || preset_use FROM conversation UNION SELECT preset_use FROM response"
+    stored = await database.read(lambda connection: connection.execute(text(columns)).scalars().all())
+    assert "served" not in "".join(stored)
+    found = await stores.conversations.find("conv_a")
+    assert found is not None
+    assert found.own_settings.served == FIXED_TOOLS
+    begun = "UPDATE conversation SET latest_response_id = 'resp_b'"
+    await database.write(lambda connection: connection.execute(text(begun)))
+    found = await stores.conversations.find("conv_a")
+    assert found is not None
+    assert found.served == ServedTools()
 
 
 async def test_damaged_conversations_items_and_responses_are_named(database: Database) -> None:

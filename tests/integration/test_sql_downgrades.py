@@ -16,7 +16,7 @@ from backend.foundation.sql.schema import Instant
 from backend.migrations.compatibility import CONTRACTIONS, all_revisions, newest_revision, oldest_code_for
 from backend.migrations.migrate import BASE, Position, UnknownSchema, migrate, migrate_back, position_of
 from backend.migrations.tables import metadata
-from tests.contract.store_cases import database_url
+from tests.contract.store_cases import empty_database_url
 from tests.integration.test_sql_migrations import SQLITE_SHAPE, closing_database, import_every_table
 
 # As the shape of test_sql_migrations.py, but a column that was dropped and made again stands where it stood.
@@ -58,7 +58,7 @@ Schema = Mapping[str, Table]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return database_url(request.param, request, tmp_path)
+    return empty_database_url(request.param, request, tmp_path)
 
 
 async def test_every_upgrade_has_a_way_back_that_keeps_the_rows(url: str) -> None:
@@ -170,9 +170,9 @@ async def test_there_is_no_way_back_to_what_is_no_earlier_revision(tmp_path: Pat
             await migrate_back(database, "0001")
 
 
-async def test_an_upgrade_does_not_hold_up_those_who_use_a_table(postgres_url: str) -> None:
+async def test_an_upgrade_does_not_hold_up_those_who_use_a_table(empty_postgres_url: str) -> None:
     """It gives way to a long statement, and comes again when that has ended."""
-    database, other = open_database(postgres_url), open_database(postgres_url)
+    database, other = open_database(empty_postgres_url), open_database(empty_postgres_url)
     try:
         await migrate(database, CONTRACTIONS[-1])
         await with_a_long_transaction(database, other)

@@ -28,7 +28,7 @@ from backend.migrations.migrate import UnknownSchema, migrate
 from backend.migrations.tables import metadata
 from shared.models.messages import UserMessage
 from tests.contract.knowledge_cases import T0, make_base, put
-from tests.contract.store_cases import database_url, make_turn, migrated, sql_stores
+from tests.contract.store_cases import empty_database_url, make_turn, migrated, sql_stores
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 
@@ -49,7 +49,7 @@ POSTGRES_SHAPE = """
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return database_url(request.param, request, tmp_path)
+    return empty_database_url(request.param, request, tmp_path)
 
 
 def import_every_table() -> None:

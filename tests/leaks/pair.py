@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import httpx2
@@ -44,7 +45,15 @@ class Way(NamedTuple):
         return f"{self.door} {self.database}"
 
 
+class MoreSettings(NamedTuple):
+    """Settings of the services that differ from those of the leak test."""
+
+    backend: Mapping[str, str] = MappingProxyType({})
+    chat_shell: Mapping[str, str] = MappingProxyType({})
+
+
 DEFAULT_WAY = Way()
+NO_MORE = MoreSettings()
 
 
 @dataclass(frozen=True)
@@ -72,26 +81,20 @@ class LeakPair:
 
 @asynccontextmanager
 async def running_pair(
-    directory: Path, models: ModelAddresses, timeout_seconds: float, way: Way, *, is_gated: bool
+    directory: Path,
+    models: ModelAddresses,
+    timeout_seconds: float,
+    way: Way,
+    *,
+    is_gated: bool,
+    more: MoreSettings = NO_MORE,
 ) -> AsyncGenerator[LeakPair]:
     """Start the pair and kill it in the end; budgets and circuit never refuse."""
     backend_port, grpc_port, http_port = (free_port() for _ in range(3))
     backend_url, chat_shell_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
     chat_shell = _service(
         ("tests.leaks.loud", "chat_shell") if is_gated else ("tests.leaks.ungated",),
-        {
-            "CHAT_SHELL_GRPC_PORT": str(grpc_port),
-            "CHAT_SHELL_HTTP_PORT": str(http_port),
-            "CHAT_SHELL_BACKEND_URL": backend_url,
-            "CHAT_SHELL_MODEL": MODEL,
-            "CHAT_SHELL_MODEL_BASE_URL": models.main,
-            "CHAT_SHELL_SAFE_SUMMARY_MODEL": "secondary-model",
-            "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": models.secondary,
-            "CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS": str(timeout_seconds),
-            "CHAT_SHELL_CANARY_LIMIT": str(NEVER_OVER),
-            "CHAT_SHELL_LOG_LLM_REQUESTS": "1",
-            "SERVICE_TOKEN": SERVICE_TOKEN,
-        },
+        {**_settings_of_chat_shell((grpc_port, http_port), backend_url, models, timeout_seconds), **more.chat_shell},
         directory / "chat_shell",
         f"{chat_shell_url}/readyz",
     )
@@ -108,6 +111,7 @@ async def running_pair(
             "BACKEND_SECRET": SECRET,
             "BACKEND_RESTRICTED_BUDGETS": f"conversation={NEVER_OVER},day={NEVER_OVER},month={NEVER_OVER}",
             "SERVICE_TOKEN": SERVICE_TOKEN,
+            **more.backend,
         },
         directory / "backend",
         f"{backend_url}/readyz",
@@ -119,6 +123,25 @@ async def running_pair(
         for service in (chat_shell, backend):
             await asyncio.to_thread(service.wait_ready, START_SECONDS)
         yield LeakPair(backend, chat_shell, backend_url, chat_shell_url, database)
+
+
+def _settings_of_chat_shell(
+    ports: tuple[int, int], backend_url: str, models: ModelAddresses, timeout_seconds: float
+) -> dict[str, str]:
+    grpc_port, http_port = ports
+    return {
+        "CHAT_SHELL_GRPC_PORT": str(grpc_port),
+        "CHAT_SHELL_HTTP_PORT": str(http_port),
+        "CHAT_SHELL_BACKEND_URL": backend_url,
+        "CHAT_SHELL_MODEL": MODEL,
+        "CHAT_SHELL_MODEL_BASE_URL": models.main,
+        "CHAT_SHELL_SAFE_SUMMARY_MODEL": "secondary-model",
+        "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": models.secondary,
+        "CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS": str(timeout_seconds),
+        "CHAT_SHELL_CANARY_LIMIT": str(NEVER_OVER),
+        "CHAT_SHELL_LOG_LLM_REQUESTS": "1",
+        "SERVICE_TOKEN": SERVICE_TOKEN,
+    }
 
 
 def _service(command: tuple[str, ...], settings: Mapping[str, str], directory: Path, ready_url: str) -> RunningService:

@@ -161,6 +161,8 @@ class Registry:
 def _results_at_end(messages: list[dict[str, Any]]) -> list[str]:
     results: list[str] = []
     for message in reversed(messages):
+        if str(message["content"]).startswith("<system-reminder>"):
+            continue
         if message["role"] != "tool":
             break
         results.append(message["content"])

@@ -1,11 +1,15 @@
 """Fixtures over the real servers; each server starts when a test first asks for it."""
 
+import asyncio
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from backend.foundation.sql.chosen import open_database
+from backend.migrations.migrate import migrate
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
@@ -20,9 +24,35 @@ def postgres_server() -> Iterator[PostgresServer]:
     server.close()
 
 
+@pytest.fixture(scope="session")
+def newest_schema(postgres_server: PostgresServer) -> str:
+    """The name of a database with the newest tables, of which tests get copies: making them takes longer."""
+    name = postgres_server.new_database()
+    database = open_database(postgres_server.url(name))
+
+    async def fill() -> None:
+        try:
+            await migrate(database)
+        finally:
+            await database.close()
+
+    # In a thread of its own, where no event loop of a test runs.
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(asyncio.run, fill()).result()
+    return name
+
+
 @pytest.fixture
-def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
-    """SQLAlchemy's address of a fresh database, with asyncpg."""
+def postgres_url(postgres_server: PostgresServer, newest_schema: str) -> Iterator[str]:
+    """SQLAlchemy's address of a fresh database that has the newest tables, with asyncpg."""
+    name = postgres_server.new_database(newest_schema)
+    yield postgres_server.url(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """SQLAlchemy's address of a fresh database without tables, with asyncpg."""
     name = postgres_server.new_database()
     yield postgres_server.url(name)
     postgres_server.drop_database(name)

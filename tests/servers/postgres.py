@@ -93,10 +93,10 @@ class PostgresServer:
         self._child.stop(number=signal.SIGINT)
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def new_database(self) -> str:
-        """Make an empty database and return its name."""
+    def new_database(self, template: str = "template1") -> str:
+        """Make a database, empty or as `template` is, to which nothing is connected; return its name."""
         name = f"test_{next(self._numbers)}"
-        self._run("createdb", *self._address, name)
+        self._run("createdb", *self._address, "--template", template, name)
         return name
 
     def drop_database(self, name: str) -> None:

@@ -22,7 +22,7 @@ TURNS_BETWEEN = 12
 
 
 async def test_a_rolling_upgrade_and_a_rollback_under_load(
-    launch: Launch, tmp_path: Path, postgres_url: str, valkey_url: str
+    launch: Launch, tmp_path: Path, empty_postgres_url: str, valkey_url: str
 ) -> None:
     old = unpack_previous_release(tmp_path / "previous")
     model_port = free_port()
@@ -34,7 +34,7 @@ async def test_a_rolling_upgrade_and_a_rollback_under_load(
         directory=tmp_path,
         ready_url=f"{model_url}/models",
     )
-    settings = {"BACKEND_DATABASE_URL": postgres_url, "BACKEND_REDIS_URL": valkey_url}
+    settings = {"BACKEND_DATABASE_URL": empty_postgres_url, "BACKEND_REDIS_URL": valkey_url}
     first, second = (Column(name, tmp_path, launch, settings, model_url) for name in ("first", "second"))
     await asyncio.to_thread(model.wait_ready, 120)
     # One after the other: the first release does not bear two that make the tables of a database together.

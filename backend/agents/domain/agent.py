@@ -2,12 +2,15 @@
 
 from datetime import datetime
 from enum import StrEnum
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from backend.conversations.domain.input_items import Given
+from backend.conversations.domain.placed_blocks import ANCHORED, Placement
 from backend.turns.domain.presets import Preset, TurnDefaults
+from backend.turns.domain.tool_selection import selection_of
 from backend.turns.domain.turn_request import (
     MAX_BASES,
     MAX_TOOLS,
@@ -25,14 +28,27 @@ from shared.prompts.message_order import join_blocks
 MAX_TEXT_CHARACTERS = 100_000
 MAX_REMINDER_CHARACTERS = 4_000
 MAX_FILES = 100
+MAX_SKILLS = 100
 NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 """Names of agents stand in addresses and beside names of models; a slash would part an address."""
 
-LATER = "Stored and checked; it takes no effect yet."
+PLACEMENT = (
+    "Where the instructions stand: `anchored` writes them into the conversation once, and again where they change; "
+    "`classic` sends them right before the newest message in each turn and leaves the results of earlier turns' tools "
+    "out, which costs most of the provider's cache."
+)
+REMINDER = "A text that stands at the end of each request to the model, and is kept nowhere."
+SYSTEM_PROMPT = (
+    "Replaces the operator's default system prompt; the instructions then follow it in the system message, and do not "
+    "move. `{{user.name}}`, `{{user.id}}`, `{{user.tenant}}`, `{{agent.name}}` and `{{model}}` are filled in."
+)
 
 LongText = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS)]
 BaseIds = Annotated[list[BaseId], Field(max_length=MAX_BASES, fail_fast=True)]
 FileIds = Annotated[list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=MAX_FILES)]
+SkillNames = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=MAX_SKILLS, fail_fast=True)
+]
 Visibility = Literal["private", "tenant"]
 
 
@@ -60,12 +76,13 @@ class AgentDefinition(Given):
     knowledge_base_ids: BaseIds = Field(default=[])
     knowledge_mode: KnowledgeMode = "relaxed"
     tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default=[])
+    skills: SkillNames = Field(default=[], exclude_if=not_)
     parameters: TurnDefaults = TurnDefaults()
     visibility: Visibility = "private"
-    placement: Annotated[Literal["anchored", "classic"], Field(description=LATER)] = "anchored"
-    reminder: Annotated[str, Field(max_length=MAX_REMINDER_CHARACTERS, description=LATER)] | None = None
-    system_prompt: Annotated[LongText, Field(description=LATER)] | None = None
-    file_ids: Annotated[FileIds, Field(description=LATER)] = Field(default=[])
+    placement: Placement = Field(default=ANCHORED, description=PLACEMENT)
+    reminder: Annotated[str, Field(max_length=MAX_REMINDER_CHARACTERS, description=REMINDER)] | None = None
+    system_prompt: Annotated[LongText, Field(description=SYSTEM_PROMPT)] | None = None
+    file_ids: FileIds = Field(default=[])
 
     @property
     def base_ids(self) -> tuple[str, ...]:
@@ -129,6 +146,7 @@ def preset_of(agent: Agent) -> Preset:
     """Return what a turn takes of an agent."""
     definition = agent.definition
     return Preset(
+        id=agent.id,
         name=agent.name,
         model=definition.model or "",
         instructions=join_blocks((definition.instructions, KNOWLEDGE_MODES[definition.knowledge_mode])),
@@ -136,4 +154,9 @@ def preset_of(agent: Agent) -> Preset:
         knowledge_base_ids=definition.base_ids,
         search=search_options(file_searches_in(definition.tools)),
         defaults=definition.parameters,
+        file_ids=tuple(definition.file_ids),
+        system_prompt=definition.system_prompt,
+        reminder=definition.reminder or "",
+        placement=definition.placement,
+        selection=selection_of(definition.tools, definition.skills),
     )

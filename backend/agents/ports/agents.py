@@ -25,6 +25,10 @@ class AgentStore(Protocol):
         """Return the agents that a user may use, by name (code points)."""
         ...
 
+    async def usable_among(self, tenant: str, user_id: str, agent_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the agents, by id, that a user may use."""
+        ...
+
     async def create(self, agent: Agent, owner_id: str, most: int) -> bool:
         """Store an agent and its first owner; return False where the name is taken.
 

@@ -1,8 +1,11 @@
 """The access of callers to agents: for those who may not use one it does not exist."""
 
+from collections.abc import Sequence
+
 from backend.agents.domain.agent import AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentStore
 from backend.identity.domain import Caller
+from backend.knowledge.domain.shelves import SHELF_ID_START
 from shared.errors import NotFound, PermissionDenied
 
 
@@ -16,6 +19,19 @@ async def find_agent(store: AgentStore, caller: Caller, name: str) -> KnownAgent
     if found is None or not found.is_usable:
         raise no_such_agent(name)
     return found
+
+
+class AgentShelfAccess:
+    """Implements `ShelfAccess`: who may use an agent may search its files."""
+
+    def __init__(self, store: AgentStore) -> None:
+        self._store = store
+
+    async def open_to(self, tenant: str, user_id: str, shelf_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the shelves whose agent the user may use now."""
+        agents = {shelf_id.removeprefix(SHELF_ID_START): shelf_id for shelf_id in shelf_ids}
+        usable = await self._store.usable_among(tenant, user_id, sorted(agents))
+        return frozenset(agents[agent_id] for agent_id in usable)
 
 
 def require_agent_owner(known: KnownAgent) -> None:

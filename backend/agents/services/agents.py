@@ -1,12 +1,16 @@
 """Creating, replacing, listing and deleting agents."""
 
+from typing import NamedTuple
+
 from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentStore
 from backend.agents.services.agent_access import find_agent, no_such_agent, require_agent_owner
+from backend.agents.services.agent_files import AgentFiles
 from backend.identity.domain import Caller
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.turns.domain.turn_request import check_functions, check_search_filters
 from backend.turns.services.model_names import ModelNames, listed
+from backend.turns.services.tool_catalogue import ToolCatalogue
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
 from shared.ids import IdPrefix, new_id
@@ -15,20 +19,36 @@ MAX_AGENTS = 1_000
 """In a tenant: a user's list of models names all that he may use."""
 
 
+class NamedParts(NamedTuple):
+    """What agents name of other services: models, and tools and skills."""
+
+    models: ModelNames
+    tools: ToolCatalogue
+
+
 class AgentCatalogue:
     """The agents of a caller."""
 
-    def __init__(self, store: AgentStore, knowledge: KnowledgeStore, models: ModelNames, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: AgentStore,
+        knowledge: KnowledgeStore,
+        named: NamedParts,
+        files: AgentFiles,
+        clock: Clock,
+    ) -> None:
         self._store = store
+        self._files = files
         self._knowledge = knowledge
-        self._models = models
+        self._models, self._tools = named
         self._clock = clock
 
     async def put(self, caller: Caller, name: str, definition: AgentDefinition) -> tuple[KnownAgent, bool]:
         """Create an agent that the caller owns, or replace one that he may edit; return whether it is new.
 
         Raises:
-            InvalidRequest: the name is that of a model, the model is not offered, or a function is named twice.
+            InvalidRequest: the name is that of a model, the model, a tool server, its tool or a skill is not offered,
+                a function or a file is named twice, or a file is not the caller's.
             NotFound: a base does not exist for the caller, or the name is that of an agent that he may not use.
             PermissionDenied: the caller may use the agent, but not edit it.
             Conflict: the tenant has as many agents as one may have, or somebody else has just created this one.
@@ -38,9 +58,12 @@ class AgentCatalogue:
         await self._check(caller, name, definition, known)
         if known is None:
             return await self._created(caller, name, definition), True
+        # What a process that ends in between has taken away too early, the next turn of the agent puts back.
+        await self._files.withdraw(known.agent, definition.file_ids)
         if not await self._store.replace(known.agent.id, definition):
             raise Conflict("Somebody else has just deleted this agent; send the request again.", param="name")
         agent = known.agent.model_copy(update={"definition": definition})
+        await self._files.read(agent)
         return KnownAgent(agent=agent, role=known.role), False
 
     async def find(self, caller: Caller, name: str) -> KnownAgent:
@@ -80,6 +103,7 @@ class AgentCatalogue:
         known = await find_agent(self._store, caller, name)
         require_agent_owner(known)
         await self._store.delete(known.agent.id)
+        await self._files.clear(known.agent)
 
     async def _created(self, caller: Caller, name: str, definition: AgentDefinition) -> KnownAgent:
         agent = Agent(
@@ -91,17 +115,20 @@ class AgentCatalogue:
         )
         if not await self._store.create(agent, caller.user_id, MAX_AGENTS):
             raise Conflict("Somebody else has just created an agent of this name; take another one.", param="name")
+        await self._files.read(agent)
         return KnownAgent(agent=agent, role=AgentRole.OWNER)
 
     async def _check(self, caller: Caller, name: str, definition: AgentDefinition, known: KnownAgent | None) -> None:
         check_functions(definition.tools)
         check_search_filters(definition.tools)
+        await self._tools.check_agent(definition.tools, definition.skills)
         names = [card.name for card in await self._models.cards()]
         if name in names and known is None:
             raise InvalidRequest(f"'{name}' is the name of a model; take another one.", param="name")
         if definition.model is not None and definition.model not in names:
             message = f"The model '{definition.model}' is not offered; use one of {listed(names)}."
             raise InvalidRequest(message, param="model")
+        await self._files.check(caller, definition, known.agent.definition.file_ids if known is not None else ())
         kept = known.agent.definition.base_ids if known is not None else ()
         paths = definition.base_paths
         added = [base_id for base_id in paths if base_id not in kept]

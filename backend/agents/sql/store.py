@@ -30,6 +30,11 @@ _USABLE = Statement(
     .outerjoin_from(_agent, _member, _is_of_user)
     .where(_is_of_tenant, _is_usable)
 )
+_USABLE_AMONG = (
+    select(_agent.c.id)
+    .outerjoin_from(_agent, _member, _is_of_user)
+    .where(_is_of_tenant, _is_usable, _agent.c.id.in_(bindparam("ids", expanding=True)))
+)
 _COUNT = Statement(select(func.count().label("agents")).select_from(_agent).where(_is_of_tenant))
 # A second transaction with the same name waits for the first one, and then inserts no row.
 _INSERT = Statement(
@@ -64,6 +69,12 @@ class SqlAgentStore:
         who = {"tenant": tenant, "user_id": user_id}
         rows = await self._database.read(lambda connection: _USABLE.rows(connection, who))
         return tuple(sorted(AgentEntry(row["name"], row["created_at"]) for row in rows))
+
+    async def usable_among(self, tenant: str, user_id: str, agent_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the agents, by id, that a user may use."""
+        which = {"tenant": tenant, "user_id": user_id, "ids": list(agent_ids)}
+        found = await self._database.read(lambda connection: connection.execute(_USABLE_AMONG, which).scalars().all())
+        return frozenset(found)
 
     async def create(self, agent: Agent, owner_id: str, most: int) -> bool:
         """Store an agent and its first owner; return False where the name is taken."""

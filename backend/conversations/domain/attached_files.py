@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
-from shared.models.messages import Content, Part, TextPart
+from shared.models.messages import Content, Part, TextPart, UserMessage
 
 
 class UnreadFile(TextPart):
-    """The place of a file in a message whose text is put there before the message is stored or sent."""
+    """The place of a file in a message whose text is put above the message before it is stored or sent."""
 
     digest: str
     filename: str
+
+
+class FileMessage(UserMessage):
+    """The text of a file that was attached to the message of the user below it."""
 
 
 def unread_files(content: Content) -> tuple[UnreadFile, ...]:
@@ -26,6 +30,13 @@ def check_read(contents: Iterable[Content]) -> None:
     waiting = [file.digest for content in contents for file in unread_files(content)]
     if waiting:
         raise ValueError(f"{len(waiting)} files of the input have not been read")
+
+
+def without_files(content: Content) -> Content:
+    """Return a message without the places of its files."""
+    if isinstance(content, str):
+        return content
+    return tuple(part for part in content if not isinstance(part, UnreadFile))
 
 
 def with_files(content: Content, texts: Mapping[str, str]) -> Content:

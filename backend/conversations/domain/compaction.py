@@ -8,9 +8,12 @@ from itertools import groupby
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
 from shared.errors import ContextTooLong
+from shared.models.canonical import canonical_parts
 from shared.models.events import ModelCard
-from shared.models.messages import Content, HistoryMessage, UserMessage
+from shared.models.execution import ToolDefinition
+from shared.models.messages import Content, HistoryMessage, ToolMessage, UserMessage
 from shared.models.values import Value
+from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from shared.tokens import estimate_tokens, message_tokens
 
 TRIGGER_PERCENT = 75
@@ -24,8 +27,15 @@ MAX_CONTEXT_BYTES = 65_536
 """The limit for all context messages of an epoch except the first. Above it, a new epoch starts that states the whole
 context once. The first does not count, because restating a context that is long by itself would not shorten it."""
 
+ELIDED_TOKENS = estimate_tokens(TOOL_RESULT_ELIDED)
+
 TOOLS_TOKENS = 600
 """The estimated size of the schemas of our own tools."""
+
+
+def tools_tokens(definitions: Sequence[ToolDefinition]) -> int:
+    """Return the estimated size of the tools of a request: of ours, and of these, of its client and of tool servers."""
+    return TOOLS_TOKENS + estimate_tokens(canonical_parts(definitions, ())[0].decode())
 
 
 class Load(Value):
@@ -58,11 +68,23 @@ def input_budget_tokens(card: ModelCard) -> int:
     return max(0, window - card.max_output_tokens - window * MARGIN_PERCENT // 100)
 
 
+def hand_back_tokens(card: ModelCard) -> int | None:
+    """Return the size of a prompt from which on a turn is handed back before its next model call; None where none is.
+
+    With a model whose window takes nothing, nothing can be left out either.
+    """
+    return input_budget_tokens(card) * TRIGGER_PERCENT // 100 or None
+
+
 class Cut(Value):
-    """The log position at which later requests begin; `restates` is true where the whole context is restated."""
+    """The log position at which later requests begin; `restates` is true where the whole context is restated.
+
+    The results of tools below `elides_below` are left out, too.
+    """
 
     begins_at: int
     restates: bool
+    elides_below: int = 0
 
 
 def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) -> Cut | None:
@@ -77,18 +99,21 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
     Raises:
         ContextTooLong: the request does not fit even with the latest possible cut.
     """
-    budget, fixed = input_budget_tokens(card), load.tokens
-    context, turns = _sizes(sent)
-    needed = fixed + load.context_tokens + context + sum(size for _, size in turns)
+    context, summary, turns = _sizes(sent)
+    budget, fixed = input_budget_tokens(card), load.tokens + summary
+    turns_tokens = sum(size for _, size in turns)
+    needed = fixed + load.context_tokens + context + turns_tokens + _standing_tokens(sent, 0)
     is_over_bound = load.current is not None and _context_bytes(sent) > MAX_CONTEXT_BYTES
     if needed * 100 <= budget * TRIGGER_PERCENT:
         return Cut(begins_at=reset.begins_at, restates=True) if is_over_bound else None
     is_longer = load.current is not None and context + load.context_tokens > 2 * load.restated_tokens
     restates = is_over_bound or is_longer
     said = load.restated_tokens if restates else load.context_tokens + context
-    cuts = _cuts(turns)
+    elides_below = _newest_begins_at(sent, needs_calls=load.needs_calls)
+    cuts = cuts_of([(entry, elided_tokens(entry, size, elides_below)) for entry, size in turns])
     if sent and not load.needs_calls and (turns or restates):
         cuts.append((sent[-1].position + 1, 0))
+    cuts = [(at, kept + _standing_tokens(sent, at)) for at, kept in cuts]
     least = fixed + said + cuts[-1][1] if cuts else needed
     if least > budget:
         raise ContextTooLong(
@@ -97,32 +122,64 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
         )
     low_enough = (at for at, kept in cuts if (fixed + said + kept) * 100 <= budget * TARGET_PERCENT)
     begins_at = next(low_enough, cuts[-1][0] if cuts else None)
-    return Cut(begins_at=begins_at, restates=restates) if begins_at is not None else None
+    return Cut(begins_at=begins_at, restates=restates, elides_below=elides_below) if begins_at is not None else None
+
+
+def elided_tokens(entry: Entry, size: int, below: int) -> int:
+    """Return the size of an entry where the results of tools below a position are left out."""
+    return ELIDED_TOKENS if entry.position < below and isinstance(entry.message, ToolMessage) else size
+
+
+def _newest_begins_at(sent: Sequence[Entry], *, needs_calls: bool) -> int:
+    """Return where the newest turn begins: behind all that is sent, or with the turn whose calls its input answers."""
+    if not sent:
+        return 0
+    if not needs_calls:
+        return sent[-1].position + 1
+    return next(entry.position for entry in sent if entry.turn_id == sent[-1].turn_id)
 
 
 _Sized = tuple[Entry, int]
 
+_FIRST_KINDS = frozenset({EntryKind.USER, EntryKind.FILE, EntryKind.NOTICE, EntryKind.SYSTEM})
+"""The kinds of entries with which a user's turn begins."""
 
-def _sizes(sent: Sequence[Entry]) -> tuple[int, list[_Sized]]:
-    """Return the number of tokens of all context messages, and each other entry with its number of tokens."""
-    context, turns = 0, list[_Sized]()
+
+def _sizes(sent: Sequence[Entry]) -> tuple[int, int, list[_Sized]]:
+    """Return the tokens of all context messages, those of a summary, and each other entry with its tokens.
+
+    A further summary takes the place of the one that stands there, and is about as long. The statements of an agent's
+    blocks, of which the newest are never left out, are in neither.
+    """
+    context, summary, turns = 0, 0, list[_Sized]()
     for entry in sent:
         size = message_tokens(entry.message) if entry.message is not None else 0
         if entry.kind is EntryKind.DYNAMIC_CONTEXT:
             context += size
-        else:
+        elif entry.kind is EntryKind.SUMMARY:
+            summary += size
+        elif entry.block is None:
             turns.append((entry, size))
-    return context, turns
+    return context, summary, turns
 
 
-def _cuts(turns: Sequence[_Sized]) -> list[tuple[int, int]]:
+def _standing_tokens(sent: Sequence[Entry], begins_at: int) -> int:
+    """Return the tokens of the statements of an agent's blocks that a request holds which begins there."""
+    stated = [entry for entry in sent if entry.block is not None and entry.message is not None]
+    newest_cut = {entry.kind: entry for entry in stated if entry.position < begins_at}
+    behind = [entry for entry in stated if entry.position >= begins_at]
+    kept = [entry.message for entry in (*newest_cut.values(), *behind)]
+    return sum(message_tokens(message) for message in kept if message is not None)
+
+
+def cuts_of(turns: Sequence[_Sized]) -> list[tuple[int, int]]:
     """Return the positions at which a user's turn begins, each with the number of tokens from there to the end."""
     cuts: list[tuple[int, int]] = []
     kept = sum(size for _, size in turns)
     for _, group in groupby(turns, lambda sized: sized[0].turn_id):
         turn = list(group)
         first = turn[0][0]
-        if first.kind in (EntryKind.USER, EntryKind.NOTICE, EntryKind.SYSTEM) and first is not turns[0][0]:
+        if first.kind in _FIRST_KINDS and first is not turns[0][0]:
             cuts.append((first.position, kept))
         kept -= sum(size for _, size in turn)
     return cuts

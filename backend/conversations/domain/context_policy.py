@@ -50,6 +50,13 @@ class ContextPlan(Value):
         return context_text(self.kb_meta_prompt, self.dynamic_blocks)
 
 
+def with_line(plan: ContextPlan, last: ContextState | None, line: str) -> ContextPlan:
+    """Add a line that belongs to one context message alone, and that no later one says to be gone."""
+    block = DynamicBlock(name="line", text=line)
+    state = plan.state or last or ContextState(bases=(), blocks=())
+    return plan.model_copy(update={"dynamic_blocks": (*plan.dynamic_blocks, block), "state": state})
+
+
 def full_context(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> ContextPlan:
     """Return the whole context, which the policy `tail` sends in every turn and does not store.
 

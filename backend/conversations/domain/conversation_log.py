@@ -6,18 +6,21 @@ from enum import StrEnum
 from functools import partial
 from itertools import groupby, pairwise
 
+from backend.conversations.domain.attached_files import FileMessage
 from backend.conversations.domain.context_policy import ContextState
+from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, BlockMark, Placement
 from backend.knowledge.domain.labels import Labels
 from shared.errors import CorruptRecord
 from shared.ids import IdPrefix
 from shared.models.execution import AccessMode
 from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
+from shared.prompts.authors import author_of
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
 from shared.prompts.message_order import words_of_user
+from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
-COMPACTED = "[The earlier part of this conversation was left out: it no longer fits.]"
 
 MAX_USER_CHARACTERS = 20_000
 """How much of the user's newest text counts as his own; more would make each turn of a long conversation slower."""
@@ -46,6 +49,10 @@ class EntryKind(StrEnum):
     TOOL_RESULT = "tool_result"
     SYSTEM = "system"
     NOTICE = "notice"
+    CUSTOM_INSTRUCTIONS = "custom_instructions"
+    PROJECT_FILES = "project_files"
+    FILE = "file"
+    SUMMARY = "summary"
     VOID = "void"
 
 
@@ -65,10 +72,16 @@ class EpochReason(StrEnum):
 class Reset(Value):
     """The complete state with which an epoch begins, independent of the epoch before.
 
-    Entries below position `begins_at` are no longer sent; for context messages the limit is `says_from` instead, and
-    what earlier ones stated is stated again. In the turns of `withheld`, the texts of models and tools are replaced by
-    notices. `access_mode` is the strictest mode of the bases in scope, `template_version` the version of the fixed
-    texts; a change of either starts a new epoch.
+    Entries below position `begins_at` are no longer sent; for context messages the limit is `says_from` instead, for
+    the statements of an agent's blocks `blocks_from`, and what earlier ones stated is stated again. In the turns of
+    `withheld`, the texts of models and tools are replaced by notices, with `withholds_users` those of users, too: in a
+    shared conversation they may be somebody else's. `access_mode` is the strictest mode of the bases in scope,
+    `template_version` the version of the fixed texts; a change of either starts a new epoch. `opening`,
+    `opening_of` and `placement` are those of `PromptForm`. `reads_files` says that the tool is offered which reads
+    files that are not shown whole.
+
+    `summary_at` is the position of the summary of what is left out, which requests begin with. The results of tools
+    below position `elides_below` are replaced by a fixed sentence.
     """
 
     reason: EpochReason
@@ -77,6 +90,14 @@ class Reset(Value):
     withheld: tuple[str, ...] = ()
     access_mode: AccessMode = AccessMode.FULL
     template_version: int = TEMPLATE_VERSION
+    blocks_from: int = 0
+    reads_files: bool = False
+    withholds_users: bool = False
+    opening: str = ""
+    opening_of: str = ""
+    placement: Placement = ANCHORED
+    summary_at: int | None = None
+    elides_below: int = 0
 
 
 class Entry(Value):
@@ -85,7 +106,8 @@ class Entry(Value):
     `message` is exactly what was sent to the model (with its date suffix) or what the model answered. A void entry has
     no message; it makes later requests skip the turn `turn_id`. `label` names the bases from which text of the turn may
     come; it is set on the entries with which the turn began. `reset` is set on the first entry of an epoch, `context`
-    on each entry of kind dynamic_context: it is the whole context that has been stated up to this entry.
+    on each entry of kind dynamic_context: it is the whole context that has been stated up to this entry. `block` is set
+    on the statements of an agent's instructions and project files.
     """
 
     position: int
@@ -97,6 +119,7 @@ class Entry(Value):
     label: Labels = ()
     reset: Reset | None = None
     context: ContextState | None = None
+    block: BlockMark | None = None
 
     @property
     def is_given(self) -> bool:
@@ -111,20 +134,23 @@ def kind_of(message: HistoryMessage) -> EntryKind:
 
 _KINDS: Mapping[type[HistoryMessage], EntryKind] = {
     UserMessage: EntryKind.USER,
+    FileMessage: EntryKind.FILE,
     AssistantMessage: EntryKind.ASSISTANT,
     ToolMessage: EntryKind.TOOL_RESULT,
     SystemMessage: EntryKind.SYSTEM,
 }
 
 
-def emptied_message(message: HistoryMessage | None) -> HistoryMessage | None:
-    """Replace the text of a model or a tool by a notice; calls and results stay paired, and users' texts stay."""
+def emptied_message(message: HistoryMessage | None, *, with_users: bool = False) -> HistoryMessage | None:
+    """Replace the text of a model or a tool by a notice, those of users too if asked; calls and results stay paired."""
     match message:
         case ToolMessage():
             return ToolMessage(call_id=message.call_id, content=WITHHELD)
         case AssistantMessage():
             calls = tuple(call.model_copy(update={"arguments": "{}"}) for call in message.tool_calls)
             return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
+        case UserMessage() if with_users:
+            return UserMessage(content=WITHHELD)
         case _:
             return message
 
@@ -179,19 +205,60 @@ def stated_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str,
     return frozenset([(base.id, base.mode) for state in states for base in state.bases])
 
 
+def standing_blocks(entries: Sequence[Entry], reset: Reset) -> frozenset[int]:
+    """Return the positions of the statements of an agent's blocks that a request of an epoch contains.
+
+    Those before the part of the log that is left out stay, without what had been superseded there: what a provider has
+    cached of them is read again, and a conversation that is cut keeps its instructions.
+    """
+    stated = [entry for entry in entries if entry.block is not None and entry.position >= reset.blocks_from]
+    void_turns = _void_turns(entries) if stated else frozenset[str]()
+    valid = [entry for entry in stated if entry.turn_id not in void_turns]
+    newest_cut = {entry.kind: entry.position for entry in valid if entry.position < reset.begins_at}
+    behind = [entry.position for entry in valid if entry.position >= reset.begins_at]
+    return frozenset([*newest_cut.values(), *behind])
+
+
 def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
-    """Return the entries of the log that a request of an epoch contains, in order, without void turns."""
+    """Return the entries of the log that a request of an epoch contains, in order, without void turns.
+
+    The summary of what is left out comes first; a notice that something is left out is not sent beside it.
+    Under the placement `classic`, the results of tools before the newest turn with a message of the user are elided.
+    """
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
     begins_at, says_from = reset.begins_at, reset.says_from
-    context = EntryKind.DYNAMIC_CONTEXT
+    context, standing = EntryKind.DYNAMIC_CONTEXT, standing_blocks(entries, reset)
+    never_here = (EntryKind.SUMMARY,) if reset.summary_at is None else (EntryKind.SUMMARY, EntryKind.NOTICE)
     sent = [
-        _withheld(entry) if entry.turn_id in withheld else entry
+        _withheld(entry, reset) if entry.turn_id in withheld else entry
         for entry in entries
         if entry.message is not None
-        and entry.position >= (says_from if entry.kind is context else begins_at)
+        and (entry.position >= (says_from if entry.kind is context else begins_at) or entry.position in standing)
+        and (entry.block is None or entry.position in standing)
         and entry.turn_id not in void_turns
+        and entry.kind not in never_here
     ]
-    return tuple(_in_call_order(sent))
+    below = reset.elides_below
+    ordered = [_elided(entry) if entry.position < below else entry for entry in _in_call_order(sent)]
+    shown = _elided_before_newest(ordered) if reset.placement == CLASSIC else ordered
+    return (*summary_of(entries, reset), *shown)
+
+
+def sent_before(sent: Sequence[Entry], position: int) -> tuple[Entry, ...]:
+    """Return of the entries of a request those below a position, and the summary that it begins with."""
+    return tuple(entry for entry in sent if entry.position < position or entry.kind is EntryKind.SUMMARY)
+
+
+def summary_of(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+    """Return the summary that requests of an epoch begin with; none where nothing was summarised, or it lies beyond."""
+    at = reset.summary_at
+    if at is None or not entries:
+        return ()
+    place = at - entries[0].position
+    found = entries[place] if 0 <= place < len(entries) else None
+    if found is None or found.kind is not EntryKind.SUMMARY:
+        return ()
+    return (_withheld(found, reset) if found.turn_id in reset.withheld else found,)
 
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
@@ -204,11 +271,32 @@ def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
     return tuple(entry.message for entry in entries if entry.message is not None)
 
 
-def user_words(entries: Iterable[Entry]) -> str:
-    """Return the newest of what the user wrote, in order, without date suffixes, files, and context."""
+def user_words(entries: Iterable[Entry], user_id: str) -> str:
+    """Return the newest of what the user wrote, in order, without date suffixes, files, and context.
+
+    Where messages name their authors, what others wrote, and what nobody is named for, is not his own.
+    """
     said = [entry.message for entry in entries if entry.kind is EntryKind.USER]
     contents = [message.content for message in said if isinstance(message, UserMessage)]
+    authors = [author_of(content) for content in contents]
+    if any(author is not None for author in authors):
+        contents = [content for content, author in zip(contents, authors, strict=True) if author == user_id]
     return "\n".join(text for content in contents for text in words_of_user(content))[-MAX_USER_CHARACTERS:]
+
+
+def _elided_before_newest(sent: list[Entry]) -> list[Entry]:
+    """Elide the results before the newest turn of the user, which goes on where it continues from results."""
+    user = EntryKind.USER
+    newest = next((whole_turn_of(entry.turn_id) for entry in reversed(sent) if entry.kind is user), None)
+    start = next((place for place, entry in enumerate(sent) if whole_turn_of(entry.turn_id) == newest), 0)
+    return [*map(_elided, sent[:start]), *sent[start:]]
+
+
+def _elided(entry: Entry) -> Entry:
+    message = entry.message
+    if not isinstance(message, ToolMessage):
+        return entry
+    return entry.model_copy(update={"message": message.model_copy(update={"content": TOOL_RESULT_ELIDED})})
 
 
 def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
@@ -217,8 +305,10 @@ def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
     return frozenset([entry.turn_id for entry in entries if entry.kind is void])
 
 
-def _withheld(entry: Entry) -> Entry:
-    return entry.model_copy(update={"message": emptied_message(entry.message)})
+def _withheld(entry: Entry, reset: Reset) -> Entry:
+    if entry.kind is EntryKind.SUMMARY:
+        return entry.model_copy(update={"message": UserMessage(content=WITHHELD)})
+    return entry.model_copy(update={"message": emptied_message(entry.message, with_users=reset.withholds_users)})
 
 
 def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:

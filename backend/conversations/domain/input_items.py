@@ -156,6 +156,13 @@ ToolOutput = Annotated[
 ]
 
 
+class _Said(Given):
+    """What a model has said, and which one of several (`lanes` of a response); a client may send that back."""
+
+    model: str | None = None
+    response_id: str | None = None
+
+
 class _Message(Given):
     type: Literal["message"] = "message"
     id: str | None = None
@@ -164,10 +171,11 @@ class _Message(Given):
 
 
 class UserItem(_Message):
-    """A message of a user."""
+    """A message of a user; `author` stands in items of shared conversations, and has no effect when it is sent back."""
 
     role: Annotated[Literal["user"], BeforeValidator(_refuse_unknown_role)]
     content: UserContent
+    author: Annotated[str, Field(max_length=256)] | None = None
 
 
 class SystemItem(_Message):
@@ -177,14 +185,14 @@ class SystemItem(_Message):
     content: SystemContent
 
 
-class AssistantItem(_Message):
+class AssistantItem(_Message, _Said):
     """A message of a model."""
 
     role: Literal["assistant"]
     content: AssistantContent
 
 
-class FunctionCallItem(Given):
+class FunctionCallItem(_Said):
     """A model's call of a function of the client."""
 
     type: Literal["function_call"]
@@ -211,7 +219,7 @@ class FunctionCallOutputItem(Given):
     caller: JsonValue = None
 
 
-class ReasoningItem(Given):
+class ReasoningItem(_Said):
     """Reasoning of a model that the client sends back; it is accepted and left out of the prompt."""
 
     type: Literal["reasoning"]
@@ -222,7 +230,7 @@ class ReasoningItem(Given):
     status: ItemStatus | None = None
 
 
-class FileSearchItem(Given):
+class FileSearchItem(_Said):
     """A file search of an earlier response that the client sends back; it is accepted and left out of the prompt."""
 
     type: Literal["file_search_call"]
@@ -230,6 +238,29 @@ class FileSearchItem(Given):
     queries: Annotated[list[str], Field(fail_fast=True)] = []
     status: str | None = None
     results: list[JsonValue] | None = None
+
+
+class CompactionItem(Given):
+    """A compaction of an earlier response that the client sends back; it is accepted and left out of the prompt."""
+
+    type: Literal["compaction"]
+    id: str | None = None
+    encrypted_content: str | None = None
+    created_by: str | None = None
+
+
+class McpCallItem(Given):
+    """A call of a tool server in an earlier response that the client sends back; it is left out of the prompt."""
+
+    type: Literal["mcp_call"]
+    id: str | None = None
+    server_label: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    approval_request_id: str | None = None
+    output: str | None = None
+    error: JsonValue = None
+    status: str | None = None
 
 
 class ItemReference(Given):
@@ -259,6 +290,8 @@ InputItem = Annotated[
     | Annotated[FunctionCallOutputItem, Tag("function_call_output")]
     | Annotated[ReasoningItem, Tag("reasoning")]
     | Annotated[FileSearchItem, Tag("file_search_call")]
+    | Annotated[CompactionItem, Tag("compaction")]
+    | Annotated[McpCallItem, Tag("mcp_call")]
     | Annotated[ItemReference, Tag("item_reference")],
     Discriminator(_tag_of_item),
 ]

@@ -19,10 +19,23 @@ from backend.conversations.domain.conversation_log import (
     sent_entries,
     whole_turn_of,
 )
+from backend.conversations.domain.placed_blocks import ANCHORED
 from backend.conversations.domain.responses import Item, Removal
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.models.served_tools import model_name
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
+
+_GLUED_ABOVE = frozenset(
+    {
+        EntryKind.CUSTOM_INSTRUCTIONS,
+        EntryKind.PROJECT_FILES,
+        EntryKind.FILE,
+        EntryKind.DYNAMIC_CONTEXT,
+        EntryKind.NOTICE,
+    }
+)
+"""What stands above a message of the user and goes with it."""
 
 IsCall = Callable[[ToolCall], bool]
 
@@ -30,11 +43,11 @@ IsCall = Callable[[ToolCall], bool]
 def taking_out(conversation_id: str, log: Sequence[Entry], item: Item, now: datetime) -> Removal:
     """Return what takes the last item out of a conversation; the epoch that it begins is the next one.
 
-    A context message or a notice with which the remaining log would end goes too: the next turn states it again.
+    What stands above a message of the user, such as a context message or a notice, goes too where the remaining log
+    would end with it: the next turn states it again.
     """
-    last = newest_reset(log)
-    # What is withheld now may be read again later, so what is appended again is what was logged.
-    sent = sent_entries(log, last.model_copy(update={"withheld": ()}))
+    last = _telling(newest_reset(log), log, item)
+    sent = _as_logged(log, last)
     kept = _without_item(sent, item)
     start, void = _changed(sent, kept)
     first, epoch = (log[-1].position + 1, log[-1].epoch + 1) if log else (0, 1)
@@ -55,6 +68,24 @@ def is_edited(entries: Sequence[Entry]) -> bool:
     """Return whether an item was taken out with one of these entries."""
     resets = [entry.reset for entry in entries if entry.reset is not None]
     return any(reset.reason is EpochReason.HISTORY_EDITED for reset in resets)
+
+
+def _telling(last: Reset, log: Sequence[Entry], item: Item) -> Reset:
+    """Return the reset under which requests hold an item.
+
+    A summary tells of what a compaction has left out, so an item of that part takes the compaction back: the next turn
+    makes another one, where it needs one.
+    """
+    whole = last.model_copy(update={"begins_at": 0, "summary_at": None})
+    is_left_out = last.begins_at > 0 and any(
+        _holds(entry, item) for entry in _as_logged(log, whole) if entry.position < last.begins_at
+    )
+    return whole if is_left_out else last
+
+
+def _as_logged(log: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+    """Return what requests hold: what is withheld or elided now may be sent again later, so it is as it was logged."""
+    return sent_entries(log, reset.model_copy(update={"withheld": (), "placement": ANCHORED}))
 
 
 def _labels(log: Sequence[Entry]) -> Mapping[str, Labels]:
@@ -109,7 +140,7 @@ def _without_item(sent: Sequence[Entry], item: Item) -> list[Entry]:
         for entry in sent[place + 1 :]
         if isinstance(entry.message, ToolMessage) and entry.message.call_id in waiting
     ]
-    while kept and kept[-1].kind in (EntryKind.DYNAMIC_CONTEXT, EntryKind.NOTICE):
+    while kept and kept[-1].kind in _GLUED_ABOVE:
         kept.pop()
     return kept
 
@@ -140,6 +171,9 @@ def _is_call(item: Item) -> IsCall:
             return lambda call: call.call_id == item.body["call_id"]
         case "file_search_call":
             return lambda call: call.name == KNOWLEDGE_BASE_SEARCH
+        case "mcp_call":
+            name = model_name(str(item.body["server_label"]), str(item.body["name"]))
+            return lambda call: call.name == name and call.arguments == item.body["arguments"]
         case _:
             return lambda _: False
 

@@ -9,10 +9,13 @@ from backend.conversations.domain.conversation_log import (
     WITHHELD,
     Entry,
     EntryKind,
+    Reset,
     emptied_message,
     newest_reset,
+    sent_before,
     sent_entries,
 )
+from backend.conversations.domain.placed_blocks import ANCHORED, Placement
 from backend.conversations.domain.prompt_record import NO_REUSE, Reuse, SentPrompt, Shortfall, inherited
 from shared.models.canonical import message_json
 from shared.models.events import Cost, Usage
@@ -22,6 +25,13 @@ from shared.prompts.message_order import system_messages
 from shared.tokens import message_tokens
 
 SYSTEM = "system"
+REMINDER = "reminder"
+SUMMARY_REQUEST = "summary_instruction"
+"""Kinds of messages that are no kinds of entries."""
+
+UNLOGGED_KINDS = frozenset({REMINDER, SUMMARY_REQUEST, EntryKind.SUMMARY.value})
+"""The kinds of messages that one model call holds outside of the log: the instruction for a summary, and the summary of
+the stretch before it, are in no other."""
 
 
 class PromptHeader(Value):
@@ -32,18 +42,36 @@ class PromptHeader(Value):
 
 
 class TailMessage(Value):
-    """A context message that was sent but is not stored in the log; `index` is its index among the messages."""
+    """A message of the user that was sent but is not stored in the log; `index` is its index among all messages."""
 
     index: int
     text: str
+    kind: str = EntryKind.DYNAMIC_CONTEXT.value
+
+
+class Gauge(Value):
+    """The context window of a call's model, what of it the answer may take, and the estimated size of the prompt."""
+
+    window_tokens: int
+    reserved_tokens: int
+    prompt_tokens: int
+
+
+class Excerpt(Value):
+    """The part of the log that a summary was made of: what requests held under a reset, before position `until`."""
+
+    reset: Reset
+    until: int
 
 
 class ModelCall(Value):
     """One model call of a turn.
 
     Its prompt was the header, then the log below position `log_end`, with the messages of `tail` at their indexes.
-    `epoch_reason` is set on the first call of an epoch, `usage` once the call has ended, and `cost` where the operator
-    has given prices.
+    Where the call made a summary, `summary_of` is what stood in its prompt in the place of the log.
+    `rewritten_tokens` is the estimated size of what it sent behind the first part that had moved, although the call
+    before had sent it too. `epoch_reason` is set on the first call of an epoch, `usage` once the call has ended, and
+    `cost` where the operator has given prices.
     """
 
     call: int
@@ -56,6 +84,19 @@ class ModelCall(Value):
     shortfall: Shortfall | None = None
     usage: Usage | None = None
     cost: Cost | None = None
+    gauge: Gauge | None = None
+    summary_of: Excerpt | None = None
+    placement: Placement = ANCHORED
+    rewritten_tokens: int = 0
+
+    @property
+    def shown_shortfall(self) -> Shortfall | None:
+        """The shortfall; where nothing else is to blame, that of a policy by which messages move.
+
+        It is derived and not stored, because the release before refuses a shortfall that it does not know.
+        """
+        is_policy = self.shortfall is None and self.reuse.first_difference is None and self.rewritten_tokens > 0
+        return Shortfall.POLICY if is_policy else self.shortfall
 
 
 class CallsMade(Value):
@@ -86,13 +127,20 @@ def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...
     parts = [PromptPart(SYSTEM, message, None, None) for message in system_messages(call.header.system_prompt)]
     parts += [
         PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id)
-        for entry in sent_entries(held, newest_reset(held))
+        for entry in _sent_in(call, held)
         if entry.message is not None
     ]
     for tail in call.tail:
-        message = UserMessage(content=tail.text)
-        parts.insert(tail.index, PromptPart(EntryKind.DYNAMIC_CONTEXT.value, message, None, None))
+        parts.insert(tail.index, PromptPart(tail.kind, UserMessage(content=tail.text), None, None))
     return tuple(parts)
+
+
+def _sent_in(call: ModelCall, held: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of the log in the prompt of a call."""
+    excerpt = call.summary_of
+    if excerpt is None:
+        return sent_entries(held, newest_reset(held))
+    return sent_before(sent_entries(held, excerpt.reset), excerpt.until)
 
 
 def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt | None:
@@ -108,7 +156,15 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
     return inherited(sent, len(entries))
 
 
-def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: frozenset[str]) -> JsonObject:
+@dataclass(frozen=True, slots=True)
+class WithheldTurns:
+    """The turns that a reader may not read; `with_users` says that what users wrote in them is withheld, too."""
+
+    ids: frozenset[str]
+    with_users: bool
+
+
+def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: WithheldTurns) -> JsonObject:
     """Return a call of the turn `turn_id` as a client gets it, with notices in place of withheld texts."""
     return {
         "call": call.call,
@@ -124,14 +180,30 @@ def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, wit
         "cached_tokens": call.usage.cached_tokens if call.usage is not None else None,
         "cost": call.cost.model_dump() if call.cost is not None else None,
         "first_difference": call.reuse.first_difference,
-        "shortfall": call.shortfall,
+        "shortfall": call.shown_shortfall,
+        "placement": call.placement,
+        "rewritten_tokens": call.rewritten_tokens,
+        "purpose": "answer" if call.summary_of is None else "summary",
+        "gauge": _shown_gauge(call),
     }
 
 
-def _shown_part(part: PromptPart, withheld: frozenset[str], turn_id: str, *, is_reused: bool) -> JsonObject:
+def _shown_gauge(call: ModelCall) -> JsonObject | None:
+    """Return how full the window was; the provider's count of the prompt where it gave one, else an estimate."""
+    if call.gauge is None:
+        return None
+    counted = call.usage.input_tokens if call.usage is not None else None
+    return {
+        "window_tokens": call.gauge.window_tokens,
+        "used_tokens": counted or call.gauge.prompt_tokens,
+        "reserved_tokens": call.gauge.reserved_tokens,
+    }
+
+
+def _shown_part(part: PromptPart, withheld: WithheldTurns, turn_id: str, *, is_reused: bool) -> JsonObject:
     # A message outside of the log belongs to this turn, except the system message, which holds no text of knowledge.
-    is_withheld = (part.turn_id or turn_id) in withheld and part.kind != SYSTEM
-    message = _emptied(part) if is_withheld else part.message
+    is_withheld = (part.turn_id or turn_id) in withheld.ids and part.kind != SYSTEM
+    message = _emptied(part, withheld) if is_withheld else part.message
     return {
         "kind": part.kind,
         **message_json(message),
@@ -141,7 +213,9 @@ def _shown_part(part: PromptPart, withheld: frozenset[str], turn_id: str, *, is_
     }
 
 
-def _emptied(part: PromptPart) -> Message:
-    if part.kind == EntryKind.DYNAMIC_CONTEXT:
+def _emptied(part: PromptPart, withheld: WithheldTurns) -> Message:
+    if part.kind in (EntryKind.DYNAMIC_CONTEXT, EntryKind.SUMMARY):
         return UserMessage(content=WITHHELD)
-    return part.message if isinstance(part.message, SystemMessage) else emptied_message(part.message) or part.message
+    if isinstance(part.message, SystemMessage):
+        return part.message
+    return emptied_message(part.message, with_users=withheld.with_users) or part.message

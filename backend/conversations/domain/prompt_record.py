@@ -1,5 +1,6 @@
 """Digests of the prompts of model calls, and how much of each the call before had already sent."""
 
+from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from hashlib import sha1
@@ -26,9 +27,13 @@ CACHED_STEP_TOKENS = 128
 
 
 class Shortfall(StrEnum):
-    """Why the provider read less from its cache than the call before made possible."""
+    """Why the provider read less from its cache than the call before made possible.
+
+    It is `policy` where the placement of an agent's words, or the context policy `tail`, has moved what was sent.
+    """
 
     OURS = "ours"
+    POLICY = "policy"
     PROVIDER_MISS = "provider_miss"
 
 
@@ -102,6 +107,17 @@ def reuse_of(last: SentPrompt | None, tools: Measure, messages: Sequence[Measure
         tokens=sum(part.tokens for part in same),
         first_difference=_difference(last, messages, count),
     )
+
+
+def rewritten_tokens(last: SentPrompt | None, messages: Sequence[Measure], same_count: int) -> int:
+    """Return the tokens of the messages behind the shared ones that the call before had sent too, elsewhere."""
+    before = Counter(last.messages[same_count:]) if last is not None else Counter[str]()
+    rewritten = 0
+    for message in messages[same_count:] if before else ():
+        if before[message.digest] > 0:
+            before[message.digest] -= 1
+            rewritten += message.tokens
+    return rewritten
 
 
 def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | None:

@@ -8,15 +8,18 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.conversation_log import Entry, Reset
+from backend.conversations.domain.members import ConversationRole, People
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
+from backend.conversations.domain.served_tools import ServedTools
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.execution import ToolDefinition
 from shared.models.values import JsonObject, Value
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
+from shared.prompts.message_order import join_blocks
 
 ItemBody = JsonObject
 """An item in the form that a client receives, which is that of OpenAI's API, with `id` and `status`."""
@@ -44,7 +47,7 @@ class ResponseStatus(StrEnum):
 class ConversationSettings(Value):
     """The settings of a turn, which later turns use where they do not set other values.
 
-    The oldest stored rows have no `search`.
+    The oldest stored rows have no `search`. `served` is stored apart from the others.
     """
 
     model: str
@@ -52,11 +55,16 @@ class ConversationSettings(Value):
     functions: tuple[ToolDefinition, ...]
     knowledge_base_ids: tuple[str, ...]
     search: SearchOptions = SearchOptions()
+    served: ServedTools = ServedTools()
 
-    def system_prompt(self, template_version: int) -> str:
-        """Return the system message: the same text in every turn of an epoch."""
-        section = KNOWLEDGE_SECTIONS[template_version]
-        return f"{self.instructions}\n\n{section}" if self.instructions.strip() else section
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """All tools whose change begins an epoch: the client's functions and those of tool servers."""
+        return (*self.functions, *(tool.definition for tool in self.served.tools))
+
+    def system_prompt(self, reset: Reset) -> str:
+        """Return the system message: the same text in every turn of the epoch that began with this reset."""
+        return join_blocks((reset.opening, self.instructions, KNOWLEDGE_SECTIONS[reset.template_version]))
 
 
 class PresetUse(Value):
@@ -78,14 +86,14 @@ class SettingsDigest(NamedTuple):
 
 
 class Conversation(Value):
-    """A dialogue of one user.
+    """A dialogue of the user who created it, and of those with whom he shares it.
 
     Every append compares `log_length` with the expected length. `instructions`, `model`, `functions`,
-    `knowledge_base_ids` and `search` are those of the newest turn, used by turns that do not set them.
+    `knowledge_base_ids`, `search` and `served` are those of the newest turn, used by turns that do not set them.
     `running_response_id` is the turn that holds the conversation, `latest_response_id` the turn that was started last.
     Where that turn named its model by a preset, `preset_use` holds what they are without it.
     `cache_key` is sent to the provider and shared with forks. `sent` is the prompt of the newest model call outside of
-    void turns.
+    void turns. `members` are the roles of the others by user id, None until it is shared.
     """
 
     id: str
@@ -105,19 +113,32 @@ class Conversation(Value):
     search: SearchOptions = SearchOptions()
     sent: SentPrompt | None = None
     preset_use: PresetUse | None = None
+    served: ServedTools = ServedTools()
+    members: dict[str, ConversationRole] | None = None
 
     @property
-    def own_settings(self) -> ConversationSettings:
-        """The settings of the newest turn without those that a preset gave it."""
-        if self.preset_use is not None:
-            return self.preset_use.own
+    def people(self) -> People:
+        """Who may use it."""
+        return People(tenant=self.tenant, creator_id=self.user_id, others=self.members)
+
+    @property
+    def settings(self) -> ConversationSettings:
+        """The settings of the newest turn."""
         return ConversationSettings(
             model=self.model,
             instructions=self.instructions,
             functions=self.functions,
             knowledge_base_ids=self.knowledge_base_ids,
             search=self.search,
+            served=self.served,
         )
+
+    @property
+    def own_settings(self) -> ConversationSettings:
+        """The settings of the newest turn without those that a preset gave it; `served` tells its own by itself."""
+        if self.preset_use is not None:
+            return self.preset_use.own.model_copy(update={"served": self.served})
+        return self.settings
 
 
 class Item(Value):
@@ -142,6 +163,7 @@ class OwnedItem(Value):
 
     conversation_id: str
     item: Item
+    is_shared: bool = False
 
 
 class SeenPoint(Value):
@@ -207,6 +229,16 @@ class StoredResponse(Value):
         """The turn in the hands of the process that runs it."""
         return Hold(response_id=self.id, conversation_id=self.conversation_id, fence=self.fence)
 
+    @property
+    def shown_conversation_id(self) -> str:
+        """The conversation that clients see it in, whose members may use it.
+
+        A joined response, which shows the answers of several models, holds another one, of which nobody knows.
+        """
+        shown = self.body.get("conversation")
+        found = shown.get("id") if isinstance(shown, dict) else None
+        return found if isinstance(found, str) else self.conversation_id
+
 
 class NewTurn(Value):
     """The records that are written in one transaction before a turn's first request is sent.
@@ -215,7 +247,8 @@ class NewTurn(Value):
     `expected_log_length` is the length that the log must have for the write, None when the conversation is created.
     A fork is a new conversation whose entries and items begin with copies of the first ones of another. `claim` is the
     Idempotency-Key of the request, where it has one. `plan` is what another process needs, besides the log, to continue
-    the turn.
+    the turn. `texts` stand in its requests, but in no log; each is kept once for the whole conversation. One that
+    `has_waited` begins only where it comes next, and leaves those that wait.
     """
 
     conversation: Conversation
@@ -225,18 +258,22 @@ class NewTurn(Value):
     items: tuple[Item, ...]
     claim: KeyClaim | None = None
     plan: str | None = None
+    has_waited: bool = False
+    texts: tuple[str, ...] = ()
 
 
 class Exchange(Value):
     """A complete exchange with tools, written in one transaction before the next model call.
 
-    `output` are all items so far, `last_event` is the number of the newest event about them.
+    `output` are all items so far, `last_event` is the number of the newest event about them. `steered_by` are the ids
+    of the waiting turns whose messages are among the entries: they wait no more.
     """
 
     entries: tuple[Entry, ...]
     output: tuple[ItemBody, ...]
     last_event: int
     calls: CallsMade = NO_CALLS
+    steered_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

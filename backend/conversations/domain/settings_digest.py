@@ -2,19 +2,36 @@
 
 import hashlib
 
+from backend.conversations.domain.placed_blocks import ANCHORED, NO_BLOCKS, PlacedBlocks, words_digest
 from backend.conversations.domain.responses import ConversationSettings, SettingsDigest
+from backend.conversations.domain.system_message import opening_digest
 from shared.models.canonical import canonical_parts
+
+_PLAIN = (ANCHORED, "")
 
 DIGEST_BYTES = 8
 """64 bits: two settings of one user that are taken for equal by chance cost a cold prefix, and change no meaning."""
 
 
-def settings_digest(settings: ConversationSettings) -> SettingsDigest:
-    """Return the digests of settings; bounds of searches do not count, because no prompt holds them."""
-    functions = canonical_parts(settings.functions, ())
+def settings_digest(settings: ConversationSettings, blocks: PlacedBlocks = NO_BLOCKS) -> SettingsDigest:
+    """Return the digests of settings and of an agent's words.
+
+    Bounds of searches do not count, because no prompt holds them. Without an agent the digests are those that the
+    release before has stored.
+    """
+    functions = canonical_parts(settings.definitions, ())
+    form = (blocks.placement, opening_digest(blocks.system_prompt))
+    words = words_digest(blocks.instructions)
     return SettingsDigest(
-        header=_digest(settings.model.encode(), settings.instructions.encode(), *functions),
-        bases=_digest(*[base_id.encode() for base_id in sorted(settings.knowledge_base_ids)]),
+        header=_digest(
+            settings.model.encode(),
+            settings.instructions.encode(),
+            *functions,
+            *(part.encode() for part in form if form != _PLAIN),
+        ),
+        bases=_digest(
+            *[base_id.encode() for base_id in sorted(settings.knowledge_base_ids)], *([words.encode()] if words else ())
+        ),
     )
 
 

@@ -1,13 +1,14 @@
 """Record the model calls of a running turn, and compare the prompt of each with that of the call before."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import orjson
 
 from backend.conversations.domain.conversation_log import EpochReason
-from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.model_calls import CallsMade, Excerpt, Gauge, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, Placement
 from backend.conversations.domain.prompt_record import (
     Measure,
     Reuse,
@@ -16,34 +17,62 @@ from backend.conversations.domain.prompt_record import (
     measured,
     measured_tools,
     reuse_of,
+    rewritten_tokens,
     shortfall_of,
 )
+from backend.conversations.domain.prompt_tail import with_reminder
 from shared.models.canonical import tools_json
-from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallFinished, ModelCallStarted
+from shared.models.events import (
+    Cost,
+    ExecutionEvent,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    ModelCard,
+    Usage,
+)
 from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
-from shared.models.messages import Message
-from shared.prompts.knowledge_tools import offered_tools
-from shared.prompts.message_order import context_index, context_of_request, messages_of_request
+from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from shared.prompts.knowledge_tools import offered_tools, tools_of_request
+from shared.prompts.message_order import messages_of_request
+from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 
 
 @dataclass(frozen=True, slots=True)
 class FirstPrompt:
     """The prompt of the first model call of a turn.
 
-    `log_length` is the length of the log with the turn's own input. `keeps_context` is true where the context message
-    is in the log. `last` is the prompt of the newest call before the turn.
+    `log_length` is the length of the log with the turn's own input. `last` is the prompt of the newest call before the
+    turn. `tail` are the messages that stand in no log.
     """
 
     request: ExecutionRequest
     log_length: int
-    keeps_context: bool
     epoch_reason: str | None
     last: SentPrompt | None
+    tail: tuple[TailMessage, ...] = ()
+    placement: Placement = ANCHORED
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """All messages of the call, in order."""
         return (*messages_of_request(self.request), *self.request.added)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCall:
+    """A model call that made a summary, once it has ended.
+
+    Its prompt was `summary_of` in a log of the length `log_end`, with the messages of `tail` at their indexes.
+    """
+
+    request: ExecutionRequest
+    epoch: int
+    log_end: int
+    summary_of: Excerpt
+    tail: tuple[TailMessage, ...]
+    usage: Usage
+    cost: Cost | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +88,20 @@ class SentCall:
 
 
 class CallRecorder:
-    """Collects the model calls of a turn from its events, and remembers which of them are stored."""
+    """Collects the model calls of a turn from its events, and remembers which of them are stored.
 
-    def __init__(self, start: FirstPrompt) -> None:
+    chat_shell counts the calls that answer; each has a number behind those of the summaries that were made before it,
+    `summaries` of them by another process. `card` describes the model.
+    """
+
+    def __init__(self, start: FirstPrompt, card: ModelCard | None = None, summaries: int = 0) -> None:
         self._start = start
-        self._last = start.last
+        self._card = card
+        self._summaries = summaries
+        self._answers = sum(isinstance(message, AssistantMessage) for message in start.request.added)
+        self._is_first = True
+        self._last = self._sent = start.last
+        self._first_result: int | None = None
         self._log_length = start.log_length
         self._tools: Measure | None = None
         self._messages: list[Measure] = []
@@ -71,18 +109,47 @@ class CallRecorder:
         self._stored: dict[int, ModelCall] = {}
         self._prompt_tokens: dict[int, int] = {}
         self._header = PromptHeader(tools=_text(start.request), system_prompt=start.request.system_prompt)
-        self._tail = _tail(start)
+
+    def go_on(self, start: FirstPrompt) -> None:
+        """Take later calls from another request of the same turn; its own `last` is not used."""
+        self._start = replace(start, last=None)
+        self._log_length = start.log_length
+        self._tools, self._messages, self._first_result = None, [], None
+        self._is_first = True
+
+    def add_summary(self, made: SummaryCall) -> None:
+        """Record a call that made a summary; later calls are compared with the newest that answered, as they go on."""
+        request, number = made.request, self._answers + self._summaries + 1
+        tools, messages = _measure(request), [measured(message) for message in messages_of_request(request)]
+        reuse = reuse_of(self._last, tools, messages).model_copy(update={"first_difference": None})
+        prompt_tokens = tools.tokens + sum(part.tokens for part in messages)
+        self._summaries += 1
+        self._calls[number] = ModelCall(
+            call=number,
+            epoch=made.epoch,
+            epoch_reason=None,
+            log_end=made.log_end,
+            header=self._header,
+            tail=made.tail,
+            reuse=reuse,
+            shortfall=shortfall_of(reuse, prompt_tokens, made.usage),
+            usage=made.usage,
+            cost=made.cost,
+            placement=self._start.placement,
+            gauge=self._gauge(prompt_tokens),
+            summary_of=made.summary_of,
+        )
 
     def feed(self, event: ExecutionEvent) -> SentCall | None:
         """Process an event; return the model call where the event starts one."""
         if isinstance(event, ModelCallStarted):
-            return self._begin(event.call)
+            return self._begin(event)
         if isinstance(event, ModelCallFinished):
             self._end(event)
         elif isinstance(event, MessagesAdded):
             self._log_length += len(event.messages)
-            if self._calls:
-                self._messages.extend(measured(message) for message in event.messages)
+            if self._tools is not None:
+                self._measure_messages(event.messages)
         return None
 
     def changed_calls(self) -> CallsMade:
@@ -104,43 +171,76 @@ class CallRecorder:
             conversation_id=self._start.request.conversation_id,
             response_id=self._start.request.turn_id,
             calls=calls,
-            sent=self._last if self._calls else None,
+            sent=self._sent if self._prompt_tokens else None,
         )
 
-    def _begin(self, number: int) -> SentCall:
+    def _measure_messages(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            if self._first_result is None and _is_whole_result(message):
+                self._first_result = len(self._messages)
+            self._messages.append(measured(message))
+
+    def _begin(self, event: ModelCallStarted) -> SentCall:
+        number = event.call + self._summaries
         if self._tools is None:
             self._tools = _measure(self._start.request)
-            self._messages = [measured(message) for message in self._start.messages]
+            self._measure_messages(self._start.messages)
         request, last = self._start.request, self._last
-        reuse = reuse_of(last, self._tools, self._messages)
-        self._prompt_tokens[number] = self._tools.tokens + sum(part.tokens for part in self._messages)
+        tail = with_reminder(self._start.tail, event.reminder, len(self._messages))
+        reminders = [measured(UserMessage(content=one.text)) for one in tail[len(self._start.tail) :]]
+        messages = [*self._messages, *reminders]
+        reuse = reuse_of(last, self._tools, messages)
+        self._prompt_tokens[number] = self._tools.tokens + sum(part.tokens for part in messages)
         call = ModelCall(
             call=number,
             epoch=request.epoch,
-            epoch_reason=None if self._calls else self._start.epoch_reason,
+            epoch_reason=self._start.epoch_reason if self._is_first else None,
             log_end=self._log_length,
             header=self._header,
-            tail=self._tail,
+            tail=tail,
             reuse=reuse,
+            placement=self._start.placement,
+            rewritten_tokens=rewritten_tokens(last, messages, reuse.messages),
+            gauge=self._gauge(self._prompt_tokens[number]),
         )
         self._calls[number] = call
-        self._last = self._sent(self._tools)
+        self._is_first = False
+        digests = tuple(part.digest for part in messages)
+        # Within the turn nothing moves but the reminder; the next turn may move, or leave out, what is behind `fixed`.
+        self._last = SentPrompt(
+            epoch=request.epoch, tools=self._tools.digest, messages=digests, fixed=len(self._messages)
+        )
+        self._sent = self._last.model_copy(update={"fixed": self._fixed()})
         new_tokens = self._prompt_tokens[number] - reuse.tokens
         return SentCall(call, new_tokens, _drifted_at(last, request.epoch, reuse))
 
     def _end(self, event: ModelCallFinished) -> None:
-        begun = self._calls.get(event.call)
+        self._answers, number = event.call, event.call + self._summaries
+        begun = self._calls.get(number)
         if begun is not None:
-            shortfall = shortfall_of(begun.reuse, self._prompt_tokens[event.call], event.usage)
+            shortfall = shortfall_of(begun.reuse, self._prompt_tokens[number], event.usage)
             if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
                 shortfall = None  # each model has its own cache
             ended = {"usage": event.usage, "cost": event.cost, "shortfall": shortfall}
-            self._calls[event.call] = begun.model_copy(update=ended)
+            self._calls[number] = begun.model_copy(update=ended)
 
-    def _sent(self, tools: Measure) -> SentPrompt:
-        messages = tuple(part.digest for part in self._messages)
-        fixed = self._tail[0].index if self._tail else len(messages)
-        return SentPrompt(epoch=self._start.request.epoch, tools=tools.digest, messages=messages, fixed=fixed)
+    def _gauge(self, prompt_tokens: int) -> Gauge | None:
+        card = self._card
+        if card is None:
+            return None
+        return Gauge(
+            window_tokens=card.context_window_tokens,
+            reserved_tokens=card.max_output_tokens,
+            prompt_tokens=prompt_tokens,
+        )
+
+    def _fixed(self) -> int:
+        """Return the number of messages with which the first call of the next turn must begin."""
+        ends = [len(self._messages), *(message.index for message in self._start.tail[:1])]
+        if self._start.placement == CLASSIC:
+            ends.append(_newest_input_at(messages_of_request(self._start.request)))
+            ends += [self._first_result] if self._first_result is not None else []
+        return min(ends)
 
 
 def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None:
@@ -148,19 +248,28 @@ def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None
     return reuse.first_difference if last is not None and last.epoch == epoch else None
 
 
-def _tail(start: FirstPrompt) -> tuple[TailMessage, ...]:
-    text = "" if start.keeps_context else context_of_request(start.request)
-    return (TailMessage(index=context_index(start.request), text=text),) if text else ()
+def _newest_input_at(messages: Sequence[Message]) -> int:
+    """Return where the newest messages of the user begin: words of an agent may come to stand there at any time."""
+    place = len(messages)
+    while place > 0 and messages[place - 1].role in ("assistant", "tool"):
+        place -= 1
+    while place > 0 and messages[place - 1].role == "user":
+        place -= 1
+    return place
+
+
+def _is_whole_result(message: Message) -> bool:
+    return isinstance(message, ToolMessage) and message.content != TOOL_RESULT_ELIDED
 
 
 def _text(request: ExecutionRequest) -> str:
-    mode = request.knowledge.access_mode
-    return _written(offered_tools(request.tools, mode)) if request.tools else _own_text(mode)
+    is_plain = not (request.tools or request.served_tools or request.reads_files)
+    return _own_text(request.knowledge.access_mode) if is_plain else _written(tools_of_request(request))
 
 
 def _measure(request: ExecutionRequest) -> Measure:
-    mode = request.knowledge.access_mode
-    return measured_tools(offered_tools(request.tools, mode)) if request.tools else _own_measure(mode)
+    is_plain = not (request.tools or request.served_tools or request.reads_files)
+    return _own_measure(request.knowledge.access_mode) if is_plain else measured_tools(tools_of_request(request))
 
 
 @cache

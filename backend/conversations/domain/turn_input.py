@@ -7,6 +7,7 @@ from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.input_items import (
     AssistantItem,
     AttachedFilePart,
+    CompactionItem,
     FileSearchItem,
     FunctionCallItem,
     FunctionCallOutputItem,
@@ -46,13 +47,15 @@ class ParsedInput(Value):
 
     `history` holds the messages before the current one, without date suffixes. `current` is None when the turn
     continues from tool results; `history` then ends with them. `ends` says for each message of the history how many
-    items of the input it and those before it were read from.
+    items of the input it and those before it were read from. `files` are the texts of the files of the current message,
+    once they are read, each as a message of its own.
     """
 
     instructions: tuple[str, ...]
     history: tuple[HistoryMessage, ...]
     current: Content | None
     ends: tuple[int, ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def messages(self) -> tuple[HistoryMessage, ...]:
@@ -112,7 +115,7 @@ class _ListReader:
 
     def feed(self, place: int, item: InputItem) -> None:
         param = f"{self._where}[{place}]"
-        if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem):
+        if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem | CompactionItem):
             self._close_calls()
         match item:
             case SystemItem():

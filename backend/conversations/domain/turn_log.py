@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, kind_of, pending_calls
+from shared.errors import InternalError
 from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallStarted, RefusalDelta, TextDelta
-from shared.models.messages import AddedMessage, AssistantMessage, HistoryMessage, ToolMessage
+from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, TurnMessage, UserMessage
 
 
 class TurnLog:
@@ -18,7 +19,7 @@ class TurnLog:
         self._turn_id = turn_id
         self._epoch = epoch
         self._length = log_length
-        self._held: list[AddedMessage] = []
+        self._held: list[TurnMessage] = []
         self._pieces: list[str] = []
         self._has_entries = has_entries
 
@@ -55,6 +56,33 @@ class TurnLog:
         self._held.extend(waiting)
         return entries
 
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether a call waits for a result that only the client can give."""
+        return bool(pending_calls(self._held))
+
+    def copy(self) -> "TurnLog":
+        """Return another one that holds the same; what is fed to one the other does not get."""
+        other = TurnLog(self._turn_id, self._epoch, self._length, has_entries=self._has_entries)
+        other._held, other._pieces = list(self._held), list(self._pieces)
+        return other
+
+    def enter(self, messages: Sequence[UserMessage], now: datetime) -> tuple[Entry, ...]:
+        """Return the entries of messages that the user sent while the turn ran, behind those of all that is held.
+
+        Raises:
+            InternalError: a call waits for its result, which nothing may part from it.
+        """
+        if pending_calls(self._held):
+            raise InternalError("A message of the user would part a tool call from its result.")
+        self._held.extend(messages)
+        self._pieces.clear()
+        return self._hand_out(now)
+
+    def begin_epoch(self, epoch: int, log_length: int) -> None:
+        """Give later entries this epoch; entries that are not of the turn have brought the log to this length."""
+        self._epoch, self._length = epoch, log_length
+
     def end(self, now: datetime, *, is_success: bool) -> tuple[Entry, ...]:
         """Return the remaining entries.
 
@@ -90,15 +118,15 @@ class TurnLog:
         return entry
 
 
-def _answered_count(messages: Sequence[AddedMessage]) -> int:
+def _answered_count(messages: Sequence[TurnMessage]) -> int:
     """Return the number of messages up to the last tool result at which all calls are answered."""
     ends = [place for place, message in enumerate(messages, 1) if isinstance(message, ToolMessage)]
     return next((end for end in reversed(ends) if not pending_calls(messages[:end])), 0)
 
 
-def _answered(messages: Sequence[AddedMessage]) -> list[AddedMessage]:
+def _answered(messages: Sequence[TurnMessage]) -> list[TurnMessage]:
     waiting = set(pending_calls(messages))
-    kept: list[AddedMessage] = []
+    kept: list[TurnMessage] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
             calls = tuple(call for call in message.tool_calls if call.call_id not in waiting)

@@ -18,15 +18,24 @@ def withheld_turns(log: Sequence[Entry], access: Access) -> frozenset[str]:
     return frozenset([entry.turn_id for entry in log if entry.label and not may_read(access, entry.label)])
 
 
-def emptied_item(body: ItemBody) -> ItemBody:
-    """Return a withheld item with a notice as the model's text, and without queries, results and arguments."""
+def emptied_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
+    """Return a withheld item with a notice as the model's text, and without queries, results and arguments.
+
+    What users gave is taken out too if asked: in a shared conversation it may be somebody else's.
+    """
     match body["type"]:
+        case "message" if body["role"] != "assistant" and with_users:
+            return {**body, "content": [{"type": "input_text", "text": WITHHELD}]}
+        case "function_call_output" if with_users:
+            return {**body, "output": WITHHELD}
         case "message" if body["role"] == "assistant":
             return {**body, "content": [{"type": "output_text", "text": WITHHELD, "annotations": [], "logprobs": []}]}
         case "reasoning":
             return {**body, "content": []}
         case "file_search_call":
             return {**body, "queries": [], "results": None}
+        case "mcp_call":
+            return {**body, "arguments": "{}", "output": None, "error": None}
         case "function_call":
             return {**body, "arguments": "{}"}
         case _:

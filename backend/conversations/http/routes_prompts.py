@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import Depends
 from pydantic import BaseModel, Field
 
+from backend.conversations.domain.placed_blocks import Placement
 from backend.conversations.domain.prompt_record import Shortfall
 from backend.conversations.services.conversations import ConversationServices
 from backend.foundation.http.json_body import new_router
@@ -22,7 +23,10 @@ class PromptMessage(BaseModel):
     `tool_calls` stands on calls of the model, `tool_call_id` on results.
     """
 
-    kind: str = Field(description="system, user, dynamic_context, assistant, tool_result or notice.")
+    kind: str = Field(
+        description="system, user, custom_instructions, project_files, file, dynamic_context, assistant, tool_result, "
+        "summary, summary_instruction, notice or reminder."
+    )
     role: Literal["system", "user", "assistant", "tool"]
     tool_call_id: str | None = None
     content: str | list[JsonObject] | None
@@ -38,6 +42,14 @@ class PromptCost(BaseModel):
     currency: str
     amount: float
     saved: float = Field(description="What the provider's cache took off it.")
+
+
+class PromptGauge(BaseModel):
+    """How full the context window of the call's model was."""
+
+    window_tokens: int
+    used_tokens: int = Field(description="As the provider counted the prompt; estimated where it did not.")
+    reserved_tokens: int = Field(description="What the answer may take.")
 
 
 class Prompt(BaseModel):
@@ -58,6 +70,14 @@ class Prompt(BaseModel):
     shortfall: Shortfall | None = Field(
         description="Whose doing it is that the cache was not read as far as it could be; null where it was."
     )
+    placement: Placement = Field(description="Where the words of the agent stand: anchored in the log, or classic.")
+    rewritten_tokens: int = Field(
+        description="Estimated: what the call before had sent too, but elsewhere, so that no cache holds it."
+    )
+    purpose: Literal["answer", "summary"] = Field(
+        description="`summary` where the call summarised an earlier part of the conversation, which is left out since."
+    )
+    gauge: PromptGauge | None = Field(description="Null where the model's window was not known.")
 
 
 class PromptList(BaseModel):

@@ -1,10 +1,11 @@
 """The storage of conversations, their logs, items and responses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
+from backend.conversations.domain.members import ConversationRole, People
 from backend.conversations.domain.model_calls import ModelCall
 from backend.conversations.domain.responses import (
     Checkpoint,
@@ -25,7 +26,7 @@ from backend.knowledge.domain.labels import Labels
 
 
 class ConversationStore(Protocol):
-    """Stores conversations outside of turns. The caller checks ownership by the tenant and user of a conversation."""
+    """Stores conversations outside of turns. Who calls it checks the role of whom he calls it for."""
 
     async def create(
         self,
@@ -53,6 +54,23 @@ class ConversationStore(Protocol):
         Raises:
             CorruptRecord: a row cannot be read; the message names conversation and position.
         """
+        ...
+
+    async def people(self, conversation_id: str) -> People | None:
+        """Return who may use the conversation, or None when there is none."""
+        ...
+
+    async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:
+        """Share the conversation with a user, or change his role; return whether he is new.
+
+        Raises:
+            Conflict: the conversation is shared with so many people as `most` already.
+            NotFound: the conversation was deleted meanwhile.
+        """
+        ...
+
+    async def remove_member(self, conversation_id: str, user_id: str) -> bool:
+        """Take the conversation from a user with whom it was shared; return False where it was not."""
         ...
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
@@ -116,7 +134,7 @@ class ConversationStore(Protocol):
         ...
 
     async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
-        """Return those of these items that are in conversations of a user, each once: forks share items."""
+        """Return those of these items that are in conversations that a user may read, each once: forks share items."""
         ...
 
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
@@ -136,12 +154,22 @@ class TurnStore(Protocol):
         """
         ...
 
+    async def begin_together(self, turns: Sequence[NewTurn]) -> None:
+        """Store turns in different conversations, all or none; one of them may have a claim.
+
+        Raises:
+            KeyHeld: another request has used the key of the claim.
+            TurnRunning: as for `begin`, in one of the conversations.
+        """
+        ...
+
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append an exchange of a running turn before its next model call, with its output and its calls so far.
 
         One that an earlier attempt has stored is left as it is.
 
         Raises:
+            NoLongerWaiting: a waiting turn that the exchange names does not wait any more; nothing is written.
             TurnTaken: the turn has ended, or another process has taken it over.
             TurnRunning: the log does not have the expected length, because another writer has appended to it.
         """
@@ -176,6 +204,13 @@ class TurnStore(Protocol):
 
         Raises:
             CorruptRecord: a row cannot be read; the message names response and call.
+        """
+        ...
+
+    async def placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+        """Return the texts that requests of a conversation hold outside of its log, by their digests.
+
+        Digests of which there is no text are left out.
         """
         ...
 

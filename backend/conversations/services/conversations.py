@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from backend.conversations.domain.authors import authored, authored_bodies
 from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
 from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import input_bodies
 from backend.conversations.domain.item_removal import taking_out
+from backend.conversations.domain.members import ConversationRole, check_role
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, conversation_cache_key
 from backend.conversations.domain.seeded_log import check_no_instructions, seeded_entries
 from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
+from backend.conversations.services.conversation_members import ConversationMembers
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
@@ -36,6 +39,7 @@ class ItemQuery:
 class Seed(NamedTuple):
     """Items that a caller gives to a conversation, whose log ends with the calls `waiting`."""
 
+    caller: Caller
     conversation: Conversation
     given: Sequence[InputItem]
     waiting: Sequence[str]
@@ -48,9 +52,11 @@ class Seed(NamedTuple):
         Raises:
             InvalidRequest: an item is not allowed at its position; `param` names it.
         """
-        messages = read_given_history(self.given, self.waiting).history
+        author = self.conversation.people.author_of(self.caller.user_id)
+        messages = authored(read_given_history(self.given, self.waiting), author).history
         entries = seeded_entries(self.conversation, messages, self.now)
-        return entries, numbered_items(input_bodies(self.given, new_id), self.next_sequence, None)
+        bodies = authored_bodies(input_bodies(self.given, new_id), author)
+        return entries, numbered_items(bodies, self.next_sequence, None)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class ItemPage:
 
 
 class CallerConversations:
-    """Manages the conversations of callers; a conversation of another user is treated as one that does not exist.
+    """Manages the conversations of callers; for who is no member of a conversation it does not exist.
 
     `secret` is the key by which the cache keys that are sent to providers are derived.
     """
@@ -83,7 +89,7 @@ class CallerConversations:
         """
         conversation = self._empty_conversation(caller, metadata)
         check_no_instructions(given)
-        seed = Seed(conversation, given, (), 0, self._clock.now())
+        seed = Seed(caller, conversation, given, (), 0, self._clock.now())
         entries, items = await beside_others(len(given), seed.rows)
         begun = conversation.model_copy(update={"log_length": len(entries)})
         await self._store.create(begun, entries, items, claim.of(begun.id) if claim is not None else None)
@@ -93,16 +99,23 @@ class CallerConversations:
         """Return a conversation.
 
         Raises:
-            NotFound: there is no such conversation, or it belongs to another user.
+            NotFound: there is no such conversation, or the caller is no member.
         """
+        return await self._found(caller, conversation_id, ConversationRole.READER)
+
+    async def _found(self, caller: Caller, conversation_id: str, needed: ConversationRole) -> Conversation:
         found = await self._store.find(conversation_id)
-        if found is None or not _owns(caller, found):
+        role = found.people.role_of(caller) if found is not None else None
+        check_role(role, needed, _unknown(conversation_id))
+        if found is None:
             raise _unknown(conversation_id)
         return found
 
-    async def _opened(self, caller: Caller, conversation_id: str) -> OpenedConversation:
-        opened = await self._store.opened(conversation_id, lambda found: _owns(caller, found))
-        if opened is None or not _owns(caller, opened.conversation):
+    async def _opened(self, caller: Caller, conversation_id: str, needed: ConversationRole) -> OpenedConversation:
+        opened = await self._store.opened(conversation_id, lambda found: found.people.allows(caller, needed))
+        role = opened.conversation.people.role_of(caller) if opened is not None else None
+        check_role(role, needed, _unknown(conversation_id))
+        if opened is None:
             raise _unknown(conversation_id)
         return opened
 
@@ -110,9 +123,9 @@ class CallerConversations:
         """Replace the caller's metadata.
 
         Raises:
-            NotFound: there is no such conversation, or it belongs to another user.
+            NotFound: there is no such conversation, or the caller is no member.
         """
-        found = await self.find(caller, conversation_id)
+        found = await self._found(caller, conversation_id, ConversationRole.OWNER)
         await self._store.set_metadata(conversation_id, metadata)
         return found.model_copy(update={"metadata": metadata})
 
@@ -120,10 +133,11 @@ class CallerConversations:
         """Delete a conversation with its log and items; its responses stay.
 
         Raises:
-            NotFound: there is no such conversation, or it belongs to another user.
+            NotFound: there is no such conversation, or the caller is no member.
+            PermissionDenied: the caller is no owner.
             TurnRunning: a turn runs on it.
         """
-        await self.find(caller, conversation_id)
+        await self._found(caller, conversation_id, ConversationRole.OWNER)
         await self._store.delete(conversation_id)
 
     async def add_items(
@@ -134,13 +148,13 @@ class CallerConversations:
         Raises:
             KeyHeld: another request has used the key of the claim.
             InvalidRequest: an item is not allowed at its position; `param` names it.
-            NotFound: there is no such conversation, or it belongs to another user.
+            NotFound: there is no such conversation, or the caller is no member.
             TurnRunning: a turn runs on it, or its log has changed since it was read.
         """
-        opened = await self._opened(caller, conversation_id)
+        opened = await self._opened(caller, conversation_id, ConversationRole.WRITER)
         check_no_instructions(given)
         found, waiting = opened.conversation, pending_calls(history(opened.log))
-        seed = Seed(found, given, waiting, opened.next_sequence, self._clock.now())
+        seed = Seed(caller, found, given, waiting, opened.next_sequence, self._clock.now())
         entries, items = await beside_others(len(given), seed.rows)
         claimed = claim.of(f"{items[0].id} {len(items)}") if claim is not None else None
         await self._store.append(conversation_id, found.log_length, entries, items, claimed)
@@ -150,12 +164,12 @@ class CallerConversations:
         """Take the last item out of a conversation; requests to the model end before it from then on.
 
         Raises:
-            NotFound: there is no such conversation or item, or it belongs to another user.
+            NotFound: there is no such conversation or item, or the caller is no member.
             TurnRunning: a turn runs on it, or its log has changed since it was read.
             MethodNotAllowed: another item follows.
             CorruptRecord: its log cannot be read, or a part of it is missing.
         """
-        opened = await self._opened(caller, conversation_id)
+        opened = await self._opened(caller, conversation_id, ConversationRole.OWNER)
         found, log = opened.conversation, opened.log
         item = await self.item(caller, conversation_id, item_id)
         if found.running_response_id is not None:
@@ -173,7 +187,7 @@ class CallerConversations:
         """Return the items that a claim of `add_items` has created.
 
         Raises:
-            NotFound: there is no such conversation any more, or it belongs to another user.
+            NotFound: there is no such conversation any more, or the caller is no member.
         """
         first_id, count = created.split()
         first = await self.item(caller, conversation_id, first_id)
@@ -224,10 +238,6 @@ class CallerConversations:
         )
 
 
-def _owns(caller: Caller, found: Conversation) -> bool:
-    return (found.tenant, found.user_id) == (caller.tenant, caller.user_id)
-
-
 def _unknown(conversation_id: str) -> NotFound:
     return NotFound(f"There is no conversation '{conversation_id}'.", param="conversation_id")
 
@@ -237,5 +247,6 @@ class ConversationServices:
     """The use cases that the routes of conversations call."""
 
     conversations: CallerConversations
+    members: ConversationMembers
     prompts: ReadPrompts
     withheld: WithheldText

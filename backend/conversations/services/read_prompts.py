@@ -1,8 +1,10 @@
-"""Show the prompts of a turn's model calls to the user whose turn it is."""
+"""Show the prompts of a turn's model calls to the members of its conversation."""
 
+from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.model_calls import prompt_parts, shown_prompt
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
-from backend.conversations.services.withheld_turns import WithheldText, owned_response
+from backend.conversations.services.conversation_access import ConversationAccess
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.identity.domain import Caller
 from shared.errors import NotFound
 from shared.models.values import JsonObject
@@ -11,7 +13,10 @@ from shared.models.values import JsonObject
 class ReadPrompts:
     """Rebuilds the prompts of a turn from the log; for a running turn, those of its calls so far."""
 
-    def __init__(self, turns: TurnStore, conversations: ConversationStore, withheld: WithheldText) -> None:
+    def __init__(
+        self, turns: TurnStore, conversations: ConversationStore, access: ConversationAccess, withheld: WithheldText
+    ) -> None:
+        self._access = access
         self._turns = turns
         self._conversations = conversations
         self._withheld = withheld
@@ -20,9 +25,9 @@ class ReadPrompts:
         """Return the prompts of a turn in order; texts that the caller may no longer read are replaced by notices.
 
         Raises:
-            NotFound: there is no such response, it belongs to another user, or its conversation was deleted.
+            NotFound: there is no such response for the caller, or its conversation was deleted.
         """
-        response = await owned_response(self._turns, caller, response_id)
+        response = await self._access.response(caller, response_id, ConversationRole.READER)
         conversation_id = response.conversation_id
         if await self._conversations.find(conversation_id) is None:
             raise NotFound("The conversation of this response was deleted, and its prompts with it.")

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
+from backend.conversations.domain.model_calls import WithheldTurns
 from backend.conversations.domain.responses import Item, ItemBody, StoredResponse
 from backend.conversations.domain.withheld import emptied_body, emptied_item
-from backend.conversations.ports.conversations import ConversationStore, TurnStore
+from backend.conversations.ports.conversations import ConversationStore
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import access_to
-from shared.errors import NotFound
 
 
 class WithheldText:
@@ -19,11 +19,12 @@ class WithheldText:
         self._conversations = conversations
         self._knowledge = knowledge
 
-    async def of(self, caller: Caller, conversation_id: str) -> frozenset[str]:
-        """Return the ids of the turns that are withheld from this caller."""
+    async def of(self, caller: Caller, conversation_id: str) -> WithheldTurns:
+        """Return the turns that are withheld from this caller."""
         labels = await self._conversations.labels(conversation_id)
         access = await access_to(self._knowledge, caller, frozenset[Label]().union(*labels.values()))
-        return frozenset(turn_id for turn_id, label in labels.items() if not may_read(access, label))
+        ids = frozenset(turn_id for turn_id, label in labels.items() if not may_read(access, label))
+        return WithheldTurns(ids, with_users=bool(ids) and await self._is_shared(conversation_id))
 
     async def concerns(self, caller: Caller, response: StoredResponse) -> bool:
         """Return whether a response, running or ended, is withheld from this caller."""
@@ -38,16 +39,18 @@ class WithheldText:
     async def shown_items(self, caller: Caller, conversation_id: str, items: Sequence[Item]) -> list[ItemBody]:
         """Return the bodies of items in the form that this caller may see."""
         withheld = await self.of(caller, conversation_id)
-        return [emptied_item(item.body) if item.response_id in withheld else item.body for item in items]
+        return [
+            emptied_item(item.body, with_users=withheld.with_users) if item.response_id in withheld.ids else item.body
+            for item in items
+        ]
 
+    async def shown_input(self, caller: Caller, response: StoredResponse, items: Sequence[ItemBody]) -> list[ItemBody]:
+        """Return input items of a response in the form that this caller may see."""
+        if not await self.concerns(caller, response):
+            return list(items)
+        with_users = response.user_id != caller.user_id or await self._is_shared(response.shown_conversation_id)
+        return [emptied_item(item, with_users=with_users) for item in items]
 
-async def owned_response(turns: TurnStore, caller: Caller, response_id: str) -> StoredResponse:
-    """Return a response of this caller.
-
-    Raises:
-        NotFound: there is no such response, or it belongs to another user; the error is the same for both.
-    """
-    found = await turns.find(response_id)
-    if found is None or (found.tenant, found.user_id) != (caller.tenant, caller.user_id):
-        raise NotFound(f"There is no response '{response_id}'.", param="response_id")
-    return found
+    async def _is_shared(self, conversation_id: str) -> bool:
+        people = await self._conversations.people(conversation_id)
+        return people is not None and people.is_shared

@@ -1,12 +1,14 @@
 """Convert values to rows and back; JSON columns hold text, so that the bytes that are read are those stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 from pydantic import TypeAdapter
 
-from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
 from backend.conversations.domain.leases import TakenTurn
+from backend.conversations.domain.members import ConversationRole
+from backend.conversations.domain.placed_blocks import BlockMark
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
     Conversation,
@@ -17,6 +19,8 @@ from backend.conversations.domain.responses import (
     ResponseStatus,
     StoredResponse,
 )
+from backend.conversations.domain.served_tools import ServedTools
+from backend.conversations.domain.waiting_turns import Entered, IfRunning, WaitingTurn
 from backend.foundation.sql.parameters import json_text, to_json
 from backend.foundation.sql.statements import Row
 from backend.knowledge.domain.filters import Filter
@@ -32,19 +36,39 @@ _ENTRY = TypeAdapter(Entry).validator
 
 def conversation_parameters(conversation: Conversation) -> Parameters:
     """Return the row of a conversation."""
-    settings = set(ConversationSettings.model_fields)
+    settings = set(ConversationSettings.model_fields) - {"served"}
     return {
-        **conversation.model_dump(exclude={*settings, "metadata", "sent", "preset_use"}),
+        **conversation.model_dump(exclude={*settings, "metadata", "sent", "preset_use", "served", "members"}),
+        "members": members_json(conversation.members),
         "metadata": to_json(conversation.metadata),
         "turn_defaults": to_json(conversation.model_dump(include=settings, exclude={"search": {"filters"}})),
         "search_filters": _filters_json(conversation),
         "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
         "preset_use": _optional_json(conversation.preset_use),
+        "served_tools": _served_json(conversation),
     }
 
 
+def members_json(members: Mapping[str, ConversationRole] | None) -> str | None:
+    """Write the roles of those with whom a conversation is shared."""
+    return to_json(dict(sorted(members.items()))) if members is not None else None
+
+
+def to_members(stored: str | None) -> dict[str, ConversationRole] | None:
+    """Read these roles; one that this release does not know becomes the one with the fewest rights.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    if stored is None:
+        return None
+    roles: dict[str, str] = orjson.loads(stored)
+    known = set(ConversationRole)
+    return {name: ConversationRole(role) if role in known else ConversationRole.READER for name, role in roles.items()}
+
+
 def _optional_json(use: PresetUse | None) -> str | None:
-    return use.model_dump_json() if use is not None else None
+    return use.model_dump_json(exclude={"own": {"served"}}) if use is not None else None
 
 
 def _to_preset_use(stored: str | None) -> PresetUse | None:
@@ -56,6 +80,25 @@ class _FiltersUse(Value):
 
     response_id: str | None
     filters: Filter
+
+
+class _ServedUse(Value):
+    """The tools of tool servers, apart from the other settings: the release before refuses to read them."""
+
+    response_id: str | None
+    served: ServedTools
+
+
+def _served_json(conversation: Conversation) -> str | None:
+    if conversation.served == ServedTools():
+        return None
+    return _ServedUse(response_id=conversation.latest_response_id, served=conversation.served).model_dump_json()
+
+
+def _served_of(stored: str | None, newest_response_id: object) -> ServedTools:
+    """Read what is fixed, unless the release before has run a turn since, which knew nothing of it."""
+    use = _ServedUse.model_validate_json(stored) if stored is not None else None
+    return use.served if use is not None and use.response_id == newest_response_id else ServedTools()
 
 
 def _filters_json(conversation: Conversation) -> str | None:
@@ -76,16 +119,20 @@ def to_conversation(row: Row) -> Conversation:
     try:
         defaults = ConversationSettings.model_validate_json(columns.pop("turn_defaults"))
         filters = _filters_of(columns.pop("search_filters"), columns["latest_response_id"])
+        served = _served_of(columns.pop("served_tools"), columns["latest_response_id"])
         if filters is not None:
             search = defaults.search.model_copy(update={"filters": filters})
             defaults = defaults.model_copy(update={"search": search})
         metadata = orjson.loads(columns.pop("metadata"))
+        members = to_members(columns.pop("members"))
         sent_prompt = columns.pop("sent_prompt")
         sent = SentPrompt.model_validate_json(sent_prompt) if sent_prompt is not None else None
         use = _to_preset_use(columns.pop("preset_use"))
         if use is not None and use.response_id != columns["latest_response_id"]:
             use = None
-        return Conversation(**columns, metadata=metadata, sent=sent, preset_use=use, **dict(defaults))
+        settings = dict(defaults.model_copy(update={"served": served}))
+        known = {"metadata": metadata, "sent": sent, "preset_use": use, "members": members}
+        return Conversation(**columns, **known, **settings)
     except ValueError as error:
         raise CorruptRecord(f"Conversation {row['id']} cannot be read.") from error
 
@@ -98,12 +145,14 @@ def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Par
             "position": entry.position,
             "epoch": entry.epoch,
             "turn_id": entry.turn_id,
-            "kind": entry.kind.value,
+            "kind": _STORED_AS.get(entry.kind, entry.kind).value,
             "label": encode_labels(entry.label),
             "role": entry.message.role if entry.message is not None else None,
             "content": _canonical(entry.message) if entry.message is not None else None,
-            "reset": _canonical(entry.reset) if entry.reset is not None else None,
+            "reset": _reset_json(entry.reset, _FIRST_OF_RESET) if entry.reset is not None else None,
+            "reset_additions": _additions_of(entry.reset) if entry.reset is not None else None,
             "context": _canonical(entry.context) if entry.context is not None else None,
+            "placed": _placed_json(entry),
             "created_at": entry.created_at,
         }
         for entry in entries
@@ -112,6 +161,38 @@ def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Par
 
 def _canonical(value: Value) -> str:
     return json_text(value.model_dump(), orjson.OPT_SORT_KEYS)
+
+
+_STORED_AS: Mapping[EntryKind, EntryKind] = dict.fromkeys(
+    (EntryKind.CUSTOM_INSTRUCTIONS, EntryKind.PROJECT_FILES, EntryKind.FILE, EntryKind.SUMMARY), EntryKind.NOTICE
+)
+"""The kinds that the release before does not know, each under one of the same role that it does."""
+
+_FIRST_OF_RESET = frozenset({"reason", "begins_at", "says_from", "withheld", "access_mode", "template_version"})
+"""The fields of a reset that the release before knows; it refuses to read others."""
+
+
+class _Placed(Value):
+    """What the release before does not know of an entry."""
+
+    kind: EntryKind
+    block: BlockMark | None = None
+
+
+def _placed_json(entry: Entry) -> str | None:
+    if entry.kind not in _STORED_AS:
+        return None
+    return _Placed(kind=entry.kind, block=entry.block).model_dump_json(exclude_defaults=True)
+
+
+def _reset_json(reset: Reset, fields: Collection[str]) -> str:
+    return json_text(reset.model_dump(include=set(fields)), orjson.OPT_SORT_KEYS)
+
+
+def _additions_of(reset: Reset) -> str | None:
+    added = reset.model_fields_set - _FIRST_OF_RESET
+    added = {name for name in added if getattr(reset, name) != Reset.model_fields[name].default}
+    return _reset_json(reset, added) if added else None
 
 
 def to_entries(conversation_id: str, rows: Sequence[Row]) -> tuple[Entry, ...]:
@@ -134,6 +215,10 @@ _ROLES: Mapping[str, str | None] = {
     "assistant": "assistant",
     "tool_result": "tool",
     "system": "system",
+    "custom_instructions": "user",
+    "project_files": "user",
+    "file": "user",
+    "summary": "user",
     "void": None,
 }
 """The role of the message in an entry of each kind; a void entry has no message."""
@@ -142,13 +227,15 @@ _ROLES: Mapping[str, str | None] = {
 def _entry_fields(row: Row) -> Parameters:
     content: str | None = row["content"]
     message: JsonObject | None = orjson.loads(content) if content is not None else None
-    if (message["role"] if message is not None else None) != _ROLES[row["kind"]]:
+    placed = _Placed.model_validate_json(row["placed"]) if row["placed"] else None
+    kind: str = placed.kind.value if placed is not None else row["kind"]
+    if (message["role"] if message is not None else None) != _ROLES[kind]:
         raise ValueError("kind and content do not go together")
     fields: Parameters = {
         "position": row["position"],
         "epoch": row["epoch"],
         "turn_id": row["turn_id"],
-        "kind": row["kind"],
+        "kind": kind,
         "message": message,
         "created_at": row["created_at"],
     }
@@ -156,9 +243,11 @@ def _entry_fields(row: Row) -> Parameters:
     if row["label"]:
         fields["label"] = decode_labels(row["label"])
     if row["reset"]:
-        fields["reset"] = orjson.loads(row["reset"])
+        fields["reset"] = {**orjson.loads(row["reset"]), **orjson.loads(row["reset_additions"] or "{}")}
     if row["context"]:
         fields["context"] = orjson.loads(row["context"])
+    if placed is not None and placed.block is not None:
+        fields["block"] = placed.block
     return fields
 
 
@@ -213,6 +302,49 @@ def to_response(row: Row) -> StoredResponse:
         columns["label"] = decode_labels(columns["label"])
         columns["preset_use"] = _to_preset_use(columns["preset_use"])
         return StoredResponse(**columns, status=status, body=body, input_items=tuple(input_items))
+    except ValueError as error:
+        raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
+
+
+def waiting_parameters(waiting: WaitingTurn) -> Parameters:
+    """Return the row of a turn that waits, without its place."""
+    response = waiting.response
+    return {
+        **response.model_dump(include=_OF_WAITING),
+        "if_running": waiting.if_running.value,
+        "expires_at": waiting.expires_at,
+        "body": to_json(response.body),
+        "input_items": to_json(response.input_items),
+        "label": encode_labels(response.label),
+        "asked": waiting.asked,
+    }
+
+
+_OF_WAITING = {"id", "conversation_id", "tenant", "user_id", "created_at", "background"}
+
+
+def to_entered(row: Row) -> Entered:
+    """Read what a message that has entered a turn shows to clients."""
+    items = tuple(orjson.loads(row["input_items"]))
+    return Entered(response_id=row["entered_id"], output_count=row["entered_at"], items=items)
+
+
+def to_waiting_turn(row: Row) -> WaitingTurn:
+    """Read the row of a turn that waits."""
+    try:
+        response = StoredResponse(
+            **{name: row[name] for name in _OF_WAITING},
+            status=ResponseStatus.QUEUED,
+            body=orjson.loads(row["body"]),
+            input_items=tuple(orjson.loads(row["input_items"])),
+            log_end=None,
+            items_end=None,
+            last_event=-1,
+            replica="",
+            label=decode_labels(row["label"]),
+        )
+        how = IfRunning(row["if_running"])
+        return WaitingTurn(response=response, if_running=how, asked=row["asked"], expires_at=row["expires_at"])
     except ValueError as error:
         raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
 

@@ -6,6 +6,7 @@ from typing import get_args
 from sqlalchemy import ClauseElement, Connection, Integer, bindparam, delete, func, insert, select, update
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.members import ConversationRole, People
 from backend.conversations.domain.responses import (
     Conversation,
     Item,
@@ -19,19 +20,21 @@ from backend.conversations.sql.codec import (
     Parameters,
     conversation_parameters,
     item_parameters,
+    members_json,
     to_conversation,
     to_entries,
     to_item,
     to_json,
+    to_members,
 )
 from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
-from backend.foundation.sql.statements import Statement
+from backend.foundation.sql.statements import Row, Statement
 from backend.knowledge.domain.labels import Labels, decode_labels
-from shared.errors import NotFound, TurnRunning
+from shared.errors import Conflict, NotFound, TurnRunning
 
 _conversation = tables.conversation
 _entry = tables.log_entry
@@ -45,20 +48,21 @@ _FIND = Statement(select(_conversation).where(IS_CONVERSATION))
 
 
 def _owned(dialect: Dialect) -> ClauseElement:
-    """Select each of these items once, from any of the user's conversations that hold it."""
-    is_of_user = _conversation.c.user_id == bindparam("where_user")
-    chosen = (
-        select(_item.c.id, func.max(_item.c.conversation_id).label("conversation_id"))
-        .join(_conversation, _conversation.c.id == _item.c.conversation_id)
-        .where(_conversation.c.tenant == bindparam("where_tenant"), is_of_user, is_among(_item.c.id, "ids", dialect))
-        .group_by(_item.c.id)
-        .subquery()
-    )
-    is_chosen = (chosen.c.id == _item.c.id) & (chosen.c.conversation_id == _item.c.conversation_id)
+    """Select these items from all conversations of a tenant that are a user's, or are shared with anybody."""
+    may_be_read = (_conversation.c.user_id == bindparam("where_user")) | _conversation.c.members.is_not(None)
     columns = (_item.c.conversation_id, _item.c.id, _sequence, _item.c.response_id, _item.c.body)
-    return select(*columns).join(chosen, is_chosen)
+    return (
+        select(*columns, _conversation.c.tenant, _conversation.c.user_id, _conversation.c.members)
+        .join(_conversation, _conversation.c.id == _item.c.conversation_id)
+        .where(_conversation.c.tenant == bindparam("where_tenant"), may_be_read, is_among(_item.c.id, "ids", dialect))
+        .order_by(_item.c.conversation_id)
+    )
 
 
+_people = select(_conversation.c.tenant, _conversation.c.user_id, _conversation.c.members).where(IS_CONVERSATION)
+_PEOPLE = Statement(_people)
+# Held until the members are written, so that no change of another owner is lost.
+_HOLD_PEOPLE = Statement(_people.with_for_update())
 _newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == _conversation.c.id).scalar_subquery()
 _newest_removed = (
     select(func.max(_removed.c.sequence)).where(_removed.c.conversation_id == _conversation.c.id).scalar_subquery()
@@ -89,6 +93,8 @@ _log = (
         _entry.c.label,
         _entry.c.reset,
         _entry.c.context,
+        _entry.c.reset_additions,
+        _entry.c.placed,
     )
     .where(_entry.c.conversation_id == bindparam("where_id"))
     .order_by(_entry.c.position)
@@ -177,6 +183,41 @@ class SqlConversationStore:
             return OpenedConversation(conversation=found, log=log, next_sequence=newest + 1, seen=seen)
 
         return await self._database.read(work)
+
+    async def people(self, conversation_id: str) -> People | None:
+        """Return who may use the conversation, or None."""
+        row = await self._database.find(_PEOPLE, {"where_id": conversation_id})
+        return _to_people(row) if row is not None else None
+
+    async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:
+        """Share the conversation with a user, or change his role; return whether he is new."""
+
+        def work(connection: Connection) -> bool:
+            row = _HOLD_PEOPLE.first(connection, {"where_id": conversation_id})
+            if row is None:
+                raise NotFound("The conversation was deleted meanwhile.", param="conversation_id")
+            others = _to_people(row).others or {}
+            if user_id not in others and len(others) >= most:
+                message = f"The conversation is shared with {most} people, which is the most; remove one first."
+                raise Conflict(message, param="user_id")
+            changed = members_json({**others, user_id: role})
+            _SET.change(connection, {"where_id": conversation_id, "members": changed})
+            return user_id not in others
+
+        return await self._database.write(work)
+
+    async def remove_member(self, conversation_id: str, user_id: str) -> bool:
+        """Take the conversation from a user; False where he had no role in it."""
+
+        def work(connection: Connection) -> bool:
+            row = _HOLD_PEOPLE.first(connection, {"where_id": conversation_id})
+            others = dict(_to_people(row).others or {}) if row is not None else {}
+            if others.pop(user_id, None) is None:
+                return False
+            _SET.change(connection, {"where_id": conversation_id, "members": members_json(others)})
+            return True
+
+        return await self._database.write(work)
 
     async def set_metadata(self, conversation_id: str, metadata: dict[str, str]) -> None:
         """Replace the caller's metadata; no effect when there is no such conversation."""
@@ -280,14 +321,23 @@ class SqlConversationStore:
             dialect = connection.dialect.name
             owner = {"where_tenant": tenant, "where_user": user_id}
             rows = _OWNED[dialect].rows(connection, {**owner, "ids": list_parameter(ids, dialect)})
-            places = [(row["conversation_id"], row) for row in rows]
-            return tuple([OwnedItem(conversation_id=place, item=to_item(place, row)) for place, row in places])
+            readable = [row for row in rows if user_id in _to_people(row).roles]
+            return tuple({row["id"]: _to_owned(row) for row in readable}.values())
 
         return await self._database.read(work)
 
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
         """Return one item, or None."""
         return await self._database.read(lambda connection: _find_item(connection, conversation_id, item_id))
+
+
+def _to_people(row: Row) -> People:
+    return People(tenant=row["tenant"], creator_id=row["user_id"], others=to_members(row["members"]))
+
+
+def _to_owned(row: Row) -> OwnedItem:
+    place = row["conversation_id"]
+    return OwnedItem(conversation_id=place, item=to_item(place, row), is_shared=row["members"] is not None)
 
 
 def _read_log(connection: Connection, conversation_id: str, end: int | None) -> tuple[Entry, ...]:

@@ -21,7 +21,15 @@ _conversation = tables.conversation
 
 IS_CONVERSATION: ColumnElement[bool] = _conversation.c.id == bindparam("where_id")
 HAS_LENGTH: ColumnElement[bool] = _conversation.c.log_length == bindparam("where_log_length")
-IS_FREE: ColumnElement[bool] = _conversation.c.running_response_id.is_(None)
+_waiting = tables.waiting_turn
+_none_waits = (
+    ~select(_waiting.c.id)
+    .where(_waiting.c.conversation_id == _conversation.c.id, _waiting.c.entered_id.is_(None))
+    .exists()
+)
+IS_NOT_HELD: ColumnElement[bool] = _conversation.c.running_response_id.is_(None)
+IS_FREE: ColumnElement[bool] = IS_NOT_HELD & _none_waits
+"""No turn holds the conversation, and none waits for it: whatever was acknowledged comes first."""
 
 _INSERT_ENTRY = Statement(insert(tables.log_entry))
 _INSERT_ITEM = Statement(insert(tables.item))
@@ -46,10 +54,11 @@ def new_rows(conversation_id: str, entries: Sequence[Entry], items: Sequence[Ite
     ]
 
 
-def guard_error(connection: Connection, conversation_id: str) -> Conflict | NotFound:
-    """Return the error for a guarded statement that matched no conversation."""
-    if _FIND_ID.first(connection, {"where_id": conversation_id}) is None:
-        return NotFound("There is no such conversation.")
+def guard_error(connection: Connection, *conversation_ids: str) -> Conflict | NotFound:
+    """Return the error for guarded statements one of which matched no conversation."""
+    for conversation_id in conversation_ids:
+        if _FIND_ID.first(connection, {"where_id": conversation_id}) is None:
+            return NotFound("There is no such conversation.")
     return held_by_another()
 
 

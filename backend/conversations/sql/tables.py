@@ -15,7 +15,8 @@ def _conversation_key() -> Column[str]:
 # `turn_defaults` is the JSON of the newest turn's `ConversationSettings`, `sent_prompt` that of the newest model call's
 # `SentPrompt`. `preset_use` is that of a turn's `PresetUse`, `search_filters` that of its filters, which the release
 # before would refuse in `turn_defaults`. Both hold only where that turn is the newest, because the release before
-# begins turns and leaves them as they are.
+# begins turns and leaves them as they are. `members` is the JSON of the roles of those with whom its owner has shared
+# the conversation, by user id; it is NULL until then.
 conversation = Table(
     "conversation",
     metadata,
@@ -33,10 +34,14 @@ conversation = Table(
     Column("sent_prompt", Text),
     Column("preset_use", Text),
     Column("search_filters", Text),
+    Column("served_tools", Text),
+    Column("members", Text),
 )
 
 # `content` is the message in JSON; a void entry has none. `label` names the knowledge from which the text may come.
 # `reset` and `context` are the JSON of the `Reset` of an epoch and of the `ContextState` after a context message.
+# `reset_additions` holds the fields of a reset that the release before does not know, `placed` the kind and the mark of
+# an entry of which it knows no kind: it sends such an entry as a notice.
 log_entry = Table(
     "log_entry",
     metadata,
@@ -51,6 +56,8 @@ log_entry = Table(
     required("created_at", Instant),
     Column("reset", Text),
     Column("context", Text),
+    Column("reset_additions", Text),
+    Column("placed", Text),
 )
 
 # A fork copies items with their ids, so an id is unique within its conversation only.
@@ -109,6 +116,31 @@ response = Table(
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
 )
 
+# Turns that were acknowledged and wait for their conversation; the one with the lowest `place` comes next. `body`,
+# `input_items` and `label` are those of their responses, `asked` is what is needed to begin them.
+# `entered_id` is the response whose turn a message has entered instead, when that one showed `entered_at` items of
+# output; the row then says what became of its own id.
+waiting_turn = Table(
+    "waiting_turn",
+    metadata,
+    Column("id", Text, primary_key=True),
+    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE")),
+    required("place", Integer),
+    required("if_running", Text),
+    required("tenant", Text),
+    required("user_id", Text),
+    required("created_at", Instant),
+    required("expires_at", Instant),
+    required("background", Boolean),
+    required("body", Text),
+    required("input_items", Text),
+    Column("label", Text),
+    required("asked", Text),
+    Column("entered_id", Text, ForeignKey("response.id", ondelete="CASCADE"), index=True),
+    Column("entered_at", Integer),
+    Index(None, "conversation_id", "place", unique=True),
+)
+
 # What a client had seen of a conversation at the end of a response: `digest` is the chain (domain/seen_chain.py), which
 # holds user and tenant. Of equal chains the highest `id` is the newest. `header` and `bases` are the turn's
 # `SettingsDigest`; rows of the release before have none.
@@ -137,7 +169,18 @@ prompt_header = Table(
     required("system_prompt", Text),
 )
 
-# `header` is the digest of a row in `prompt_header`; `tail`, `reuse` and `usage` are JSON.
+# The texts of messages that stand in prompts, but in no log, and that several calls of a conversation share; `content`
+# is JSON, because PostgreSQL takes no NUL in a text.
+placed_text = Table(
+    "placed_text",
+    metadata,
+    _conversation_key(),
+    Column("digest", Text, primary_key=True),
+    required("content", Text),
+)
+
+# `header` is the digest of a row in `prompt_header`; `tail`, `reuse` and `usage` are JSON. `placed` is the JSON of what
+# the release before does not know of a call; its texts are rows of `placed_text`.
 model_call = Table(
     "model_call",
     metadata,
@@ -153,6 +196,9 @@ model_call = Table(
     Column("shortfall", Text),
     Column("usage", Text),
     Column("cost", Text),
+    Column("placed", Text),
+    Column("gauge", Text),
+    Column("summary_of", Text),
 )
 
 # The lease of a process on its turns ends at `expires_at`; from `trusted_from` on it may judge others. Both are times

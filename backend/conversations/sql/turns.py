@@ -1,6 +1,6 @@
 """The records of turns in a SQL database. A user waits for `begin` and `finish`, so both run few statements."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, get_args
 
@@ -27,17 +27,26 @@ from backend.conversations.sql.codec import (
     to_response,
 )
 from backend.conversations.sql.leases import release, renew, running_ids, take_abandoned, take_again, take_all
-from backend.conversations.sql.model_calls import add_calls, delete_calls, read_calls, written_calls
+from backend.conversations.sql.model_calls import (
+    add_calls,
+    added_texts,
+    delete_calls,
+    read_calls,
+    read_texts,
+    written_calls,
+)
 from backend.conversations.sql.seen_points import newest_seen, written_seen
 from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
     IS_CONVERSATION,
     IS_FREE,
+    IS_NOT_HELD,
     guard_error,
     held_by_another,
     new_rows,
     positions_are_free,
 )
+from backend.conversations.sql.waiting_turns import TAKE_FIRST, enter, entered_in, find_waiting
 from backend.foundation.sql.database import (
     DEFAULT_TIMEOUT_SECONDS,
     FIND_TIMEOUT_SECONDS,
@@ -58,6 +67,7 @@ _IS_RESPONSE = _response.c.id == bindparam("where_response_id")
 
 _INSERT_CONVERSATION = Statement(insert(_conversation))
 _TAKE = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
+_TAKE_NEXT = Statement(update(_conversation).where(IS_CONVERSATION, IS_NOT_HELD, HAS_LENGTH))
 _GROW = Statement(
     update(_conversation).where(IS_CONVERSATION, _conversation.c.running_response_id.is_not(None), HAS_LENGTH)
 )
@@ -99,7 +109,7 @@ _END_HELD = Statement(_change_held.returning(_response.c.is_deleted))
 _DELETE = Statement(delete(_response).where(_IS_RESPONSE))
 
 # Columns that the beginning of a turn must not change.
-_KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt")
+_KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt", "members")
 
 _CHECKPOINT_TIMEOUT_SECONDS = 10.0
 
@@ -115,26 +125,27 @@ class SqlTurnStore:
 
     async def begin(self, turn: NewTurn) -> None:
         """Store a turn before its first request is sent, and lock the conversation for it."""
-        conversation = conversation_parameters(turn.conversation)
-        length = turn.expected_log_length
-        rows = [
-            Change(_INSERT_CONVERSATION, [conversation]) if length is None else _taking(length, conversation),
-            *new_rows(turn.conversation.id, turn.entries, turn.items),
-            Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)]),
-        ]
+        await self.begin_together((turn,))
+
+    async def begin_together(self, turns: Sequence[NewTurn]) -> None:
+        """Store turns in different conversations, all or none."""
+        # In one order for all, so that two requests over the same conversations do not wait for each other.
+        rows = [row for turn in sorted(turns, key=lambda turn: turn.conversation.id) for row in _rows_of(turn)]
+        claim = next((turn.claim for turn in turns if turn.claim is not None), None)
 
         def work(connection: Connection) -> None:
-            take_key(connection, turn.claim)
+            take_key(connection, claim)
             change_together(connection, rows)
 
         try:
             with positions_are_free():
-                if turn.claim is None:
+                if claim is None:
                     await self._database.change(rows)
                 else:
                     await self._database.write(work)
         except NothingMet:
-            raise await self._database.read(partial(guard_error, conversation_id=turn.conversation.id)) from None
+            taken_ids = [turn.conversation.id for turn in turns if turn.expected_log_length is not None]
+            raise await self._database.read(lambda connection: guard_error(connection, *taken_ids)) from None
 
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append an exchange of a running turn; it fails where another process has taken the turn over."""
@@ -142,6 +153,7 @@ class SqlTurnStore:
             "where_id": hold.conversation_id,
             "where_log_length": expected_log_length,
             "log_length": expected_log_length + len(exchange.entries),
+            **({"epoch": exchange.entries[-1].epoch} if exchange.entries else {}),
             **_sent_prompt(exchange.calls),
         }
         settled = {"newest": exchange.last_event, "output": to_json(list(exchange.output))}
@@ -155,6 +167,7 @@ class SqlTurnStore:
                 if _HAS_GROWN.first(connection, grown) is not None:
                     return  # an earlier attempt has stored it: nobody else appends while this turn is held
                 raise held_by_another()
+            enter(connection, hold.response_id, exchange)
             rows = new_rows(hold.conversation_id, exchange.entries, ())
             with positions_are_free():
                 change_together(connection, [*rows, *written_calls(exchange.calls)])
@@ -201,9 +214,17 @@ class SqlTurnStore:
         """Return a response, or None when there is none or it was deleted."""
 
         def work(connection: Connection) -> StoredResponse | None:
-            row = _FIND.first(connection, {"where_response_id": response_id})
-            if row is None or len(row["input_items"]) <= _SHORT_CHARACTERS:
-                return to_response(row) if row is not None else None
+            named = {"where_response_id": response_id}
+            row = _FIND.first(connection, named)
+            if row is None and (waiting := find_waiting(connection, response_id)) is not None:
+                return waiting
+            # One that has begun between the two looks is found by a third, as is the one that it has entered.
+            other = {"where_response_id": entered_in(connection, response_id) or response_id} if row is None else named
+            row = row or _FIND.first(connection, other)
+            if row is None:
+                return None
+            if len(row["input_items"]) <= _SHORT_CHARACTERS:
+                return to_response(row)
             return compute_off_event_loop(connection, partial(to_response, row))
 
         return await self._database.read(work, timeout_seconds=FIND_TIMEOUT_SECONDS)
@@ -215,6 +236,12 @@ class SqlTurnStore:
     async def model_calls(self, response_id: str) -> tuple[ModelCall, ...]:
         """Return the stored model calls of a turn, in order."""
         return await self._database.read(lambda connection: read_calls(connection, response_id))
+
+    async def placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+        """Return the texts that requests of a conversation hold outside of its log, by their digests."""
+        if not digests:
+            return {}
+        return await self._database.read(lambda connection: read_texts(connection, conversation_id, digests))
 
     async def delete(self, response_id: str) -> None:
         """Delete a response; a running turn continues, and its response is deleted when it ends."""
@@ -272,11 +299,25 @@ def _no_longer_held(connection: Connection, holds: Sequence[Hold]) -> set[str]:
     return {hold.response_id for hold in holds if (hold.response_id, hold.fence) not in found}
 
 
-def _taking(expected_log_length: int, parameters: Parameters) -> Change:
+def _rows_of(turn: NewTurn) -> list[Change]:
+    conversation = conversation_parameters(turn.conversation)
+    length = turn.expected_log_length
+    waited = [Change(TAKE_FIRST, [{"where_id": turn.response.id}], must_meet=True)] if turn.has_waited else []
+    taking = _TAKE_NEXT if turn.has_waited else _TAKE
+    return [
+        *waited,
+        Change(_INSERT_CONVERSATION, [conversation]) if length is None else _taking(taking, length, conversation),
+        *new_rows(turn.conversation.id, turn.entries, turn.items),
+        Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)]),
+        *added_texts(turn.conversation.id, turn.texts),
+    ]
+
+
+def _taking(statement: Statement, expected_log_length: int, parameters: Parameters) -> Change:
     """Return the change by which a turn takes a conversation, which must be free and of this length."""
     changed = {name: value for name, value in parameters.items() if name not in _KEPT_BY_BEGIN}
     where = {"where_id": parameters["id"], "where_log_length": expected_log_length}
-    return Change(_TAKE, [{**changed, **where}], must_meet=True)
+    return Change(statement, [{**changed, **where}], must_meet=True)
 
 
 def _end_response(connection: Connection, response: StoredResponse) -> bool | None:

@@ -10,12 +10,14 @@ from pydantic import BaseModel, Field
 
 from backend.files.domain import FilePurpose, StoredFile, purpose_of
 from backend.files.http.multipart import read_upload
-from backend.files.services import Files, NewFile
+from backend.files.services import Files, NewFile, sha256_of
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, unix_seconds
-from backend.identity.http.caller import CallerDep
+from backend.identity.http.caller import CallerDep, OnceDep
+from shared.models.values import JsonObject
 
 MAX_FILES_LIMIT = 10_000
 """What OpenAI's API takes as `limit`, and its default."""
@@ -78,11 +80,26 @@ class UploadedFileList(ListPage[ShownFile]):
 
 
 @router.post("/v1/files", status_code=201, summary="Upload a file", openapi_extra=_FORM)
-async def upload_file(request: Request, files: FilesDep, caller: CallerDep) -> ShownFile:
+async def upload_file(request: Request, files: FilesDep, caller: CallerDep, once: OnceDep) -> ShownFile:
     """Store a file that belongs to the caller."""
     upload = await read_upload(request)
     purpose = purpose_of(upload.fields.get("purpose"))
-    return _shown(await files.upload(caller, NewFile(upload.filename, purpose, upload.content_type, upload.body)))
+    digest = await sha256_of(upload.body)
+    new = NewFile(upload.filename, purpose, upload.content_type, upload.body, digest)
+    told: JsonObject = {
+        "purpose": purpose.value,
+        "filename": new.filename,
+        "content_type": new.content_type,
+        "sha256": digest,
+    }
+
+    async def create(claim: KeyClaim | None) -> StoredFile:
+        return await files.upload(caller, new, claim)
+
+    async def again(file_id: str) -> StoredFile:
+        return await files.find(caller, file_id)
+
+    return _shown(await once.of_fields(told, create, again))
 
 
 @router.get("/v1/files", summary="List files")

@@ -6,11 +6,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, func, insert, or_, select, update
 
-from backend.files.domain import FileQuery, StoredFile
+from backend.files.domain import FileQuery, FileQuota, StoredFile
 from backend.files.sql import tables
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.idempotency import take_key
 from shared.clock import Clock
-from shared.errors import NotFound, PayloadTooLarge
+from shared.errors import KeyHeld, NotFound
 
 PIECE_BYTES = 512 * 1024
 """Written in a few milliseconds by either database."""
@@ -28,9 +30,11 @@ class SqlFileStore:
         self._database = database
         self._clock = clock
 
-    async def add(self, file: StoredFile, body: bytes | bytearray, most_bytes: int) -> None:
-        """Store the row, then the pieces, each in a transaction of its own; then show the file."""
-        await self._database.write(lambda connection: self._begin(connection, file, most_bytes))
+    async def add(
+        self, file: StoredFile, body: bytes | bytearray, quota: FileQuota, claim: KeyClaim | None = None
+    ) -> None:
+        """Store the row, then the pieces, each in a transaction of its own; then show the file and take the key."""
+        await self._database.write(lambda connection: self._begin(connection, file, quota))
         view = memoryview(body)
         for ordinal, start in enumerate(range(0, len(body), PIECE_BYTES)):
             piece = bytes(view[start : start + PIECE_BYTES])
@@ -41,7 +45,11 @@ class SqlFileStore:
                 connection.execute(insert(_piece), row)
 
             await self._database.write(work)
-        await self._database.write(lambda connection: self._set_state(connection, file.id, tables.STORED))
+        try:
+            await self._database.write(lambda connection: self._show(connection, file.id, claim))
+        except KeyHeld:
+            await self._withdraw(_file.c.id == file.id, ~_IS_STORED)
+            raise
 
     async def find(self, file_id: str) -> StoredFile | None:
         """Return a stored file, or None."""
@@ -72,9 +80,15 @@ class SqlFileStore:
     async def leftovers(self, untouched_since: datetime, most: int) -> tuple[str, ...]:
         """Return removed files and broken uploads, the oldest first."""
         is_broken = and_(_file.c.state == tables.STORING, _file.c.touched_at < untouched_since)
-        query = select(_file.c.id).where(or_(_file.c.state == tables.REMOVED, is_broken))
+        is_due = and_(_file.c.state == tables.REMOVED, _file.c.touched_at <= self._clock.now())
+        query = select(_file.c.id).where(or_(is_due, is_broken))
         query = query.order_by(_file.c.touched_at, _file.c.id).limit(most)
         return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
+
+    async def postpone(self, file_id: str, until: datetime) -> None:
+        """Set the instant by which `leftovers` orders removed files."""
+        later = update(_file).where(_file.c.id == file_id, ~_IS_STORED).values(state=tables.REMOVED, touched_at=until)
+        await self._database.write(lambda connection: connection.execute(later))
 
     async def purge(self, file_id: str) -> None:
         """Delete the pieces one by one, then the row; an upload that goes on after all finds its file removed."""
@@ -92,15 +106,18 @@ class SqlFileStore:
         removed = update(_file).where(*which).values(state=tables.REMOVED, touched_at=self._clock.now())
         return bool(await self._database.write(lambda connection: connection.execute(removed).rowcount))
 
-    def _begin(self, connection: Connection, file: StoredFile, most_bytes: int) -> None:
+    def _begin(self, connection: Connection, file: StoredFile, quota: FileQuota) -> None:
         is_his = (_file.c.tenant == file.tenant) & (_file.c.user_id == file.user_id)
-        counted = select(func.coalesce(func.sum(_file.c.size_bytes), 0)).where(is_his, _file.c.state != tables.REMOVED)
-        if connection.execute(counted).scalar_one() + file.size_bytes > most_bytes:
-            raise PayloadTooLarge(
-                f"Your files would have more than {most_bytes} bytes together: delete some first.", param="file"
-            )
+        summed = func.coalesce(func.sum(_file.c.size_bytes), 0)
+        counted = select(func.count(), summed).where(is_his, _file.c.state != tables.REMOVED)
+        files, size_bytes = connection.execute(counted).one()
+        quota.check(files, size_bytes, file.size_bytes)
         state = {"state": tables.STORING, "touched_at": self._clock.now()}
         connection.execute(insert(_file), {**file.model_dump(), "purpose": file.purpose.value, **state})
+
+    def _show(self, connection: Connection, file_id: str, claim: KeyClaim | None) -> None:
+        self._set_state(connection, file_id, tables.STORED)
+        take_key(connection, claim)
 
     def _set_state(self, connection: Connection, file_id: str, state: str) -> None:
         statement = update(_file).where(_file.c.id == file_id, _file.c.state == tables.STORING)

@@ -11,6 +11,7 @@ from backend.foundation.domain.json_objects import JsonText, decode_in_steps
 from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
 from backend.foundation.services.steps import in_steps
 from shared.errors import InvalidRequest
+from shared.models.values import JsonObject
 
 MAX_KEY_CHARS = 255
 REPLAYED_HEADER = "idempotent-replayed"
@@ -77,27 +78,34 @@ class Once:
         again: Callable[[str], Awaitable[Repeated]],
         not_compared: Collection[str] = (),
     ) -> Created | Repeated:
-        """Do as `OncePerKey`; fields of the body `not_compared` may differ when the request is sent again."""
+        """Do as `OncePerKey`; fields of the JSON body `not_compared` may differ when the request is sent again."""
+        if self._key is None:
+            return await create(None)
+        text: JsonText = self._request.state.json_text
+        fields = await in_steps(decode_in_steps(text)) if text.raw else {}
+        compared: JsonObject = {name: value for name, value in fields.items() if name not in not_compared}
+        return await self.of_fields(compared, create, again)
+
+    async def of_fields(
+        self,
+        fields: JsonObject,
+        create: Callable[[KeyClaim | None], Awaitable[Created]],
+        again: Callable[[str], Awaitable[Repeated]],
+    ) -> Created | Repeated:
+        """Do as `OncePerKey` for a request whose body is told by `fields`, whatever its format."""
 
         async def replay(created: str) -> Repeated:
             mark_replayed(self._response)
             return await again(created)
 
-        return await self._service(await self._keyed(not_compared), create, replay)
+        return await self._service(self._keyed(fields), create, replay)
 
-    async def _keyed(self, not_compared: Collection[str]) -> KeyedRequest | None:
+    def _keyed(self, fields: JsonObject) -> KeyedRequest | None:
         if self._key is None:
             return None
-        text: JsonText = self._request.state.json_text
-        fields = await in_steps(decode_in_steps(text)) if text.raw else {}
         tenant, user_id = self._principal
-        return KeyedRequest(
-            tenant=tenant,
-            user_id=user_id,
-            key=self._key,
-            call=f"{self._request.method} {self._request.url.path}",
-            fields={name: value for name, value in fields.items() if name not in not_compared},
-        )
+        call = f"{self._request.method} {self._request.url.path}"
+        return KeyedRequest(tenant=tenant, user_id=user_id, key=self._key, call=call, fields=fields)
 
 
 def mark_replayed(response: Response) -> None:

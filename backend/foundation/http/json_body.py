@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
 from time import perf_counter
+from typing import ClassVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
@@ -16,6 +17,9 @@ from shared.models.json_bounds import SLICE_BYTES, JsonBounds, JsonScanner
 
 FORM_BOUNDS = JsonBounds(values=1024)
 """The bounds of a body that FastAPI validates, in one step and with a report on each wrong value."""
+
+LONG_FORM_BOUNDS = JsonBounds(values=12_288)
+"""The bounds of a form that stops at its first wrong value: 500 objects of 24 values take some 15 ms."""
 
 TURN_SECONDS = 0.002
 Handler = Callable[[Request], Coroutine[None, None, Response]]
@@ -37,6 +41,8 @@ class JsonRequest(Request):
 class JsonRoute(APIRoute):
     """A route that decodes its JSON body, where it has one, in place of FastAPI."""
 
+    bounds: ClassVar[JsonBounds] = FORM_BOUNDS
+
     def get_route_handler(self) -> Handler:
         """Wrap FastAPI's handler."""
         answer = super().get_route_handler()
@@ -44,7 +50,7 @@ class JsonRoute(APIRoute):
             return answer
 
         async def decode_and_answer(request: Request) -> Response:
-            text = await read_json(request, FORM_BOUNDS)
+            text = await read_json(request, self.bounds)
             if not text.raw:
                 return await answer(JsonRequest(request, b"", {}))
             # FastAPI asks for no more of the body than whether there is one.
@@ -53,9 +59,15 @@ class JsonRoute(APIRoute):
         return decode_and_answer
 
 
-def new_router(tag: str) -> APIRouter:
+class LongFormRoute(JsonRoute):
+    """A route for long forms, whose shape stops at the first wrong value."""
+
+    bounds = LONG_FORM_BOUNDS
+
+
+def new_router(tag: str, route_class: type[JsonRoute] = JsonRoute) -> APIRouter:
     """Make a router whose JSON bodies are read strictly; every router of the API is made here."""
-    return APIRouter(route_class=JsonRoute, tags=[tag])
+    return APIRouter(route_class=route_class, tags=[tag])
 
 
 async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> JsonText:

@@ -24,6 +24,9 @@ STATE_IDS = (KEY_ID, "conversation_id", TURN_ID)
 RESPONSE_HEADER = "x-ballast-response-id"
 """Names the response that an answer is about, in whichever API's words: an id for `/v1/responses/{id}`."""
 
+STEER_HEADER = "x-ballast-steer-id"
+"""Names the response that a message becomes which comes too late to enter the running turn."""
+
 SEND_ON = "send_on"
 """Where that state holds what sends the messages behind the first one of an answer.
 

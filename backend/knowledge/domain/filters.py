@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from backend.foundation.domain.narrow_objects import at_most
 from shared.errors import InvalidRequest
 
 MAX_ATTRIBUTES = 16
@@ -21,7 +22,7 @@ MAX_LISTED_VALUES = 64
 Text = Annotated[str, StringConstraints(max_length=MAX_ATTRIBUTE_VALUE_CHARS)]
 Scalar = bool | int | float | Text
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ATTRIBUTE_KEY_CHARS)]
-Attributes = Annotated[dict[Key, Scalar], Field(max_length=MAX_ATTRIBUTES)]
+Attributes = Annotated[dict[Key, Scalar], Field(max_length=MAX_ATTRIBUTES), at_most(MAX_ATTRIBUTES)]
 """Key-value pairs of a document; values are texts, numbers, true or false."""
 
 

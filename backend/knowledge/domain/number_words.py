@@ -59,7 +59,7 @@ second seconds sec secs 秒 秒钟 秒鐘
 millisecond milliseconds ms 毫秒
 minute minutes min mins 分钟 分鐘
 hour hours hr hrs 小时 小時 个小时 個小時 钟头 鐘頭 个钟头 個鐘頭
-day days 天 日
+day days 天 日 工作日 个工作日 個工作日 自然日 个自然日 個自然日
 night nights
 week weeks 周 週 星期 个星期 個星期 礼拜 禮拜 个礼拜 個禮拜
 fortnight fortnights

@@ -6,6 +6,7 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
+from operator import not_
 
 from pydantic import AwareDatetime, Field, ValidationError
 
@@ -43,7 +44,9 @@ class SearchOptions(Value):
 class Ticket(Value):
     """A turn's claim to knowledge bases. It names them; what its user may do there is looked up at each use.
 
-    `search` bounds what each search may bring; `conversation_id` and `turn_id` are for the log.
+    `search` bounds what each search may bring; `conversation_id` and `turn_id` are for the log. `file_ids` are the
+    attached files of the user that the turn may read. `charged_to` is the conversation against whose budget restricted
+    searches count, where it is another one: that of the main lane, when several models answer one request.
     """
 
     user_id: str
@@ -52,7 +55,15 @@ class Ticket(Value):
     turn_id: str
     base_ids: tuple[str, ...]
     search: SearchOptions
+    # Left out where there are none, because the release before refuses a field that it does not know.
+    file_ids: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    charged_to: str | None = Field(default=None, exclude_if=is_none)
     expires_at: AwareDatetime
+
+    @property
+    def budget_id(self) -> str:
+        """The conversation against whose budget restricted searches count."""
+        return self.charged_to or self.conversation_id
 
 
 def sign_ticket(ticket: Ticket, secret: str) -> str:

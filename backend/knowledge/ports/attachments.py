@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import (
     AttachedFile,
     AttachedQuery,
@@ -19,14 +20,17 @@ from backend.knowledge.domain.filters import Attributes
 class AttachmentStore(Protocol):
     """Attached files. The queue is durable, and each file in it is leased to one process at a time."""
 
-    async def attach(self, attachments: Sequence[Attachment], batch: FileBatch | None = None) -> None:
-        """Queue files of one base, which become those of the batch.
+    async def attach(
+        self, attachments: Sequence[Attachment], batch: FileBatch | None = None, claim: KeyClaim | None = None
+    ) -> None:
+        """Queue files of one base, which become those of the batch, and store the claim.
 
         A file that is queued, or a document, already gets the attributes anew; one that failed or was cancelled is
         queued again.
 
         Raises:
             NotFound: the base was deleted meanwhile.
+            KeyHeld: another request has used the key of the claim; there is no such batch.
         """
         ...
 
@@ -66,11 +70,12 @@ class AttachmentStore(Protocol):
         """Note that these bases were searched or changed now."""
         ...
 
-    async def take(self, last_served: Sequence[tuple[str, str]], lease_seconds: float) -> TakenAttachment | None:
+    async def take(self, last_served: tuple[str, str] | None, lease_seconds: float) -> TakenAttachment | None:
         """Lease the file that is to be read next, or None where nothing waits.
 
-        Users take turns: one who has fewer files leased comes first, then one who stands earlier or not at all in
-        `last_served`, pairs of tenant and user; of one user the oldest file comes first.
+        Users take turns: those who have no file leased come first, then those who have fewer; among equals the next one
+        behind `last_served`, a pair of tenant and user, in the order of these pairs, and behind the last the first. Of
+        one user the oldest file comes first.
         """
         ...
 

@@ -25,6 +25,10 @@ class KnowledgeStore(Protocol):
         """
         ...
 
+    async def ensure_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        """Store a base with its only owner, where there is none of its id."""
+        ...
+
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
         """Return the bases in which the user is a member, with his role, ordered by id.
 
@@ -128,6 +132,10 @@ class KnowledgeStore(Protocol):
         """Return the chunks of a document in document order."""
         ...
 
+    async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the estimated tokens of the text of each of these documents, as counted when it was read."""
+        ...
+
 
 class Retrieval(Protocol):
     """Ranked search. Scores depend on nothing but the named bases."""
@@ -204,7 +212,22 @@ class ProtectedKnowledge(Protocol):
         ...
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        """Return the bases of these documents, named by their ids or their files'; a deleted document has none."""
+        """Return the bases of these documents, named by their ids or their files'; a deleted document has none.
+
+        Shelves are none of them: what a user uploads and uses himself does not tell whose text it is.
+        """
+        ...
+
+
+class ShelfAccess(Protocol):
+    """Who may search the shelves of agents."""
+
+    async def open_to(self, tenant: str, user_id: str, shelf_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the shelves whose agent the user may use now.
+
+        Raises:
+            Unavailable: the database is away. Retryable.
+        """
         ...
 
 

@@ -5,9 +5,21 @@ under the newest lease; so a file becomes one document, however many processes h
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import orjson
-from sqlalchemy import Connection, Integer, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Integer,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from backend.foundation.sql.clock import database_time
 from backend.foundation.sql.parameters import to_json
@@ -27,33 +39,49 @@ from shared.errors import Conflict
 
 NAMES_AT_ONCE = 64
 
+MOST_LEASED = 64
+"""So many of a user's earliest files are looked at for leases: the earliest are leased first, few at a time."""
+
+NOBODY = ("", "")
+"""Comes before every user."""
+
 _attachment, _document = tables.attachment, tables.document
-_IS_WAITING = _attachment.c.status == AttachedStatus.IN_PROGRESS.value
+# Written out, not bound: the partial index of waiting files serves only statements that name its status.
+_IS_WAITING = _attachment.c.status == literal_column(f"'{AttachedStatus.IN_PROGRESS.value}'")
 _IS_FREE = or_(_attachment.c.leased_until.is_(None), _attachment.c.leased_until <= database_time("zero"))
 _IS_IT = (_attachment.c.knowledge_base_id == bindparam("where_base_id")) & (
     _attachment.c.file_id == bindparam("where_file_id")
 )
 _IS_CLAIMED = _IS_IT & (_attachment.c.fence == bindparam("where_fence")) & _IS_WAITING
 
-_USERS = Statement(
-    select(
-        _attachment.c.tenant,
-        _attachment.c.user_id,
-        func.sum(case((_IS_FREE, 1), else_=0)).label("free"),
-        func.sum(case((_IS_FREE, 0), else_=1)).label("leased"),
-        func.min(_attachment.c.created_at).label("oldest"),
-    )
+# Users are found one by one through the index of waiting files: how many files wait makes no difference. One statement
+# with a comparison of pairs would not do: SQLite walks over all files of the pair that it compares with.
+_NEXT_USERS = (
+    select(_attachment.c.tenant, _attachment.c.user_id)
     .where(_IS_WAITING)
-    .group_by(_attachment.c.tenant, _attachment.c.user_id)
+    .order_by(_attachment.c.tenant, _attachment.c.user_id)
+    .limit(1)
 )
+_USER_OF_TENANT = Statement(
+    _NEXT_USERS.where(
+        _attachment.c.tenant == bindparam("behind_tenant"), _attachment.c.user_id > bindparam("behind_user_id")
+    )
+)
+_USER_OF_NEXT_TENANT = Statement(_NEXT_USERS.where(_attachment.c.tenant > bindparam("behind_tenant")))
+_IS_OF_USER = (_attachment.c.tenant == bindparam("where_tenant")) & (
+    _attachment.c.user_id == bindparam("where_user_id")
+)
+_EARLIEST = (
+    select(_attachment.c.leased_until)
+    .where(_IS_WAITING, _IS_OF_USER)
+    .order_by(_attachment.c.created_at)
+    .limit(bindparam("most", type_=Integer))
+    .subquery()
+)
+_LEASED = Statement(select(func.count()).where(_EARLIEST.c.leased_until > database_time("zero")))
 _OLDEST = Statement(
     select(_attachment)
-    .where(
-        _IS_WAITING,
-        _IS_FREE,
-        _attachment.c.tenant == bindparam("where_tenant"),
-        _attachment.c.user_id == bindparam("where_user_id"),
-    )
+    .where(_IS_WAITING, _IS_FREE, _IS_OF_USER)
     .order_by(_attachment.c.created_at, _attachment.c.file_id)
     .limit(bindparam("most", type_=Integer))
     .with_for_update(skip_locked=True)
@@ -104,25 +132,66 @@ def queue_new(connection: Connection, attachments: Sequence[Attachment]) -> None
         connection.execute(insert(_attachment), new)
 
 
+def any_waits(connection: Connection) -> bool:
+    """Whether a file waits, leased or not."""
+    return _user_behind(connection, NOBODY) is not None
+
+
 def lease_next(
-    connection: Connection, last_served: Sequence[tuple[str, str]], lease_seconds: float
+    connection: Connection, last_served: tuple[str, str] | None, lease_seconds: float
 ) -> TakenAttachment | None:
-    """Lease the next file of the user whose turn it is."""
-    places = {user: place for place, user in enumerate(last_served, 1)}
-    waiting = [row for row in _USERS.rows(connection, {"zero": 0.0}) if row["free"]]
-    waiting.sort(
-        key=lambda row: (row["leased"], places.get((row["tenant"], row["user_id"]), 0), row["oldest"], row["user_id"])
-    )
-    for user in waiting:
-        asked = {"zero": 0.0, "most": 1, "where_tenant": user["tenant"], "where_user_id": user["user_id"]}
-        row = _OLDEST.first(connection, asked)
-        if row is not None:
-            attachment = to_attachment(row)
-            claim = AttachmentClaim(attachment.knowledge_base_id, attachment.file_id, row["fence"] + 1)
-            its = {"where_base_id": claim.base_id, "where_file_id": claim.file_id}
-            _LEASE.change(connection, {**its, "lease": lease_seconds})
-            return TakenAttachment(attachment, claim, row["attempts"] + 1)
-    return None
+    """Lease the next file of the user whose turn it is.
+
+    It looks at one user more than there are with leased files, which are few: a process has few readers.
+    """
+    passed_over: list[tuple[int, tuple[str, str]]] = []
+    for user in _users_from(connection, last_served):
+        leased = _leased_of(connection, user)
+        if not leased and (taken := _lease_oldest(connection, user, lease_seconds)) is not None:
+            return taken
+        passed_over.append((leased, user))
+    passed_over.sort(key=itemgetter(0))
+    found = (_lease_oldest(connection, user, lease_seconds) for _, user in passed_over)
+    return next((taken for taken in found if taken is not None), None)
+
+
+def _users_from(connection: Connection, last_served: tuple[str, str] | None) -> Iterator[tuple[str, str]]:
+    """Yield each user of waiting files, in their order, beginning behind the one who was served last."""
+    seen: set[tuple[str, str]] = set()
+    for begin in (last_served, NOBODY) if last_served is not None else (NOBODY,):
+        user = _user_behind(connection, begin)
+        while user is not None and user not in seen:
+            seen.add(user)
+            yield user
+            user = _user_behind(connection, user)
+
+
+def _user_behind(connection: Connection, user: tuple[str, str]) -> tuple[str, str] | None:
+    behind = {"behind_tenant": user[0], "behind_user_id": user[1]}
+    row = _USER_OF_TENANT.first(connection, behind)
+    if row is None:
+        row = _USER_OF_NEXT_TENANT.first(connection, {"behind_tenant": user[0]})
+    return (row["tenant"], row["user_id"]) if row is not None else None
+
+
+def _leased_of(connection: Connection, user: tuple[str, str]) -> int:
+    row = _LEASED.first(connection, {**_of_user(user), "zero": 0.0, "most": MOST_LEASED})
+    return next(iter(row.values())) if row is not None else 0
+
+
+def _lease_oldest(connection: Connection, user: tuple[str, str], lease_seconds: float) -> TakenAttachment | None:
+    row = _OLDEST.first(connection, {**_of_user(user), "zero": 0.0, "most": 1})
+    if row is None:
+        return None
+    attachment = to_attachment(row)
+    claim = AttachmentClaim(attachment.knowledge_base_id, attachment.file_id, row["fence"] + 1)
+    its = {"where_base_id": claim.base_id, "where_file_id": claim.file_id}
+    _LEASE.change(connection, {**its, "lease": lease_seconds})
+    return TakenAttachment(attachment, claim, row["attempts"] + 1)
+
+
+def _of_user(user: tuple[str, str]) -> dict[str, object]:
+    return {"where_tenant": user[0], "where_user_id": user[1]}
 
 
 def extend_lease(connection: Connection, claim: AttachmentClaim, lease_seconds: float) -> bool:

@@ -20,7 +20,9 @@ from sqlalchemy import (
     update,
 )
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.parameters import to_json
 from backend.foundation.sql.short_transactions import SLICE_SECONDS, DivisibleWork, run_in_short_transactions
 from backend.knowledge.domain.attachments import (
@@ -54,9 +56,11 @@ class SqlAttachmentStore:
         self._clock = clock
         self._slice_seconds = slice_seconds
 
-    async def attach(self, attachments: Sequence[Attachment], batch: FileBatch | None = None) -> None:
+    async def attach(
+        self, attachments: Sequence[Attachment], batch: FileBatch | None = None, claim: KeyClaim | None = None
+    ) -> None:
         """Queue files, some in each transaction; who is killed meanwhile has acknowledged none of them."""
-        await run_in_short_transactions(self._database, _attach(attachments, batch), self._slice_seconds)
+        await run_in_short_transactions(self._database, _attach(attachments, batch, claim), self._slice_seconds)
 
     async def attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
         """Return a page and one file more."""
@@ -124,10 +128,9 @@ class SqlAttachmentStore:
         statement = update(_base).where(_base.c.id.in_(base_ids)).values(last_active_at=self._clock.now())
         await self._database.write(lambda connection: connection.execute(statement))
 
-    async def take(self, last_served: Sequence[tuple[str, str]], lease_seconds: float) -> TakenAttachment | None:
+    async def take(self, last_served: tuple[str, str] | None, lease_seconds: float) -> TakenAttachment | None:
         """Lease the file that is to be read next; looking whether any waits takes no lock."""
-        waits = select(_attachment.c.file_id).where(_attachment.c.status == _WAITING).limit(1)
-        if await self._database.read(lambda connection: connection.execute(waits).first()) is None:
+        if not await self._database.read(attachment_queue.any_waits):
             return None
         return await self._database.write(
             partial(attachment_queue.lease_next, last_served=last_served, lease_seconds=lease_seconds)
@@ -153,18 +156,19 @@ class SqlAttachmentStore:
         await self._database.write(partial(attachment_queue.fail, claim=claim, error=error))
 
 
-def _attach(attachments: Sequence[Attachment], batch: FileBatch | None) -> DivisibleWork[None]:
-    connection = yield
-    if batch is not None:
-        connection.execute(insert(_batch), batch.model_dump())
+def _attach(attachments: Sequence[Attachment], batch: FileBatch | None, claim: KeyClaim | None) -> DivisibleWork[None]:
     for start in range(0, len(attachments), _FILES_PER_STEP):
+        connection = yield
         some = attachments[start : start + _FILES_PER_STEP]
         hold_base(connection, some[0].knowledge_base_id)
         _queue(connection, some)
-        if batch is not None:
-            members = [{"batch_id": batch.id, "file_id": one.file_id} for one in some]
-            connection.execute(insert(_member), members)
-        connection = yield
+    # The batch and the key come last and together: a request that breaks off has neither, and may be sent again.
+    connection = yield
+    take_key(connection, claim)
+    if batch is not None:
+        hold_base(connection, batch.knowledge_base_id)
+        connection.execute(insert(_batch), batch.model_dump())
+        connection.execute(insert(_member), [{"batch_id": batch.id, "file_id": one.file_id} for one in attachments])
 
 
 def _queue(connection: Connection, attachments: Sequence[Attachment]) -> None:

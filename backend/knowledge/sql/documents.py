@@ -1,8 +1,8 @@
 """Documents and their chunks in SQL."""
 
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, collate, delete, select
+from sqlalchemy import ColumnElement, Connection, collate, delete, func, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
@@ -121,6 +121,13 @@ class SqlDocumentStore:
             lambda c: [rows.to_chunk(row, document_id) for row in c.execute(query).mappings()]
         )
         return tuple(found)
+
+    async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:
+        """Add up the tokens of the chunks of each document."""
+        query = select(_document.c.id, func.sum(_chunk.c.tokens)).join_from(_document, _chunk, rows.IS_OF_DOCUMENT)
+        query = query.where(_document.c.id.in_(document_ids)).group_by(_document.c.id)
+        found = await self._database.read(lambda connection: connection.execute(query).all())
+        return {document_id: int(tokens) for document_id, tokens in found}
 
     async def _find(self, condition: ColumnElement[bool]) -> Document | None:
         query = _DOCUMENTS.where(condition)

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, select, update
+from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, select, text, update
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.attachments import Attachment
@@ -29,6 +30,18 @@ _BINDINGS = (
 )
 _BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
 _FIND_BINDING = Statement(_BINDINGS.where(_base.c.id == bindparam("base_id")))
+# The columns are those of `base_parameters` and `_empty`.
+_INSERT_MISSING = Statement(
+    text("""
+        INSERT INTO knowledge_base (id, tenant, name, summary, topics, routing_hint, routing_keywords, version,
+            created_at, restricted_translation, metadata, last_active_at,
+            chunk_count, index_token_count, next_chunk_number, indexed_version)
+        VALUES (:id, :tenant, :name, :summary, :topics, :routing_hint, :routing_keywords, :version,
+            :created_at, :restricted_translation, :metadata, :last_active_at,
+            :chunk_count, :index_token_count, :next_chunk_number, :indexed_version)
+        ON CONFLICT (id) DO NOTHING
+    """).bindparams(bindparam("created_at", type_=Instant), bindparam("last_active_at", type_=Instant))
+)
 _DESCRIBED = frozenset(
     {"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation", "metadata"}
 )
@@ -41,14 +54,23 @@ class SqlKnowledgeStore(SqlDocumentStore):
         self, base: KnowledgeBase, owner_id: str, claim: KeyClaim | None = None, attached: Sequence[Attachment] = ()
     ) -> None:
         """Store a base, its first owner and its queued files in one transaction."""
-        empty = {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0, "indexed_version": base.version}
 
         def work(connection: Connection) -> None:
             take_key(connection, claim)
-            connection.execute(insert(_base), {**rows.base_parameters(base), **empty})
+            connection.execute(insert(_base), {**rows.base_parameters(base), **_empty(base)})
             _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
             legacy_index.open_base(connection, base.id)
             queue_new(connection, attached)
+
+        await self._database.write(work)
+
+    async def ensure_base(self, base: KnowledgeBase, owner_id: str) -> None:
+        """Store a base unless there is one of its id; a second transaction waits for the first, and adds nothing."""
+
+        def work(connection: Connection) -> None:
+            if _INSERT_MISSING.change(connection, {**rows.base_parameters(base), **_empty(base)}):
+                _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
+                legacy_index.open_base(connection, base.id)
 
         await self._database.write(work)
 
@@ -140,6 +162,11 @@ def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRo
 def _require_owner_in(members: Mapping[str, MemberRole]) -> None:
     if MemberRole.OWNER not in members.values():
         raise Conflict("A knowledge base keeps at least one owner.", param="role")
+
+
+def _empty(base: KnowledgeBase) -> rows.Parameters:
+    """Return the columns of a base without documents."""
+    return {"chunk_count": 0, "index_token_count": 0, "next_chunk_number": 0, "indexed_version": base.version}
 
 
 def _insert_member(connection: Connection, base_id: str, user_id: str, role: MemberRole) -> None:

@@ -42,6 +42,16 @@ _VAGUE = frozenset({"half", "quarter"})
 _PREFIXES = frozenset({"$", "€", "£", "¥", "₩", "₹"})
 _WORD_PREFIXES = frozenset({"us$", "usd", "eur", "gbp", "cny", "rmb", "jpy", "chf", "hkd"})
 _HALVES_OF_DAYS = frozenset({"上午", "下午", "中午", "早上", "晚上", "凌晨"})
+_PARTS_FROM_UNITS = frozenset(
+    {"this", "that", "these", "those", "the", "last", "next", "each", "every", "all", "is", "are", "was", "were", "who"}
+    | {"and", "or", "but", "of", "in", "on", "at", "by", "for", "to", "from", "with", "within", "until", "before"}
+    | {"after"}
+)
+"""Words behind which a unit is no longer that of the number before them ("no one this week")."""
+
+_PLAIN_WORDS_TOO = frozenset({"second", "bit", "degree", "foot", "yard", "fold"})
+"""Units that mean something else behind an adjective ("two sharp bits")."""
+
 _SUFFIXES = frozenset({"st", "nd", "rd", "th"})
 _AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar"})
 
@@ -129,7 +139,19 @@ def continuation(view: TokenView, at: int, last: FigurePart) -> tuple[FigurePart
     joins = behind.text in (_JOINING_WORDS if behind.kind == "word" else _SPACED_SIGNS)
     if joins and view[at + 2].kind == "blank" and (part := _part(view[at + 3], last, f" {behind.text} ")):
         return part, at + 4
-    return None
+    return _unit_behind_word(view, at + 1, last)
+
+
+def _unit_behind_word(view: TokenView, at: int, last: FigurePart) -> tuple[FigurePart, int] | None:
+    """Return the unit of a number that one more word describes: "9 working days", "5 square metres", "one a week"."""
+    word = view[at]
+    if last.kind not in ("number", "scale") or word.kind != "word" or word.text in _PARTS_FROM_UNITS:
+        return None
+    if view[at + 1].kind != "blank":
+        return None
+    unit = view[at + 2]
+    is_unit = unit.kind == "word" and len(unit.text) > 2 and UNITS.get(unit.text, "second") not in _PLAIN_WORDS_TOO
+    return (FigurePart("unit", unit, f" {word.text} "), at + 3) if is_unit else None
 
 
 def _beginning(view: TokenView, at: int, *, is_inside_word: bool) -> tuple[list[FigurePart], int] | None:

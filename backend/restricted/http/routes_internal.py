@@ -12,6 +12,7 @@ from backend.foundation.http.shapes import RequestBody
 from backend.identity.http.caller import BearerDep
 from backend.knowledge.domain.filters import Attributes
 from backend.knowledge.domain.knowledge import ChunkHit, Document
+from backend.knowledge.services.document_text import TextPage
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
 from backend.restricted.services.use_cases import RestrictedServices
@@ -146,7 +147,16 @@ async def documents_by_ticket(body: DocumentsByTicket, services: ServicesDep) ->
 @router.post("/internal/v1/knowledge/read")
 async def read_by_ticket(body: ReadByTicket, services: ServicesDep) -> PageAnswer:
     """Read a page of a document of the ticket's bases."""
-    page = await services.ticketed.read(body.ticket, body.file_id, body.offset, body.limit)
+    return _page(await services.ticketed.read(body.ticket, body.file_id, body.offset, body.limit))
+
+
+@router.post("/internal/v1/knowledge/read_file")
+async def read_file_by_ticket(body: ReadByTicket, services: ServicesDep) -> PageAnswer:
+    """Read a page of a file that the ticket's user has attached to a message."""
+    return _page(await services.files.read(body.ticket, body.file_id, body.offset, body.limit))
+
+
+def _page(page: TextPage) -> PageAnswer:
     return PageAnswer(
         file_id=page.document.source_id,
         filename=page.document.title,

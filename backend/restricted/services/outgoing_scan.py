@@ -41,13 +41,17 @@ class OutgoingScan:
         self._check = check
         self._user_id = request.user.id
         self._readable_ids = tuple(base.id for base in bases if base.access_mode is AccessMode.FULL)
-        self._own = OwnWords(request.knowledge.user_words, keeps_citations=bool(self._readable_ids))
-        self._answer, self._thinking = HeldText(self._own), HeldText(self._own)
+        self.hear(request.knowledge.user_words)
         self._waiting = WaitingEvents()
         self._said_in_call: list[str] = []
         self._sent_in_call: list[str] = []
         self._shown: dict[str, str] = {}
         self._is_ended = False
+
+    def hear(self, user_words: str) -> None:
+        """Take what the user has written by now as his own words; call it where no text is held."""
+        self._own = OwnWords(user_words, keeps_citations=bool(self._readable_ids))
+        self._answer, self._thinking = HeldText(self._own), HeldText(self._own)
 
     async def passed(self, events: Sequence[ExecutionEvent]) -> list[ExecutionEvent]:
         """Return the events that may be sent now. A cut ends the turn; later events are dropped.

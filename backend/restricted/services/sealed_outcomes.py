@@ -161,4 +161,5 @@ def _check(outcome: Outcome) -> None:
 
 
 def _turn_of(claim: Ticket | SealedSearch) -> tuple[str, str, str, str]:
-    return (claim.tenant, claim.user_id, claim.conversation_id, claim.turn_id)
+    conversation_id = claim.budget_id if isinstance(claim, Ticket) else claim.conversation_id
+    return (claim.tenant, claim.user_id, conversation_id, claim.turn_id)

@@ -169,7 +169,7 @@ def uncharged_search(
         id="",
         tenant=ticket.tenant,
         user_id=ticket.user_id,
-        conversation_id=ticket.conversation_id,
+        conversation_id=ticket.budget_id,
         turn_id=ticket.turn_id,
         searched_at=now,
         bases=bases,

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.domain.knowledge import Binding, MemberRole
+from backend.knowledge.domain.shelves import SHELF_ID_START, SHELF_OWNER
 from backend.knowledge.domain.tickets import Ticket, verify_ticket
-from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.ports.knowledge import KnowledgeStore, ShelfAccess
 from shared.clock import Clock
 from shared.errors import PermissionDenied
 from shared.telemetry import bind_turn
@@ -13,8 +14,9 @@ from shared.telemetry import bind_turn
 class TicketAccess:
     """Reads tickets, and looks up the bases in them at each use."""
 
-    def __init__(self, store: KnowledgeStore, clock: Clock, secret: str) -> None:
+    def __init__(self, store: KnowledgeStore, clock: Clock, secret: str, shelves: ShelfAccess | None = None) -> None:
         self._store = store
+        self._shelves = shelves
         self._clock = clock
         self._secret = secret
 
@@ -41,8 +43,17 @@ class TicketAccess:
         return bindings
 
     async def memberships(self, ticket: Ticket, base_ids: frozenset[str]) -> tuple[Binding, ...]:
-        """Return those of the bases of which the user is a member today."""
-        return await self._store.bindings(ticket.tenant, ticket.user_id, sorted(base_ids))
+        """Return those of the bases of which the user is a member today, or whose agent he may use."""
+        bound = await self._store.bindings(ticket.tenant, ticket.user_id, sorted(base_ids))
+        shelf_ids = sorted(base_id for base_id in base_ids if base_id.startswith(SHELF_ID_START))
+        return (*bound, *await self._open_shelves(ticket, shelf_ids)) if shelf_ids else bound
+
+    async def _open_shelves(self, ticket: Ticket, shelf_ids: Sequence[str]) -> tuple[Binding, ...]:
+        if self._shelves is None:
+            return ()
+        opened = await self._shelves.open_to(ticket.tenant, ticket.user_id, shelf_ids)
+        found = await self._store.bindings(ticket.tenant, SHELF_OWNER, sorted(opened))
+        return tuple(Binding(base=binding.base, role=MemberRole.READER) for binding in found)
 
 
 def wanted_bases(ticket: Ticket, base_ids: Sequence[str]) -> frozenset[str]:

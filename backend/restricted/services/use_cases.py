@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
+from backend.files.services import Files
+from backend.knowledge.ports.knowledge import ShelfAccess
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
@@ -12,7 +15,9 @@ from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAu
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import RestrictedUse, SealedSearches
 from backend.restricted.services.ticket_access import TicketAccess
+from backend.restricted.services.ticketed_files import TicketedFiles
 from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
+from backend.vector_stores.services.shelves import Shelves
 
 
 @dataclass(frozen=True)
@@ -24,14 +29,23 @@ class RestrictedPorts:
     observer: SafeSummaryObserver
 
 
+class UploadAccess(NamedTuple):
+    """Uploaded files with their texts, and who may search those of agents."""
+
+    files: Files
+    shelves: Shelves
+    agents: ShelfAccess
+
+
 @dataclass(frozen=True)
 class RestrictedServices:
-    """`ticketed` is for tools of turns, searches and outcomes for the sealed room, `audit` for administrators.
+    """`ticketed` and `files` are for tools of turns, searches and outcomes for the sealed room.
 
-    `closing` and `forgetting` run in the background.
+    `audit` is for administrators. `closing` and `forgetting` run in the background.
     """
 
     ticketed: TicketedKnowledge
+    files: TicketedFiles
     searches: SealedSearches
     outcomes: SealedOutcomes
     audit: ReadAudit
@@ -40,17 +54,23 @@ class RestrictedServices:
 
 
 def build_restricted(
-    ports: RestrictedPorts, knowledge: KnowledgePorts, limits: RestrictedLimits, secret: str, turn_time: timedelta
+    ports: RestrictedPorts,
+    knowledge: KnowledgePorts,
+    limits: RestrictedLimits,
+    secret: str,
+    turn_time: timedelta,
+    uploads: UploadAccess,
 ) -> RestrictedServices:
     """Build the use cases; `secret` is the key of tickets, canaries, cache keys and user hashes.
 
     `turn_time` is how long a turn may take.
     """
-    access = TicketAccess(knowledge.store, knowledge.clock, secret)
+    access = TicketAccess(knowledge.store, knowledge.clock, secret, uploads.agents)
     audit = RestrictedAudit(ports.ledger, ports.observer, knowledge.clock, secret)
     use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
     return RestrictedServices(
         ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, audit),
+        files=TicketedFiles(uploads.files, uploads.shelves, knowledge.store, access, audit),
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
         audit=ReadAudit(ports.trail, secret),

@@ -19,12 +19,14 @@ from shared.errors import (
     InvalidRequest,
     PayloadTooLarge,
 )
-from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnFailed, TurnFinished
+from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnEnd
 from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.wire import (
     card_from_proto,
     event_from_proto,
+    offered_from_proto,
     report_from_proto,
     request_to_proto,
     tool_call_to_proto,
@@ -39,6 +41,7 @@ LONGEST_TIMEOUT_SECONDS = 86_400.0
 """gRPC limits a timeout to 27,000 hours, an earlier deadline than ours; a call with a longer timeout has none."""
 
 LIST_MODELS_TIMEOUT_SECONDS = 5.0
+LIST_TOOLS_TIMEOUT_SECONDS = 5.0
 
 RECONNECT_SECONDS = 1.5
 """Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
@@ -116,11 +119,11 @@ class GrpcChatShell:
                 last = _decode(message)
                 yield (last,)
         except grpc.aio.AioRpcError as error:
-            if not isinstance(last, TurnFinished | TurnFailed):
+            if not isinstance(last, TurnEnd):
                 raise error_of_call(error, begun=last is not None) from error
         finally:
             call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
-        if not isinstance(last, TurnFinished | TurnFailed):
+        if not isinstance(last, TurnEnd):
             raise ChatShellUnavailable(BROKEN_OFF)
 
     async def models(self) -> tuple[ModelCard, ...]:
@@ -141,6 +144,27 @@ class GrpcChatShell:
                 raise ChatShellUnavailable("The model runner did not answer in time.") from error
             raise error_of_call(error, begun=False) from error
         return tuple(card_from_proto(card) for card in answer.models)
+
+    async def tools(self) -> OfferedTools:
+        """Return the tools of tool servers, and the skills; none of a chat_shell that does not know the method.
+
+        Raises:
+            ChatShellUnavailable: no connection, or what came is no such list. Retryable.
+        """
+        await self._wait_connected()
+        try:
+            answer = await self._stub.ListTools(
+                chat_shell_pb2.ListToolsRequest(), metadata=self._metadata_for(0), timeout=LIST_TOOLS_TIMEOUT_SECONDS
+            )
+            return offered_from_proto(answer)
+        except InvalidRequest as error:
+            raise ChatShellUnavailable("The model runner sent what is no list of tools.") from error
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return NO_TOOLS
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise ChatShellUnavailable("The model runner did not answer in time.") from error
+            raise error_of_call(error, begun=False) from error
 
     async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
         """Run one of chat_shell's tools; cancelling this cancels the call, and with it the tool.

@@ -1,6 +1,7 @@
 """The client of chat_shell over HTTP and server-sent events."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from http import HTTPStatus
 from io import BytesIO
 from urllib.parse import quote
@@ -11,11 +12,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from backend.turns.chat_shell.refusals import BROKEN_OFF, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
 from backend.turns.chat_shell.sse import SseDecoder
 from shared.clock import Clock
-from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, PayloadTooLarge
-from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnFailed, TurnFinished
+from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, PayloadTooLarge
+from shared.models.events import REMINDERS_HEADER, ErrorReport, ExecutionEvent, ModelCard, TurnEnd
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
+from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_to_body
 from shared.models.values import JsonObject
 
@@ -27,6 +29,7 @@ SILENCE_TIMEOUT_SECONDS = 45.0
 """Three intervals of chat_shell's heartbeat."""
 
 LIST_MODELS_TIMEOUT_SECONDS = 5.0
+LIST_TOOLS_TIMEOUT_SECONDS = 5.0
 MAX_REFUSAL_BYTES = 65_536
 DONE = b"[DONE]"
 EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
@@ -53,13 +56,27 @@ class HttpChatShell:
             DeadlineExceeded: the request's deadline passed.
             BallastError: the error with which chat_shell refused the request.
         """
+        try:
+            async with aclosing(self._execute(request)) as batches:
+                async for batch in batches:
+                    yield batch
+        except InvalidRequest as error:
+            if request.limits.hand_back_tokens is None or "limits" not in (error.param or ""):
+                raise
+            # A chat_shell of the release before knows no such limit: without it, the turn runs on in one piece.
+            limits = request.limits.model_copy(update={"hand_back_tokens": None})
+            async with aclosing(self._execute(request.model_copy(update={"limits": limits}))) as batches:
+                async for batch in batches:
+                    yield batch
+
+    async def _execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
         left_seconds = remaining_seconds(request.deadline, self._clock.now())
         last: ExecutionEvent | None = None
         try:
             async with self._session.post(
                 f"{self._base_url}/v1/responses",
                 data=self._encode(OpenAIRequestConverter.from_execution_request(request)),
-                headers={"content-type": "application/json"},
+                headers={"content-type": "application/json", REMINDERS_HEADER: "1"},
                 timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
             ) as response:
                 await _raise_refusal(response)
@@ -69,9 +86,9 @@ class HttpChatShell:
                         last = ready[-1]
                         yield ready
         except (aiohttp.ClientError, TimeoutError) as error:
-            if not isinstance(last, TurnFinished | TurnFailed):
+            if not isinstance(last, TurnEnd):
                 raise _error_of(error, begun=last is not None) from error
-        if not isinstance(last, TurnFinished | TurnFailed):
+        if not isinstance(last, TurnEnd):
             raise ChatShellUnavailable(BROKEN_OFF)
 
     async def models(self) -> tuple[ModelCard, ...]:
@@ -92,6 +109,27 @@ class HttpChatShell:
             return tuple(model.card() for model in _OfferedModels.model_validate_json(body).data)
         except ValidationError as error:
             raise ChatShellUnavailable("The model runner sent what is no list of models.") from error
+
+    async def tools(self) -> OfferedTools:
+        """Return the tools of tool servers, and the skills; none of a chat_shell that has no such path.
+
+        Raises:
+            ChatShellUnavailable: no connection, or what came is no such list. Retryable.
+        """
+        try:
+            async with self._session.get(
+                f"{self._base_url}/v1/tools", timeout=_timeout(LIST_TOOLS_TIMEOUT_SECONDS)
+            ) as response:
+                if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+                    return NO_TOOLS
+                await _raise_refusal(response)
+                body = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise ChatShellUnavailable(UNREACHABLE) from error
+        try:
+            return OfferedTools.model_validate_json(body)
+        except ValidationError as error:
+            raise ChatShellUnavailable("The model runner sent what is no list of tools.") from error
 
     async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
         """Run one of chat_shell's tools.

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse
-from backend.conversations.domain.turn_entries import numbered_items
+from backend.conversations.domain.turn_entries import numbered_items, with_entered
+from backend.conversations.domain.waiting_turns import Entered
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_object import failed, interrupted
 from backend.turns.domain.response_projection import ResponseProjection
@@ -34,24 +35,29 @@ class RemainingLog(NamedTuple):
     length: int
 
 
+class ShownSoFar(NamedTuple):
+    """What clients have got, the usage of the model calls that had ended, and the messages that entered the turn."""
+
+    projection: ResponseProjection
+    usage: Usage
+    entered: Sequence[Entered]
+
+
 def closed_turn(
     response: StoredResponse,
     log: RemainingLog,
     newest_item: Item | None,
-    shown: tuple[ResponseProjection, Usage],
+    told: ShownSoFar,
     now: datetime,
 ) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
-    """Build the end of a lost turn and its last events: incomplete with what it has said, or failed without a word.
-
-    `shown` is what clients have got, and the usage of the model calls that had ended.
-    """
-    projection, usage = shown
+    """Build the end of a lost turn and its last events: incomplete with what it has said, or failed without a word."""
+    projection, usage, entered = told
     output = projection.output()
     ending = interrupted(usage) if output else failed(LOST_REPORT, usage)
     body, events = projection.finish(ending, int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
-    items = numbered_items(objects_in(body["output"]), sequence, response.id)
+    items = numbered_items(with_entered(objects_in(body["output"]), entered), sequence, response.id)
     changes = {
         "status": ending.status,
         "body": body,

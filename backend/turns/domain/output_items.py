@@ -5,7 +5,13 @@ from typing import Literal, cast
 
 from backend.conversations.domain.responses import ItemBody
 from backend.turns.domain.response_events import UnnumberedEvent
-from shared.models.events import CitationAdded, FunctionCallRequested, SearchResult
+from shared.models.events import (
+    CitationAdded,
+    FunctionCallRequested,
+    SearchResult,
+    ServedCallFinished,
+    ServedCallStarted,
+)
 from shared.models.values import JsonObject
 
 PartKind = Literal["output_text", "refusal", "reasoning_text"]
@@ -194,6 +200,63 @@ class OpenSearch:
         return {"type": event_type, "output_index": self.output_index, "item_id": self.item_id}
 
 
+class OpenServedCall:
+    """A call of a tool of a tool server, in the form of OpenAI's `mcp_call`."""
+
+    def __init__(self, item_id: str, output_index: int, call: ServedCallStarted) -> None:
+        self.item_id = item_id
+        self.output_index = output_index
+        self._call = call
+        self._ended: ServedCallFinished | None = None
+
+    def opened(self) -> list[UnnumberedEvent]:
+        """Build the events that announce the call; its arguments come as a whole."""
+        place = {"item_id": self.item_id, "output_index": self.output_index}
+        return [
+            _item_event("response.output_item.added", self.output_index, self.body("in_progress")),
+            self._state("in_progress"),
+            {"type": "response.mcp_call_arguments.delta", **place, "delta": self._call.arguments},
+            {"type": "response.mcp_call_arguments.done", **place, "arguments": self._call.arguments},
+        ]
+
+    def end(self, ended: ServedCallFinished) -> None:
+        """Keep what the model reads as the result."""
+        self._ended = ended
+
+    def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
+        """Build the events that end the call."""
+        done = _item_event("response.output_item.done", self.output_index, self.body(status))
+        return [self._state(status), done] if status in ("completed", "failed") else [done]
+
+    def body(self, status: ItemStatus) -> ItemBody:
+        """Build the body of the item."""
+        ended = self._ended
+        has_failed = ended is not None and ended.failed
+        error = {"type": "mcp_tool_execution_error", "content": ended.output} if ended and has_failed else None
+        return {
+            "id": self.item_id,
+            "type": "mcp_call",
+            "status": status,
+            "server_label": self._call.server,
+            "name": self._call.tool,
+            "arguments": self._call.arguments,
+            "approval_request_id": None,
+            "output": ended.output if ended is not None and not has_failed else None,
+            "error": error,
+        }
+
+    def _state(self, state: str) -> UnnumberedEvent:
+        return {"type": f"response.mcp_call.{state}", "output_index": self.output_index, "item_id": self.item_id}
+
+
+def shown_call(body: ItemBody, output_index: int) -> OpenServedCall:
+    """Return the open call that an item shows, without its result."""
+    call = ServedCallStarted(
+        call_id="", server=str(body["server_label"]), tool=str(body["name"]), arguments=str(body["arguments"])
+    )
+    return OpenServedCall(str(body["id"]), output_index, call)
+
+
 def function_call_body(item_id: str, call: FunctionCallRequested, status: ItemStatus) -> ItemBody:
     """Build the body of a client's function call; only a completed call shows its arguments."""
     arguments = call.arguments if status == "completed" else ""
@@ -210,6 +273,22 @@ def function_call_events(item_id: str, output_index: int, call: FunctionCallRequ
         {"type": "response.function_call_arguments.delta", **place, "delta": call.arguments},
         {"type": "response.function_call_arguments.done", **place, "arguments": call.arguments},
         _item_event("response.output_item.done", output_index, function_call_body(item_id, call, "completed")),
+    ]
+
+
+def compaction_body(item_id: str) -> ItemBody:
+    """Build the body of an item that says that an earlier part of the conversation was left out.
+
+    OpenAI lets clients carry the summary in `encrypted_content`; here the server keeps it, under the item's id.
+    """
+    return {"id": item_id, "type": "compaction", "encrypted_content": item_id}
+
+
+def compaction_events(output_index: int, item: ItemBody) -> list[UnnumberedEvent]:
+    """Build the events of a compaction, which has ended when it is shown."""
+    return [
+        _item_event("response.output_item.added", output_index, item),
+        _item_event("response.output_item.done", output_index, item),
     ]
 
 

@@ -5,7 +5,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from backend.conversations.domain.placed_blocks import ANCHORED, NO_BLOCKS, AgentRef, PlacedBlocks, Placement
 from backend.conversations.domain.responses import ConversationSettings
+from backend.conversations.domain.served_tools import ServedTools, ToolSelection
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.turn_request import (
     OutputTokens,
@@ -17,9 +19,10 @@ from backend.turns.domain.turn_request import (
     strictest,
 )
 from shared.models.events import ModelCard
-from shared.models.execution import ToolDefinition
+from shared.models.execution import AccessMode, ToolDefinition
 from shared.models.values import Value
 from shared.prompts.message_order import join_blocks
+from shared.prompts.skills import skills_section
 
 Options = TypeVar("Options", bound=BaseModel)
 
@@ -37,8 +40,13 @@ class Preset(Value):
     """A model with settings under a name of its own; `model` is empty where it is the default one.
 
     Its bases are bound with the rights of the caller of each turn. `defaults` holds for what a request leaves out.
+    `system_prompt`, where it is not None, replaces the operator's default, and `instructions` then follow it in the
+    system message; otherwise they stand where `placement` says. `reminder` stands at the end of each request.
+    `file_ids` are the files that every turn with it shows or searches, `selection` names its tools of tool servers and
+    its skills.
     """
 
+    id: str
     name: str
     model: str
     instructions: str
@@ -46,6 +54,16 @@ class Preset(Value):
     knowledge_base_ids: tuple[str, ...]
     search: SearchOptions
     defaults: TurnDefaults
+    selection: ToolSelection = ToolSelection()
+    file_ids: tuple[str, ...] = ()
+    system_prompt: str | None = None
+    reminder: str = ""
+    placement: Placement = ANCHORED
+
+    @property
+    def ref(self) -> AgentRef:
+        """What the log names it by."""
+        return AgentRef(name=self.name, id=self.id)
 
 
 class ModelMeaning(Value):
@@ -60,21 +78,45 @@ class ModelMeaning(Value):
         return self.card.name if self.preset is None else self.preset.name
 
 
-def with_preset(own: ConversationSettings, preset: Preset | None) -> ConversationSettings:
-    """Join the settings of a conversation to those of a preset.
+def with_skills(preset: Preset | None, served: ServedTools, mode: AccessMode = AccessMode.FULL) -> Preset | None:
+    """List the skills of a preset behind its instructions, in restricted turns only those that may be read there."""
+    if preset is None:
+        return None
+    skills = [skill for skill in served.skills if mode is AccessMode.FULL or skill.accepts_restricted]
+    return preset.model_copy(update={"instructions": join_blocks((preset.instructions, skills_section(skills)))})
 
-    The preset's instructions come first, then the conversation's own, as a gateway sends the system prompt that is
-    configured for a model before that of its user. A function of the conversation replaces one of the same name.
+
+def with_preset(own: ConversationSettings, preset: Preset | None, served: ServedTools) -> ConversationSettings:
+    """Join the settings of a conversation to those of a preset, and to what it has fixed of tool servers and skills.
+
+    Instructions of a preset that has a system prompt come first, then the conversation's own, as a gateway sends the
+    system prompt that is configured for a model before that of its user; those of any other preset are no part of the
+    settings (`blocks_of`). A function of the conversation replaces one of the same name.
     """
     if preset is None:
-        return own
+        return own.model_copy(update={"served": served})
+    leading = preset.instructions if preset.system_prompt is not None else ""
     functions = {each.name: each for each in (*preset.functions, *own.functions)}
     return ConversationSettings(
         model=own.model,
-        instructions=join_blocks((preset.instructions, own.instructions)),
+        instructions=join_blocks((leading, own.instructions)),
         functions=tuple(functions[name] for name in sorted(functions)),
         knowledge_base_ids=tuple(sorted({*preset.knowledge_base_ids, *own.knowledge_base_ids})),
         search=strictest((preset.search, own.search)),
+        served=served,
+    )
+
+
+def blocks_of(preset: Preset | None) -> PlacedBlocks:
+    """Return what a preset says in the prompts of its turns, without the texts of files."""
+    if preset is None:
+        return NO_BLOCKS
+    return PlacedBlocks(
+        instructions=preset.instructions if preset.system_prompt is None else "",
+        placement=preset.placement,
+        agent=preset.ref,
+        system_prompt=preset.system_prompt,
+        reminder=preset.reminder,
     )
 
 

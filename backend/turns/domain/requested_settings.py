@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from backend.conversations.domain.responses import Conversation, ConversationSettings
+from backend.conversations.domain.served_tools import ServedTools
 from backend.turns.domain.response_object import text_format
+from backend.turns.domain.tool_selection import selection_of
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
     FileSearchTool,
@@ -43,6 +45,7 @@ def own_settings(
         functions=function_definitions(request.tools) if request.tools is not None else before.functions,
         knowledge_base_ids=_base_ids(request) if request.tools is not None else before.knowledge_base_ids,
         search=request.search if request.tools is not None else before.search,
+        served=ServedTools(own=selection_of(request.tools) if request.tools is not None else before.served.own),
     )
 
 
@@ -131,7 +134,7 @@ def check_choice(request: TurnRequest, settings: ConversationSettings, *, has_ba
         case FileSearchChoice() if not has_bases:
             message = "There is no knowledge base to search; add a file_search to 'tools', or choose 'auto'."
             raise InvalidRequest(message, param="tool_choice")
-        case "required" if not (settings.functions or has_bases):
+        case "required" if not (settings.definitions or has_bases):
             message = "There are no tools of which one could be called; give 'tools', or choose 'auto'."
             raise InvalidRequest(message, param="tool_choice")
         case _:

@@ -6,6 +6,7 @@ from typing import cast
 
 from backend.conversations.domain.item_bodies import without_results
 from backend.conversations.domain.responses import ConversationSettings, ItemBody, ResponseStatus
+from backend.conversations.domain.served_tools import ServerChoice
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
@@ -213,9 +214,15 @@ def _tools(settings: ConversationSettings) -> list[JsonObject]:
         }
         for function in settings.functions
     ]
+    tools += [_tool_server(choice) for choice in settings.served.selection.servers]
     if settings.knowledge_base_ids:
         tools.append(_file_search(settings.knowledge_base_ids, settings.search))
     return tools
+
+
+def _tool_server(choice: ServerChoice) -> JsonObject:
+    names = list(choice.tools) if choice.tools is not None else None
+    return {"type": "mcp", "server_label": choice.server, "allowed_tools": names, "require_approval": "never"}
 
 
 def _file_search(base_ids: Sequence[str], search: SearchOptions) -> JsonObject:

@@ -9,8 +9,11 @@ from backend.conversations.domain.responses import ItemBody, ResponseStatus
 from backend.turns.domain.output_items import (
     ItemStatus,
     OpenSearch,
+    OpenServedCall,
     OpenText,
     PartKind,
+    compaction_body,
+    compaction_events,
     function_call_body,
     function_call_events,
 )
@@ -35,6 +38,8 @@ from shared.models.events import (
     RefusalDelta,
     SearchFinished,
     SearchStarted,
+    ServedCallFinished,
+    ServedCallStarted,
     TextDelta,
 )
 
@@ -49,10 +54,11 @@ class ResponseProjection:
         self._new_id = new_id
         self._with_results = with_results
         self._next_number = 0
-        self._items: list[ItemBody | OpenText | OpenSearch] = []
+        self._items: list[ItemBody | OpenText | OpenSearch | OpenServedCall] = []
         self._message: OpenText | None = None
         self._reasoning: OpenText | None = None
         self._searches: dict[str, OpenSearch] = {}
+        self._served_calls: dict[str, OpenServedCall] = {}
 
     def restore(self, shown: ShownOutput) -> None:
         """Continue behind the events that another process has sent; `feed` and `finish` then number onward."""
@@ -60,6 +66,7 @@ class ResponseProjection:
         self._items = list(shown.items)
         self._message, self._reasoning = shown.message, shown.reasoning
         self._searches = {search.item_id: search for search in shown.searches}
+        self._served_calls = {call.item_id: call for call in shown.served_calls}
 
     @property
     def last_number(self) -> int:
@@ -95,6 +102,13 @@ class ResponseProjection:
             case _:
                 return self._numbered(self._tool_events(event))
 
+    def compacted(self) -> list[LoggedEvent]:
+        """Show that an earlier part of the conversation was left out."""
+        closed = self._close_call("completed")
+        item = compaction_body(self._new_id(IdPrefix.COMPACTION))
+        self._items.append(item)
+        return self._numbered([*closed, *compaction_events(len(self._items) - 1, item)])
+
     def output(self) -> list[ItemBody]:
         """Build the bodies of the items so far, with all results; open items are incomplete."""
         return [item if isinstance(item, dict) else item.body("incomplete") for item in self._items]
@@ -105,7 +119,7 @@ class ResponseProjection:
         A failure is reported twice, as an `error` event and in `response.failed`.
         """
         status: ItemStatus = "completed" if ending.status is ResponseStatus.COMPLETED else "incomplete"
-        events = [*self._close_call(status), *self._close_searches()]
+        events = [*self._close_call(status), *self._close_tool_calls()]
         body = ended_body(self._body, self.output(), ending, now_seconds)
         if ending.error is not None:
             events.append(error_event(ending.error))
@@ -135,6 +149,15 @@ class ResponseProjection:
 
     def _tool_events(self, event: ExecutionEvent) -> list[UnnumberedEvent]:
         match event:
+            case ServedCallStarted() if event.call_id not in self._served_calls:
+                call = OpenServedCall(self._new_id(IdPrefix.MCP_CALL), len(self._items), event)
+                self._served_calls[event.call_id] = call
+                self._items.append(call)
+                return call.opened()
+            case ServedCallFinished() if event.call_id in self._served_calls:
+                call = self._served_calls.pop(event.call_id)
+                call.end(event)
+                return self._close_served(call, "failed" if event.failed else "completed")
             case SearchStarted() if event.call_id not in self._searches:
                 search = OpenSearch(self._new_id(IdPrefix.FILE_SEARCH), len(self._items), event.queries)
                 self._searches[event.call_id] = search
@@ -167,10 +190,17 @@ class ResponseProjection:
         self._items[reasoning.output_index] = reasoning.body(status)
         return reasoning.closed(status)
 
-    def _close_searches(self) -> list[UnnumberedEvent]:
+    def _close_tool_calls(self) -> list[UnnumberedEvent]:
         events = [event for search in self._searches.values() for event in self._close_search(search, "incomplete")]
         self._searches.clear()
+        for call in self._served_calls.values():
+            events += self._close_served(call, "incomplete")
+        self._served_calls.clear()
         return events
+
+    def _close_served(self, call: OpenServedCall, status: ItemStatus) -> list[UnnumberedEvent]:
+        self._items[call.output_index] = call.body(status)
+        return call.closed(status)
 
     def _close_search(self, search: OpenSearch, status: ItemStatus) -> list[UnnumberedEvent]:
         self._items[search.output_index] = search.body(status)

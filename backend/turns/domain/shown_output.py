@@ -10,14 +10,19 @@ from backend.conversations.domain.responses import ItemBody
 from backend.turns.domain.output_items import (
     ItemStatus,
     OpenSearch,
+    OpenServedCall,
     OpenText,
     PartKind,
+    compaction_events,
     function_call_events,
+    shown_call,
 )
 from backend.turns.domain.response_events import LoggedEvent, UnnumberedEvent, encode_event
 from backend.turns.domain.response_object import ResponseBody, created_body
-from shared.models.events import FunctionCallRequested
+from shared.models.events import FunctionCallRequested, ServedCallFinished
 from shared.models.values import JsonObject, objects_in
+
+OpenItem = OpenText | OpenSearch | OpenServedCall
 
 MOST_REBUILT = 10_000
 """Events that are rebuilt at most: where a number was set far above all that can have been seen, they are not."""
@@ -36,7 +41,7 @@ class ShownOutput:
     """
 
     def __init__(self, known: Sequence[ItemBody] = ()) -> None:
-        self.items: list[ItemBody | OpenText | OpenSearch] = []
+        self.items: list[ItemBody | OpenItem] = []
         self.next_number = 0
         self._known = {item["id"]: item for item in known}
 
@@ -54,6 +59,11 @@ class ShownOutput:
     def searches(self) -> tuple[OpenSearch, ...]:
         """The searches that are still open."""
         return tuple(item for item in self.items if isinstance(item, OpenSearch))
+
+    @property
+    def served_calls(self) -> tuple[OpenServedCall, ...]:
+        """The calls of tool servers that are still open."""
+        return tuple(item for item in self.items if isinstance(item, OpenServedCall))
 
     def feed(self, events: Iterable[LoggedEvent]) -> None:
         """Read events, which continue the ones before."""
@@ -88,9 +98,9 @@ class ShownOutput:
         for place, item in enumerate(output):
             shown = self.items[place] if place < len(self.items) else None
             if shown is None:
-                missing += _events_of(item, place)
+                missing += _marked(_events_of(item, place), item)
             elif not isinstance(shown, dict):
-                missing += _rest_of(item, shown)
+                missing += _marked(_rest_of(item, shown), item)
         return missing
 
     def take(self, output: Sequence[ItemBody], next_number: int) -> None:
@@ -110,7 +120,7 @@ class ShownOutput:
                 body = cast(JsonObject, event["item"])
                 known = self._known.get(body["id"])
                 # The stored body of an item that was stored while it was open is not the last one.
-                is_same = known is not None and known["status"] == body["status"]
+                is_same = known is not None and known.get("status") == body.get("status")
                 self.items[self._place(event)] = known if known is not None and is_same else body
             case "response.output_text.annotation.added":
                 item = self.items[self._place(event)]
@@ -125,7 +135,7 @@ class ShownOutput:
         return cast(int, event["output_index"])
 
 
-def _opened(item: JsonObject, place: int) -> ItemBody | OpenText | OpenSearch:
+def _opened(item: JsonObject, place: int) -> ItemBody | OpenItem:
     item_id = str(item["id"])
     match item["type"]:
         case "message":
@@ -134,6 +144,10 @@ def _opened(item: JsonObject, place: int) -> ItemBody | OpenText | OpenSearch:
             return OpenText("reasoning", item_id, place)
         case "file_search_call":
             return OpenSearch(item_id, place, tuple(cast("list[str]", item["queries"])))
+        case "compaction":
+            return item
+        case "mcp_call":
+            return shown_call(item, place)
         case _:
             return {**item, "status": "incomplete"}
 
@@ -175,13 +189,29 @@ def _events_of(item: ItemBody, place: int) -> list[UnnumberedEvent]:
     opened = _opened(item, place)
     if not isinstance(opened, dict):
         return [*opened.opened(), *_rest_of(item, opened)]
+    if item["type"] == "compaction":
+        return compaction_events(place, item)
     call = FunctionCallRequested(call_id=str(item["call_id"]), name=str(item["name"]), arguments=str(item["arguments"]))
     return function_call_events(str(item["id"]), place, call)
 
 
-def _rest_of(item: ItemBody, shown: OpenText | OpenSearch) -> list[UnnumberedEvent]:
+def _marked(events: list[UnnumberedEvent], item: ItemBody) -> list[UnnumberedEvent]:
+    """Let items in events say from which lane they come, as the items of joined responses do."""
+    marks: JsonObject = {name: item[name] for name in ("model", "response_id") if name in item}
+    if not marks:
+        return events
+    return [
+        {**event, "item": {**cast(JsonObject, event["item"]), **marks}} if "item" in event else event
+        for event in events
+    ]
+
+
+def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:
     """Build the events that show the rest of a closed item."""
     status = cast(ItemStatus, item["status"])
+    if isinstance(shown, OpenServedCall):
+        shown.end(_result_in(item))
+        return shown.closed(status)
     if isinstance(shown, OpenSearch):
         return shown.closed(status, with_results=False)
     said = iter(shown.texts)
@@ -192,3 +222,10 @@ def _rest_of(item: ItemBody, shown: OpenText | OpenSearch) -> list[UnnumberedEve
         events += shown.add(cast(PartKind, part["type"]), rest) if rest else []
         shown.restore_annotations(objects_in(part.get("annotations") or []))
     return [*events, *shown.closed(status)]
+
+
+def _result_in(item: ItemBody) -> ServedCallFinished:
+    """Return what the item of a call says of its result."""
+    error = cast("JsonObject | None", item["error"])
+    output = item["output"] if error is None else error["content"]
+    return ServedCallFinished(call_id="", output=str(output or ""), failed=error is not None)

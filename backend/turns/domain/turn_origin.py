@@ -15,6 +15,7 @@ from backend.conversations.domain.responses import (
     StoredResponse,
 )
 from backend.conversations.domain.seen_chain import Chain, chain_at_end, root_chain, stored_chain
+from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.filters import Filter
@@ -32,7 +33,7 @@ class Origin(Value):
     `conversation` is its state so far, its model empty before the first turn. `is_new` says that the turn
     creates it, `log` and `items` being copied then; of an existing one `items` is left empty.
     `next_sequence` is where the turn's items go. `seen` is what the client has seen so far, None where that is not
-    known.
+    known. With `has_unknown_tools` the conversation's tools of tool servers may differ from those of its epoch.
     """
 
     conversation: Conversation
@@ -41,6 +42,7 @@ class Origin(Value):
     items: tuple[Item, ...]
     next_sequence: int
     seen: Chain | None
+    has_unknown_tools: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class TurnStart:
     `request` and `read` hold the input without what the origin's log holds already. `waiting` are the calls at the end
     of that log that the input answers. `seen` is what the client will have seen with the input. `is_recognised` says
     that the client did not name the origin: it was found by the history in the input. `labels` name the bases from
-    which the text of stored items may come that the input names.
+    which the text of stored items may come that the input names. `charged_to` is as in `Ticket`.
     """
 
     origin: Origin
@@ -60,6 +62,7 @@ class TurnStart:
     seen: Chain | None
     is_recognised: bool = False
     labels: Labels = ()
+    charged_to: str | None = None
 
     @property
     def before(self) -> Conversation:
@@ -84,6 +87,7 @@ _NO_SETTINGS: Mapping[str, object] = {
     "knowledge_base_ids": (),
     "search": SearchOptions(),
     "preset_use": None,
+    "served": ServedTools(),
 }
 """The settings of a conversation before its first turn."""
 
@@ -135,6 +139,11 @@ def continued(opened: OpenedConversation) -> Origin:
     )
 
 
+def at_unknown_end(conversation: Conversation) -> Origin:
+    """Build the origin of a turn behind one that still runs: nothing of the log can be known."""
+    return Origin(conversation=conversation, is_new=False, log=(), items=(), next_sequence=0, seen=None)
+
+
 def forked(
     conversation: Conversation, response: StoredResponse, log: Sequence[Entry], items: Sequence[Item], to: Conversation
 ) -> Origin:
@@ -159,14 +168,46 @@ def forked(
                 filters=file_search.filters,
             ),
             "cache_key": conversation.cache_key,
+            # A response does not keep definitions; within an epoch they are those of its conversation's newest turn.
+            "served": conversation.served,
             "sent": shared_prompt(conversation.sent, log),
+            # What others have written in it stays theirs.
+            "members": {} if conversation.people.is_shared else None,
         }
     )
-    seen = stored_chain(response.seen) if response.seen is not None else None
-    next_sequence = response.items_end or 0
     return Origin(
-        conversation=branch, is_new=True, log=tuple(log), items=tuple(items), next_sequence=next_sequence, seen=seen
+        conversation=branch,
+        is_new=True,
+        log=tuple(log),
+        items=tuple(items),
+        next_sequence=response.items_end or 0,
+        seen=stored_chain(response.seen) if response.seen is not None else None,
+        has_unknown_tools=branch.epoch != conversation.epoch and _may_have_served_tools(conversation, response),
     )
+
+
+def _may_have_served_tools(conversation: Conversation, response: StoredResponse) -> bool:
+    has_own = any(tool["type"] == "mcp" for tool in objects_in(response.body["tools"]))
+    return has_own or response.preset_use is not None or conversation.served != ServedTools()
+
+
+def branched(origin: Origin, items: Sequence[Item], to: Conversation) -> Origin:
+    """Build the origin of a turn that begins where another one does, in the blank conversation `to`.
+
+    `items` are those of the conversation before. The branch begins with the same bytes, and keeps the cache key.
+    """
+    kept: dict[str, object] = {
+        "id": to.id,
+        "user_id": to.user_id,
+        # As behind any branch: what others have written in it stays theirs.
+        "members": {} if origin.conversation.people.is_shared else None,
+        "created_at": to.created_at,
+        "metadata": {},
+        "log_length": 0,
+        "latest_response_id": None,
+    }
+    conversation = origin.conversation.model_copy(update=kept)
+    return origin.model_copy(update={"conversation": conversation, "is_new": True, "items": tuple(items)})
 
 
 def _functions_in(body: ResponseBody) -> tuple[ToolDefinition, ...]:

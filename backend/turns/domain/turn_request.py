@@ -11,6 +11,8 @@ from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.filters import Compound, Filter, check_filter
 from backend.knowledge.domain.tickets import SearchOptions
+from backend.turns.domain.mcp_tool import McpTool
+from backend.turns.domain.named_models import ModelName, SeveralModels, checked_models
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.execution import ToolDefinition
 from shared.models.values import Int64, JsonObject
@@ -142,7 +144,7 @@ def _tag_of_conversation(value: object) -> str:
     return "object" if isinstance(value, dict) else "id"
 
 
-Tool = Annotated[FunctionTool | FileSearchTool, Field(discriminator="type")]
+Tool = Annotated[FunctionTool | FileSearchTool | McpTool, Field(discriminator="type")]
 ToolChoiceBody = Annotated[
     Annotated[Literal["auto", "none", "required"], Tag("(mode)")]
     | Annotated[FunctionChoice, Tag("function")]
@@ -169,7 +171,7 @@ class Sampling(Given):
 class TurnOptions(Sampling):
     """What Responses and Chat Completions name alike; absent and null mean the same."""
 
-    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    model: ModelName | None = None
     stream: bool | None = None
     store: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
@@ -181,6 +183,7 @@ class TurnOptions(Sampling):
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
     prompt_cache_options: JsonObject | None = None
     moderation: None = None
+    if_running: Literal["queue", "cancel", "steer"] | None = None
 
 
 class TurnFields(TurnOptions):
@@ -209,9 +212,13 @@ class TurnFields(TurnOptions):
 
 
 class TurnRequest(TurnFields):
-    """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all."""
+    """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all.
+
+    With `models`, which are then several, each of them answers by itself.
+    """
 
     input: InputBody
+    models: SeveralModels | None = None
 
     @property
     def is_stored(self) -> bool:
@@ -327,7 +334,7 @@ def checked(request: TurnRequest) -> TurnRequest:
     _check_combinations(request)
     check_functions(request.tools or ())
     check_search_filters(request.tools or ())
-    return request
+    return request.model_copy(update=checked_models(request.model, request.models, request.if_running))
 
 
 def _joined(filters: list[Filter]) -> Filter | None:
@@ -364,6 +371,8 @@ def _check_combinations(request: TurnRequest) -> None:
         raise InvalidRequest(
             "A turn in a conversation must be stored; leave this field out, or give true.", param="store"
         )
+    if not request.is_stored and request.if_running is not None:
+        raise InvalidRequest("A turn that waits must be stored; leave this field out, or give true.", param="store")
     if request.top_logprobs:
         raise UnsupportedValue(
             "Log probabilities are not delivered; leave this field out, or give 0.", param="top_logprobs"

@@ -125,4 +125,5 @@ async def list_input_items(
     found = await services.responses.input_items(
         caller, response_id, after=page.after, limit=page.limit, descending=page.descending
     )
-    return item_list(found.items, page.include, has_more=found.has_more)
+    shown = await services.withheld.shown_input(caller, found.response, found.items)
+    return item_list(shown, page.include, has_more=found.has_more)

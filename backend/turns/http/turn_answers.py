@@ -1,6 +1,7 @@
 """Asking for a turn over HTTP and answering it: the same for every API in whose words an answer may be given."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Protocol
@@ -8,11 +9,12 @@ from typing import Annotated, Any, Protocol
 import orjson
 from fastapi import Depends, Request, Response
 
-from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.idempotency import Once, mark_replayed
+from backend.foundation.http.middleware import STEER_HEADER
 from backend.foundation.http.services import service_in, service_of
 from backend.foundation.services.idempotency import KEY_HEADER
 from backend.identity.domain import Caller
@@ -20,6 +22,7 @@ from backend.identity.http.caller import CallerDep
 from backend.turns.domain.response_object import ResponseBody, report_in
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.http.event_stream import EventBatches, EventStream
+from backend.turns.services.queue_turn import AcknowledgedTurn
 from backend.turns.services.turn_registry import RunningTurn
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import InvalidRequest
@@ -62,14 +65,28 @@ class TurnDoor:
         found = begun if isinstance(begun, StoredResponse) else begun.response
         mark_turn_begun(self.request)
         self.name(found)
+        if isinstance(begun, AcknowledgedTurn):
+            return await self._queued(asked, begun, wording)
         if isinstance(begun, StoredResponse):
-            return await self._answered_again(asked, begun, wording)
+            answer = await self._answered_later(asked, begun, wording)
+            mark_replayed(answer)
+            return answer
         begun.at_end(held_body(self.request).keep())
         if asked.stream:
             return self._streamed(begun, wording)
         if asked.is_background:
             return await one_answer(found.body, wording, with_results=False)
         return await self._ended(begun, wording)
+
+    async def _queued(self, asked: TurnRequest, begun: AcknowledgedTurn, wording: Wording) -> Response:
+        """Answer with the waiting turn, or with the one that its message enters."""
+        if begun.steered is None:
+            return await self._answered_later(asked, begun.response, wording)
+        self.name(begun.steered)
+        found = begun.steered if asked.is_background else begun.response
+        answer = await self._answered_later(asked, found, wording)
+        answer.headers[STEER_HEADER] = begun.response.id
+        return answer
 
     def name(self, response: StoredResponse) -> None:
         """Note which response the answer is about, for its header and for the access log."""
@@ -78,20 +95,32 @@ class TurnDoor:
 
     async def replayed(self, found: StoredResponse, after: int, wording: Wording, *, with_results: bool) -> EventStream:
         """Return the events of a stored response with a number above `after`, those to come included."""
+        if found.status is ResponseStatus.QUEUED:
+            return EventStream(wording.frames(self._once_begun(found, after, with_results=with_results)))
+        return EventStream(wording.frames(await self._batches(found, after, with_results=with_results)))
+
+    async def _batches(self, found: StoredResponse, after: int, *, with_results: bool) -> EventBatches:
         services = self.services
         if await services.withheld.shown(self.caller, found) is not found:
             as_shown = partial(services.withheld.shown, self.caller)
-            return EventStream(wording.frames(services.follow.first_and_last(found, after, as_shown)))
-        return EventStream(wording.frames(services.follow(found, after, with_results=with_results)))
+            return services.follow.first_and_last(found, after, as_shown)
+        return services.follow(found, after, with_results=with_results)
 
-    async def _begun(self, asked: TurnRequest, once: Once) -> RunningTurn | StoredResponse:
+    async def _once_begun(self, found: StoredResponse, after: int, *, with_results: bool) -> EventBatches:
+        """Yield the events of a turn that waits; what of them this caller may see is known once it has begun."""
+        begun = await self.services.responses.begun(found)
+        async with aclosing(await self._batches(begun, after, with_results=with_results)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _begun(self, asked: TurnRequest, once: Once) -> RunningTurn | AcknowledgedTurn | StoredResponse:
         if once.has_key and not asked.is_stored:
             raise InvalidRequest(
                 "A turn with store: false leaves nothing behind, its key neither; leave this header out.",
                 param=KEY_HEADER,
             )
 
-        async def create(claim: KeyClaim | None) -> RunningTurn:
+        async def create(claim: KeyClaim | None) -> RunningTurn | AcknowledgedTurn:
             return await self.services.start(self.caller, asked, self.request.state.request_id, claim)
 
         async def again(response_id: str) -> StoredResponse:
@@ -99,19 +128,16 @@ class TurnDoor:
 
         return await once(create, again, not_compared=STREAM_FIELDS)
 
-    async def _answered_again(self, asked: TurnRequest, found: StoredResponse, wording: Wording) -> Response:
-        """Answer a request whose turn has begun before, as that request was or will be answered."""
+    async def _answered_later(self, asked: TurnRequest, found: StoredResponse, wording: Wording) -> Response:
+        """Answer a request whose turn waits, or has begun before, as one whose turn begins at once is answered."""
         services = self.services
         if asked.stream:
-            answer: Response = await self.replayed(found, -1, wording, with_results=asked.wants_results)
-        elif asked.is_background:
+            return await self.replayed(found, -1, wording, with_results=asked.wants_results)
+        if asked.is_background:
             shown = await services.withheld.shown(self.caller, found)
-            answer = await one_answer(shown.body, wording, with_results=False)
-        else:
-            shown = await services.withheld.shown(self.caller, await services.responses.ended(found))
-            answer = await _answer_of(shown.body, wording, with_results=asked.wants_results)
-        mark_replayed(answer)
-        return answer
+            return await one_answer(shown.body, wording, with_results=False)
+        shown = await services.withheld.shown(self.caller, await services.responses.ended(found))
+        return await _answer_of(shown.body, wording, with_results=asked.wants_results)
 
     def _streamed(self, running: RunningTurn, wording: Wording) -> Response:
         batches = self.services.follow(running.response, -1, with_results=running.with_results)
@@ -123,7 +149,9 @@ class TurnDoor:
             ended = await running.ended()
         finally:
             await self.services.registry.release(running)
-        return await _answer_of(ended.body, wording, with_results=running.with_results)
+        # rights may have changed while the turn ran
+        shown = await self.services.withheld.shown(self.caller, ended)
+        return await _answer_of(shown.body, wording, with_results=running.with_results)
 
 
 async def one_answer(body: ResponseBody, wording: Wording, *, with_results: bool) -> Response:

@@ -15,6 +15,9 @@ CallLater = Callable[[float, Callable[[], None]], object]
 MOST_BYTES = 16 * 2**20
 """Room for some 27,000 turns whose answers are a word, or 19,000 with 50 deltas."""
 
+PACKED_BYTES_HERE = 32_768
+"""Unpacked in some 20 ms, where they are a megabyte; more is unpacked beside the event loop."""
+
 BYTES_BESIDE = 340
 """The most that an entry takes beside its compressed events: its id, the headers of both, and its place in a table.
 
@@ -57,9 +60,8 @@ class EndedEvents:
         """Whether the events of this response are kept."""
         return any(response_id in part for part in self._parts)
 
-    def add(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
-        """Keep the events, which are numbered from 0, and delete the oldest ones where there is no room."""
-        packed = pack_events(events)
+    def add(self, response_id: str, packed: bytes) -> None:
+        """Keep packed events, which are numbered from 0, and delete the oldest ones where there is no room."""
         if bytes_of(packed) * _LARGEST_SHARE > self._most_bytes:
             return
         self._part_of_now()[response_id] = packed
@@ -69,10 +71,14 @@ class EndedEvents:
                 _, oldest = part.popitem(last=False)
                 self._taken_bytes -= bytes_of(oldest)
 
-    def since(self, response_id: str, first_number: int) -> tuple[LoggedEvent, ...]:
+    async def since(self, response_id: str, first_number: int) -> tuple[LoggedEvent, ...]:
         """Return the events from that number on; none where they are not kept."""
         packed = next((part[response_id] for part in self._parts if response_id in part), None)
-        return unpack_events(packed, first_number) if packed is not None else ()
+        if packed is None:
+            return ()
+        if len(packed) > PACKED_BYTES_HERE:
+            return await asyncio.to_thread(unpack_events, packed, first_number)
+        return unpack_events(packed, first_number)
 
     def drop(self, response_id: str) -> None:
         """Delete the events now."""

@@ -1,16 +1,22 @@
 """The event log in memory."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from weakref import WeakValueDictionary
 
 from backend.foundation.services.wakeups import Wakeups
 from backend.turns.domain.response_events import LoggedEvent, bytes_in
-from backend.turns.memory.ended_events import MOST_BYTES, CallLater, EndedEvents
+from backend.turns.memory.ended_events import MOST_BYTES, CallLater, EndedEvents, pack_events
 from backend.turns.ports.events import MOST_RESPONSE_BYTES
 from shared.errors import Conflict, InternalError, Unavailable
 
 SILENCE_SECONDS = 2.0
 """A reader is told after so long that nothing came."""
+
+BYTES_PACKED_HERE = 2**20
+"""Packed in some 10 ms; a log of the largest size takes half a second."""
+
+HAVE_ENDED = "The events of this response have ended."
 
 MOST_OPEN_BYTES = 512 * 2**20
 """Room for the events of all running turns: 1,000 turns with some 1,500 deltas each."""
@@ -50,10 +56,12 @@ class MemoryEventLog:
         log = self._open.get(response_id)
         if log is None:
             if response_id in self._ended:
-                raise Conflict("The events of this response have ended.")
+                raise Conflict(HAVE_ENDED)
             if events[0].sequence_number != 0:
                 return
             log = self._open[response_id] = _OpenLog()
+        if log.is_over:
+            raise Conflict(HAVE_ENDED)
         self._take_room(log, bytes_in(events))
         log.append(events)
 
@@ -68,17 +76,17 @@ class MemoryEventLog:
 
     async def close(self, response_id: str) -> None:
         """Mark the log as complete; a repeated call has no effect."""
-        self._end(response_id)
+        await self._end(response_id)
 
     async def cut_off(self, response_id: str) -> None:
         """End the log."""
-        self._end(response_id)
+        await self._end(response_id)
 
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield the events above `after` that are kept, then those that are appended."""
         log = self._open.get(response_id)
         if log is None:
-            if rest := self._ended.since(response_id, after + 1):
+            if rest := await self._ended.since(response_id, after + 1):
                 yield rest
             return
         place = after + 1
@@ -115,18 +123,33 @@ class MemoryEventLog:
                 log.events.clear()
                 log.end()
 
-    def _end(self, response_id: str) -> None:
-        log = self._open.pop(response_id, None)
-        if log is None:
+    async def _end(self, response_id: str) -> None:
+        log = self._open.get(response_id)
+        if log is None or log.is_over:
             return
-        self._give_back(log)
-        self._ended.add(response_id, log.events)
-        self._still_read[response_id] = log
         log.end()
+        packed = None
+        try:
+            packed = await _packed(log)
+        finally:
+            # It may have been dropped meanwhile.
+            if self._open.get(response_id) is log:
+                del self._open[response_id]
+                self._give_back(log)
+                self._still_read[response_id] = log
+                if packed is not None:
+                    self._ended.add(response_id, packed)
 
     def _give_back(self, log: "_OpenLog") -> None:
         self._open_bytes -= log.bytes
         log.bytes = 0
+
+
+async def _packed(log: "_OpenLog") -> bytes:
+    """Pack the events of a log, those of a long one beside the event loop."""
+    if log.bytes > BYTES_PACKED_HERE:
+        return await asyncio.to_thread(pack_events, tuple(log.events))
+    return pack_events(log.events)
 
 
 class _OpenLog:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
+from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 
 
@@ -22,6 +23,14 @@ class ChatShell(Protocol):
 
     async def models(self) -> tuple[ModelCard, ...]:
         """Return the offered models.
+
+        Raises:
+            ChatShellUnavailable: no connection.
+        """
+        ...
+
+    async def tools(self) -> OfferedTools:
+        """Return the tools of the operator's tool servers, and the skills; none of a chat_shell that has neither.
 
         Raises:
             ChatShellUnavailable: no connection.

@@ -15,6 +15,19 @@ class TakeoverOutcome(StrEnum):
     FAILED = "failed"
 
 
+class CompactionOutcome(StrEnum):
+    """What stands in the place of what was left out of a conversation: a summary, or a notice because there is none."""
+
+    SUMMARISED = "summarised"
+    ELIDED = "elided"
+    EMPTY = "empty"
+    REFUSED = "refused"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    TOO_LONG = "too_long"
+    WITHHELD = "withheld"
+
+
 class TurnObserver(Protocol):
     """Receives what turns report; its methods must not raise and must not block."""
 
@@ -24,6 +37,10 @@ class TurnObserver(Protocol):
 
     def epoch_started(self, conversation_id: str, epoch: int, reason: str) -> None:
         """An epoch begins; `reason` is one of prompt stability's closed list."""
+        ...
+
+    def history_compacted(self, response: StoredResponse, outcome: CompactionOutcome, seconds: float) -> None:
+        """A part of the conversation was left out, which took so long; no results but those of tools: `elided`."""
         ...
 
     def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:

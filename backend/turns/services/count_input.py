@@ -1,14 +1,15 @@
 """Counting the tokens that a turn would send, without running it."""
 
-from backend.conversations.domain.compaction import TOOLS_TOKENS
+from backend.conversations.domain.compaction import tools_tokens
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.turns.domain.turn_request import TurnRequest
-from backend.turns.services.turn_assembly import TurnDraft, assembled
+from backend.turns.services.turn_assembly import assembled
+from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_drafting import TurnDrafting
-from shared.models.canonical import canonical_parts
+from shared.prompts.knowledge_tools import functions_of_request
 from shared.prompts.message_order import messages_of_request
-from shared.tokens import estimate_tokens, message_tokens
+from shared.tokens import message_tokens
 
 
 class CountInput:
@@ -31,5 +32,5 @@ class CountInput:
 
 def _prompt_tokens(draft: TurnDraft) -> int:
     turn, _ = assembled(draft)
-    functions = canonical_parts(turn.request.tools, ())[0].decode()
-    return TOOLS_TOKENS + estimate_tokens(functions) + sum(map(message_tokens, messages_of_request(turn.request)))
+    tools = tools_tokens(functions_of_request(turn.request))
+    return tools + sum(map(message_tokens, messages_of_request(turn.request)))

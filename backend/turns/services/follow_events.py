@@ -203,7 +203,12 @@ class FollowEvents:
             return False
 
     async def _has_ended(self, response: StoredResponse) -> bool:
-        """Whether the end of the turn is stored; while the database cannot tell, it is not."""
+        """Whether the end of the turn is stored; while the database cannot tell, it is not.
+
+        Of a turn that is not stored the events alone tell the end: this process writes them.
+        """
+        if not response.body["store"]:
+            return False
         try:
             stored = await self._turns.find(response.id)
         except Unavailable:

@@ -54,7 +54,7 @@ class ReferencedItems:
         bodies = {
             each.item.id: each.item.body
             if may_read(access, labels.get(each.item.id, ()))
-            else emptied_item(each.item.body)
+            else emptied_item(each.item.body, with_users=each.is_shared)
             for each in found
         }
         items = await in_steps(resolved_in_steps(request.input, bodies))

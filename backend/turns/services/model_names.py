@@ -1,7 +1,8 @@
 """What names of models mean for a caller: a model of chat_shell, or a preset over one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from backend.conversations.domain.placed_blocks import AgentRef
 from backend.identity.domain import Caller
 from backend.turns.domain.presets import ModelMeaning
 from backend.turns.ports.presets import OfferedPreset, PresetSource
@@ -42,6 +43,14 @@ class ModelNames:
             gone = f"The agent '{name}' uses the model '{preset.model}', which is not offered any more"
             raise UnknownModel(f"{gone}; give the agent one of {listed(_names(cards))}.", param="model")
         return ModelMeaning(card=card, preset=preset)
+
+    async def has_lost(self, caller: Caller, refs: Collection[AgentRef]) -> bool:
+        """Return whether the caller may no longer use one of these agents.
+
+        Raises:
+            Unavailable: the database is away. Retryable.
+        """
+        return bool(refs) and len(await self._presets.usable(caller, refs)) < len(frozenset(refs))
 
     async def cards(self) -> tuple[ModelCard, ...]:
         """Return the models themselves; the first is the default.

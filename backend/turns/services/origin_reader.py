@@ -5,60 +5,66 @@ from dataclasses import replace
 
 from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
 from backend.conversations.domain.item_removal import is_edited
+from backend.conversations.domain.members import ConversationRole, check_role
 from backend.conversations.domain.responses import (
     Conversation,
-    ConversationSettings,
     OpenedConversation,
+    SettingsDigest,
     StoredResponse,
     conversation_cache_key,
 )
 from backend.conversations.domain.seen_chain import boundaries_in_steps, extended_in_steps, root_chain, stored_chain
-from backend.conversations.domain.settings_digest import settings_digest
 from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
+from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
-from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, continued, forked
+from backend.turns.domain.lanes import lane_to_continue
+from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, branched, continued, forked
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import NotFound, TurnRunning
+from shared.errors import InvalidRequest, NotFound, PermissionDenied, TurnRunning
 from shared.ids import IdPrefix, new_id
 
 GoesOn = Callable[[Conversation], bool]
 """Whether a turn behind a response goes on in its conversation; otherwise it branches off into a new one."""
 
 
-SettingsOf = Callable[[Caller, TurnStart], Awaitable[ConversationSettings]]
-"""Resolves the settings that a turn asks for where it begins."""
+DigestOf = Callable[[Caller, TurnStart], Awaitable[SettingsDigest]]
+"""Resolves what a turn asks for where it begins, and returns the digest of it."""
 
 
 class OriginReader:
     """Finds where a turn begins; `secret` keys the cache keys that providers see.
 
-    `settings_of` resolves what a turn runs with that begins a conversation.
+    `digest_of` resolves what a turn runs with that begins a conversation.
     """
 
-    def __init__(self, ports: TurnPorts, settings_of: SettingsOf, secret: str) -> None:
-        self._settings_of = settings_of
+    def __init__(self, ports: TurnPorts, digest_of: DigestOf, secret: str) -> None:
+        self._digest_of = digest_of
+        self._access = ConversationAccess(ports.conversations, ports.turns)
         self._conversations = ports.conversations
         self._turns = ports.turns
         self._clock = ports.clock
         self._secret = secret
 
-    async def find(self, caller: Caller, request: TurnRequest) -> TurnStart:
+    async def find(self, caller: Caller, request: TurnRequest, waited_for: str | None = None) -> TurnStart:
         """Return where a turn begins: where the request names, where its history ends, or in a new conversation.
+
+        A turn that has waited for a conversation begins at its end, whatever has been said meanwhile.
 
         Raises:
             InvalidRequest: the input is not valid there; `param` names the place.
-            NotFound: the conversation or the response does not exist, or is somebody else's.
+            NotFound: the conversation or the response does not exist, or the caller is no member.
+            PermissionDenied: the caller may only read the conversation.
             CorruptRecord: its log cannot be read, or a part of it is missing.
             TurnRunning: a turn holds the conversation, or is that response.
         """
-        if request.conversation_id is not None:
-            opened = await self._opened(caller, request.conversation_id, "conversation", lambda _: True)
-            return await _start(continued(opened), request)
+        if conversation_id := waited_for or request.conversation_id:
+            opened = await self._opened(caller, conversation_id, "conversation", lambda _: True)
+            return await started(continued(opened), request)
         if request.previous_response_id is not None:
-            return await _start(await self._named(caller, request.previous_response_id, request), request)
-        start = await _start(self._blank(caller), request)
+            return await started(await self._named(caller, request.previous_response_id, request), request)
+        start = await started(self._blank(caller), request)
         if not request.is_stored:
             return await self._with_key_of_opening(caller, start)
         return await self._recognised(caller, start) or start
@@ -86,7 +92,7 @@ class OriginReader:
         boundaries = await in_steps(boundaries_in_steps(root, new.read.history))
         if not boundaries:
             return None
-        wanted = settings_digest(await self._settings_of(caller, new))
+        wanted = await self._digest_of(caller, new)
         known = await self._turns.newest_seen([each.digest for each in boundaries], wanted)
         found = next((each for each in reversed(boundaries) if each.digest in known), None)
         if found is None:
@@ -105,12 +111,13 @@ class OriginReader:
         )
 
     async def _seen(self, caller: Caller, response_id: str) -> Origin | None:
-        """Return the place behind a response; None where it was deleted meanwhile.
+        """Return the place behind a response; None where it was deleted meanwhile, or the caller may not go on there.
 
         What else stands behind it in its conversation, the client has not seen: then the turn branches off.
         """
         response = await self._turns.find(response_id)
-        if response is None or not _owns(caller, response) or not response.status.is_terminal:
+        is_own = response is not None and (response.tenant, response.user_id) == (caller.tenant, caller.user_id)
+        if response is None or not is_own or not response.status.is_terminal:
             return None
 
         def goes_on(found: Conversation) -> bool:
@@ -118,18 +125,34 @@ class OriginReader:
 
         try:
             return await self._behind(caller, response, goes_on)
-        except NotFound:
+        except (NotFound, PermissionDenied):
             return None
 
     async def _named(self, caller: Caller, response_id: str, request: TurnRequest) -> Origin:
+        param = "previous_response_id"
         response = await self._turns.find(response_id)
-        if response is None or not _owns(caller, response):
-            raise NotFound(f"There is no response '{response_id}'.", param="previous_response_id")
+        missing = NotFound(f"There is no response '{response_id}'.", param=param)
+        if response is None:
+            raise missing
         if not response.status.is_terminal:
-            raise TurnRunning("That response is still running.", param="previous_response_id")
-        return await self._behind(
-            caller, response, lambda found: request.is_stored and found.latest_response_id == response.id
-        )
+            await self._access.response(caller, response_id, ConversationRole.WRITER, param)
+            raise TurnRunning("That response is still running.", param=param)
+        lane = lane_to_continue(response.body, request.model if response.user_id == caller.user_id else None)
+        if lane is not None:
+            return await self._named(caller, lane.response_id, request)
+        if response.log_end is None:
+            await self._access.response(caller, response_id, ConversationRole.WRITER, param)
+            message = "That response ended before it began; name the one before it, or the conversation."
+            raise InvalidRequest(message, param=param)
+        try:
+            # Its conversation is read here in any case, and tells who may go on.
+            return await self._behind(
+                caller, response, lambda found: request.is_stored and found.latest_response_id == response.id
+            )
+        except NotFound:
+            if (response.tenant, response.user_id) == (caller.tenant, caller.user_id):
+                raise
+            raise missing from None
 
     async def _behind(self, caller: Caller, response: StoredResponse, goes_on: GoesOn) -> Origin:
         opened = await self._opened(caller, response.conversation_id, "previous_response_id", goes_on)
@@ -141,17 +164,33 @@ class OriginReader:
         items = await self._conversations.all_items(conversation.id, response.items_end or 0, length)
         return forked(conversation, response, log, items, self._blank(caller).conversation)
 
+    async def branch(self, caller: Caller, start: TurnStart) -> TurnStart:
+        """Return where a turn begins that branches off from where another one does."""
+        origin = start.origin
+        before = origin.conversation
+        items = origin.items
+        if not origin.is_new:
+            items = await self._conversations.all_items(before.id, origin.next_sequence, before.log_length)
+        return replace(start, origin=branched(origin, items, self._blank(caller).conversation))
+
     async def _opened(
         self, caller: Caller, conversation_id: str, param: str, is_continued: GoesOn
     ) -> OpenedConversation:
-        """Read a conversation of the caller, with its log where the turn goes on at its end."""
+        """Read a conversation in which the caller may run turns, with its log where the turn goes on at its end."""
 
         def needs_log(found: Conversation) -> bool:
-            return _owns(caller, found) and found.running_response_id is None and is_continued(found)
+            return (
+                found.people.allows(caller, ConversationRole.WRITER)
+                and found.running_response_id is None
+                and is_continued(found)
+            )
 
         opened = await self._conversations.opened(conversation_id, needs_log)
-        if opened is None or not _owns(caller, opened.conversation):
-            raise NotFound(f"There is no conversation '{conversation_id}'.", param=param)
+        role = opened.conversation.people.role_of(caller) if opened is not None else None
+        missing = NotFound(f"There is no conversation '{conversation_id}'.", param=param)
+        check_role(role, ConversationRole.WRITER, missing)
+        if opened is None:
+            raise missing
         if opened.conversation.running_response_id is not None and is_continued(opened.conversation):
             raise TurnRunning("A turn is running on this conversation.")
         if needs_log(opened.conversation):
@@ -176,11 +215,14 @@ class OriginReader:
         return blank_origin(caller, conversation_id, cache_key, self._clock.now())
 
 
-async def _start(origin: Origin, request: TurnRequest) -> TurnStart:
+async def started(origin: Origin, request: TurnRequest) -> TurnStart:
+    """Read the input of a turn that begins at an origin."""
     waiting = pending_calls(history(origin.log))
     count = 1 if isinstance(request.input, str) else len(request.input)
     read = await beside_others(count, lambda: _read(request, waiting))
-    seen = await in_steps(extended_in_steps(origin.seen, read.messages)) if request.is_stored else None
+    # What several people have said, no client resends as a history of its own.
+    is_kept = request.is_stored and not origin.conversation.people.is_shared
+    seen = await in_steps(extended_in_steps(origin.seen, read.messages)) if is_kept else None
     return TurnStart(origin=origin, request=request, read=read, waiting=waiting, seen=seen)
 
 
@@ -191,7 +233,3 @@ def _read(request: TurnRequest, waiting: tuple[str, ...]) -> ParsedInput:
 def _without_items(request: TurnRequest, count: int) -> TurnRequest:
     """Return a request whose list of items lacks the first ones."""
     return request if isinstance(request.input, str) else request.model_copy(update={"input": request.input[count:]})
-
-
-def _owns(caller: Caller, found: StoredResponse | Conversation) -> bool:
-    return (found.tenant, found.user_id) == (caller.tenant, caller.user_id)

@@ -8,7 +8,7 @@ from backend.conversations.domain.leases import TakenTurn
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.services.take_over import TakeOver
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import Draining, TurnTaken, Unavailable
 from shared.shares import Holder
@@ -122,6 +122,9 @@ class Recovery:
             if not isinstance(outcome, Unavailable):
                 break
             await asyncio.sleep(RETRY_SECONDS)
+        if isinstance(outcome, JoinedTurn):
+            # It takes no place of its own, for which its lanes might have to wait.
+            self._registry.start(outcome)
         if isinstance(outcome, Turn):
             self._registry.spawn(self._run_when_free(outcome))
             return

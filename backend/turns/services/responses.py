@@ -5,11 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from backend.conversations.domain.responses import ItemBody, StoredResponse
-from backend.conversations.services.withheld_turns import owned_response
+from backend.conversations.domain.members import ConversationRole
+from backend.conversations.domain.responses import ItemBody, ResponseStatus, StoredResponse
+from backend.conversations.services.conversation_access import ConversationAccess
 from backend.identity.domain import Caller
+from backend.turns.domain.lanes import lanes_in
+from backend.turns.domain.response_object import Ending
+from backend.turns.domain.unbegun import unbegun
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import NotFound, Unavailable
+from shared.errors import NotFound, TurnRunning, Unavailable
 
 WAIT_SECONDS = 10.0
 """How long a cancellation waits for the turn's end; a provider's connection closes within a fraction of a second."""
@@ -21,27 +25,32 @@ LOOK_SECONDS = 5.0
 PAUSE_SECONDS = 0.1
 """Between two looks at the status, where no events are kept."""
 
+QUEUED_SECONDS = 0.3
+"""Between two looks at a response whose turn waits for its conversation."""
+
 LONGEST_TURN = timedelta(days=1)
 """No turn may last longer (`BACKEND_TURN_TIMEOUT_SECONDS`)."""
 
 
 @dataclass(frozen=True)
 class InputItemPage:
-    """A page of input items, and whether more follow it."""
+    """A page of input items of a response, and whether more follow it."""
 
+    response: StoredResponse
     items: tuple[ItemBody, ...]
     has_more: bool
 
 
 class Responses:
-    """Serves a caller's own responses; every method raises `NotFound` for a missing or foreign one."""
+    """Serves the responses of a caller's conversations; for who is no member every method raises `NotFound`."""
 
-    def __init__(self, ports: TurnPorts) -> None:
+    def __init__(self, ports: TurnPorts, access: ConversationAccess) -> None:
+        self._access = access
         self._ports = ports
 
     async def find(self, caller: Caller, response_id: str) -> StoredResponse:
         """Return a response as it is now; a running one has the output of its last checkpoint."""
-        return await owned_response(self._ports.turns, caller, response_id)
+        return await self._access.response(caller, response_id, ConversationRole.READER)
 
     async def input_items(
         self, caller: Caller, response_id: str, *, after: str | None, limit: int, descending: bool
@@ -58,18 +67,25 @@ class Responses:
             if place is None:
                 raise NotFound("There is no such item in this response.", param="after")
             items = items[place + 1 :]
-        return InputItemPage(tuple(items[:limit]), has_more=len(items) > limit)
+        return InputItemPage(response, tuple(items[:limit]), has_more=len(items) > limit)
 
     async def cancel(self, caller: Caller, response_id: str) -> StoredResponse:
         """Stop a turn on whichever replica runs it, and return the response as it ended, with its output so far.
 
         A response that has already ended is returned unchanged. A turn whose process died does not end within the
-        waiting time: it is returned as it is, and recovery closes it.
+        waiting time: it is returned as it is, and recovery closes it. A turn that waits for its conversation ends
+        without having begun.
         """
-        response = await self.find(caller, response_id)
+        response = await self._access.response(caller, response_id, ConversationRole.WRITER)
+        if response.status is ResponseStatus.QUEUED:
+            ended = unbegun(response, Ending(status=ResponseStatus.CANCELLED), self._ports.clock.now())
+            if await self._ports.waiting.withdraw(ended):
+                return ended
+            response = await self.find(caller, response_id)
         if response.status.is_terminal:
             return response
-        await self._ports.signals.send(response_id)
+        for each in (response_id, *(lane.response_id for lane in lanes_in(response.body))):
+            await self._ports.signals.send(each)
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._wait_for_end(response)
@@ -84,6 +100,7 @@ class Responses:
             NotFound: the response was deleted meanwhile.
             Unavailable: the database is away, or the end was not stored in time. Retryable.
         """
+        response = await self.begun(response)
         waits_until = self._ports.clock.now() + LONGEST_TURN
         while not response.status.is_terminal:
             if self._ports.clock.now() > waits_until:
@@ -98,10 +115,41 @@ class Responses:
             response = found
         return response
 
+    async def begun(self, response: StoredResponse) -> StoredResponse:
+        """Return a response once its turn does not wait for its conversation any more.
+
+        Raises:
+            NotFound: the response was deleted meanwhile.
+        """
+        while response.status is ResponseStatus.QUEUED:
+            await asyncio.sleep(QUEUED_SECONDS)
+            with suppress(Unavailable):
+                found = await self._ports.turns.find(response.id)
+                if found is None:
+                    raise NotFound(f"There is no response '{response.id}'.", param="response_id")
+                response = found
+        return response
+
     async def delete(self, caller: Caller, response_id: str) -> None:
-        """Delete a response, cancelling it first where it runs; its conversation keeps log and items."""
-        await self.cancel(caller, response_id)
+        """Delete a response, cancelling it first where it runs; its conversation keeps log and items.
+
+        With a joined response its lanes are deleted, which are responses of their own, and the conversation that it
+        holds itself, of which nobody else knows.
+
+        Raises:
+            PermissionDenied: somebody else asked for it, and the caller does not own the conversation.
+        """
+        response = await self._access.response(caller, response_id, ConversationRole.WRITER)
+        if response.user_id != caller.user_id:
+            await self._access.response(caller, response_id, ConversationRole.OWNER)
+        response = await self.cancel(caller, response_id)
+        lanes = lanes_in(response.body)
+        for lane in lanes:
+            await self._ports.turns.delete(lane.response_id)
         await self._ports.turns.delete(response_id)
+        if lanes:
+            with suppress(TurnRunning):
+                await self._ports.conversations.delete(response.conversation_id)
 
     async def _wait_for_end(self, response: StoredResponse) -> None:
         """Read the events to their end, which comes after the end of the turn is stored."""

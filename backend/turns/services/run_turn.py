@@ -1,48 +1,46 @@
 """Running one turn from its first event to its stored end, whether or not a client listens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple, cast
 
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_object import Ending, failed
 from backend.turns.services.checkpoints import CheckpointWriter
+from backend.turns.services.execution_reader import ExecutionReader
+from backend.turns.services.executions import Executions
+from backend.turns.services.queue_turn import steer_signal
 from backend.turns.services.turn_ports import Turn, TurnPorts
-from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS, TurnWriter
-from shared.batch_buffer import BatchBuffer
+from backend.turns.services.turn_writer import TurnWriter
+from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS
 from shared.errors import (
     BallastError,
-    ChatShellUnavailable,
     Conflict,
-    DeadlineExceeded,
     InternalError,
     TurnTaken,
     Unavailable,
 )
 from shared.models.error_reports import report_of
-from shared.models.events import ExecutionEvent, Usage
-from shared.models.execution import ExecutionRequest, remaining_seconds
-
-MAX_WAITING_EVENTS = 256
-"""With more events than this unwritten the reader waits; flow control then slows chat_shell and the provider, too."""
+from shared.models.events import Usage
 
 MARK_SECONDS = 0.05
 """Most short answers end within this time and cost no checkpoint."""
-
-DEADLINE_GRACE_SECONDS = 2.0
-"""chat_shell reports a passed deadline itself; this timeout is for a chat_shell that cannot."""
 
 SIGNAL_PAUSE_SECONDS = 1.0
 """Pause between attempts to listen for a stop signal while the carrier of signals is unavailable."""
 
 
 class Gates(NamedTuple):
-    """`opened` is set once the turn's first events can be read; who sets `interrupted` stops the turn."""
+    """`opened` is set once the turn's first events can be read; who sets `interrupted` stops the turn.
+
+    Who sets `boundary` ends the execution that runs before its next model call, and a further one goes on from there.
+    """
 
     opened: asyncio.Event
     interrupted: asyncio.Event
+    boundary: asyncio.Event
 
 
 class HandedOver(NamedTuple):
@@ -67,8 +65,8 @@ async def run_turn(
         with suppress(Unavailable):
             await ports.turns.release(turn.response.hold)
     response = None
-    if not isinstance(outcome, HandedOver) and not _is_taken(outcome):
-        ending = outcome if isinstance(outcome, Ending) else _ending_of_defect(ports, turn, outcome)
+    if not isinstance(outcome, HandedOver) and not is_taken(outcome):
+        ending = outcome if isinstance(outcome, Ending) else ending_of_defect(ports, turn.response.id, outcome)
         response = await writer.finish(ending)
     if response is None:
         ports.events.leave(turn.response.id)
@@ -81,11 +79,12 @@ async def run_turn(
 async def _converse(
     ports: TurnPorts, turn: Turn, writer: TurnWriter, gates: Gates, checkpoints: CheckpointWriter
 ) -> Ending | HandedOver:
-    inbox = BatchBuffer[ExecutionEvent](MAX_WAITING_EVENTS)
     async with asyncio.TaskGroup() as group:
-        # The request is sent first: the user waits for all that is done here before it.
-        reader = group.create_task(result_or_error(_read(ports, turn.request, inbox)))
+        reader = ExecutionReader(ports, group)
+        executions = Executions(ports, turn, reader, writer, gates.boundary)
+        # Nothing runs whose first event nobody can read: another process would take the turn over and run it again.
         await group.create_task(writer.open())
+        executions.start()
         gates.opened.set()
         _observe_start(ports, turn)
         watchers = [
@@ -93,21 +92,18 @@ async def _converse(
             group.create_task(_cancel_when(gates.interrupted, reader)),
             group.create_task(_mark_shown_calls(ports, writer, checkpoints)),
             group.create_task(_stop_when_taken(writer)),
+            group.create_task(_pause_on_signal(ports, turn.response.id, writer, gates.boundary)),
         ]
         with checkpoints.following(writer):
-            while batch := await inbox.take():
-                await writer.write(batch)
-                if writer.is_cut:
-                    reader.cancel()
-            await writer.write_rest()
+            await executions.run()
         for watcher in watchers:
             watcher.cancel()
     if writer.ending is not None:
         return writer.ending
-    if not reader.cancelled():
-        return _ending_of_reader(reader.result(), writer)
+    if reader.error is not None and not reader.is_stopped:
+        return _ending_of_reader(reader.error, writer)
     if not gates.interrupted.is_set():
-        return Ending(status=ResponseStatus.CANCELLED)
+        return Ending(status=ResponseStatus.CANCELLED, usage=writer.usage_before)
     return HandedOver() if turn.is_stored and not writer.has_shown_of_call else writer.interrupted()
 
 
@@ -123,38 +119,37 @@ def _observe_start(ports: TurnPorts, turn: Turn) -> None:
         ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
 
-async def _read(ports: TurnPorts, request: ExecutionRequest, inbox: BatchBuffer[ExecutionEvent]) -> BallastError:
-    """Read chat_shell's events to the end of the stream; return the error to report if no terminal event came."""
-    left_seconds = remaining_seconds(request.deadline, ports.clock.now())
-    stream = cast(AsyncGenerator[tuple[ExecutionEvent, ...]], ports.chat_shell.execute(request))
-    try:
-        async with asyncio.timeout(left_seconds + DEADLINE_GRACE_SECONDS), aclosing(stream) as batches:
-            async for batch in batches:
-                await inbox.put(batch)
-        return ChatShellUnavailable("The answer broke off.")
-    except TimeoutError:
-        return DeadlineExceeded("The turn took too long.")
-    except BallastError as error:
-        return error
-    finally:
-        inbox.close()
-
-
-async def _cancel_on_signal(ports: TurnPorts, response_id: str, reader: asyncio.Task[BaseException]) -> None:
+async def _cancel_on_signal(ports: TurnPorts, response_id: str, reader: ExecutionReader) -> None:
     """Cancel the reader when the turn's stop signal arrives; events that have arrived by then are still written."""
+    await stop_signalled(ports, response_id)
+    reader.stop()
+
+
+async def stop_signalled(ports: TurnPorts, response_id: str) -> None:
+    """Return when the stop signal of a turn arrives."""
     while True:
         try:
-            await ports.signals.wait(response_id)
+            return await ports.signals.wait(response_id)
+        except Unavailable:
+            await asyncio.sleep(SIGNAL_PAUSE_SECONDS)
+
+
+async def _pause_on_signal(ports: TurnPorts, response_id: str, writer: TurnWriter, boundary: asyncio.Event) -> None:
+    """Have the turn pause before its next model call when a message waits for it."""
+    while True:
+        try:
+            await ports.signals.wait(steer_signal(response_id, writer.entered_count))
         except Unavailable:
             await asyncio.sleep(SIGNAL_PAUSE_SECONDS)
         else:
-            reader.cancel()
-            return
+            boundary.set()
+            await writer.has_entered.wait()
+            writer.has_entered.clear()
 
 
-async def _cancel_when(interrupted: asyncio.Event, reader: asyncio.Task[BaseException]) -> None:
+async def _cancel_when(interrupted: asyncio.Event, reader: ExecutionReader) -> None:
     await interrupted.wait()
-    reader.cancel()
+    reader.stop()
 
 
 async def _stop_when_taken(writer: TurnWriter) -> None:
@@ -172,20 +167,21 @@ async def _mark_shown_calls(ports: TurnPorts, writer: TurnWriter, checkpoints: C
             await checkpoints.store(writer)
 
 
-def _is_taken(outcome: object) -> bool:
+def is_taken(outcome: object) -> bool:
     """Say whether a turn ended here because another process has taken it over."""
     if isinstance(outcome, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", outcome).exceptions
-        return any(_is_taken(error) for error in inner)
+        return any(is_taken(error) for error in inner)
     return isinstance(outcome, TurnTaken)
 
 
-def _ending_of_defect(ports: TurnPorts, turn: Turn, error: BaseException) -> Ending:
+def ending_of_defect(ports: TurnPorts, response_id: str, error: BaseException) -> Ending:
+    """Report an error that no model call ended with, and return the ending of its turn."""
     known = _first_known(error)
     if known is not None and _is_outage(error):
         ports.background.report("turn_events", known)
     else:
-        ports.observer.turn_broke(turn.response.id, error)
+        ports.observer.turn_broke(response_id, error)
     return failed(report_of(known or InternalError("The turn failed for an internal reason.")), Usage())
 
 

@@ -4,29 +4,31 @@ The log and the events decide. Exchanges with tools are in the log and never run
 have got anything is not run again, because its second answer could not continue the first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from backend.conversations.domain.compaction import hand_back_tokens
 from backend.conversations.domain.conversation_log import newest_reset
 from backend.conversations.domain.leases import TakenTurn
+from backend.conversations.domain.listed_files import stored_files_in
 from backend.conversations.domain.responses import Exchange, FinishedTurn, OpenedConversation, StoredResponse
+from backend.conversations.domain.waiting_turns import Entered
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
-from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, closed_turn
+from backend.turns.domain.lanes import lanes_in
+from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_projection import ResponseProjection
 from backend.turns.domain.shown_output import ShownOutput, rebuilt_events
-from backend.turns.domain.turn_plan import TurnPlan, continued_request
+from backend.turns.domain.turn_plan import TurnPlan, continued_request, moved_in
 from backend.turns.ports.observer import TakeoverOutcome
-from backend.turns.services.turn_ports import Begun, Turn, TurnPorts
-from shared.errors import Conflict, CorruptRecord, TurnTaken, Unavailable
+from backend.turns.services.take_over_lanes import MAX_TAKEOVERS, joined_again
+from backend.turns.services.turn_ports import Begun, JoinedTurn, Turn, TurnPorts
+from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, TurnTaken, Unavailable
 from shared.ids import new_id
-from shared.models.events import Usage, add_usage
+from shared.models.events import ModelCard, Usage, add_usage
 from shared.models.execution import AccessMode
 from shared.models.values import objects_in
-
-MAX_TAKEOVERS = 2
-"""How often a turn is run again: one that ends each process that runs it must not end them all."""
 
 
 class Lost(NamedTuple):
@@ -34,7 +36,8 @@ class Lost(NamedTuple):
 
     `log` is None where it cannot be read, `plan` where there is none or it cannot be read. `is_kept` says that the
     events of the turn are kept; otherwise `shown` is what was stored of its output. `is_closed` says that their end was
-    written although that of the turn was not stored: nothing can be added to them.
+    written although that of the turn was not stored: nothing can be added to them. `texts` are those of its plan that
+    stand in no log, by their digests.
     """
 
     response: StoredResponse
@@ -45,6 +48,9 @@ class Lost(NamedTuple):
     is_closed: bool
     settled_event: int
     usage: Usage
+    entered: tuple[Entered, ...]
+    summaries: int
+    texts: Mapping[str, str]
 
 
 class TakeOver:
@@ -54,16 +60,17 @@ class TakeOver:
         self._ports = ports
         self._secret = secret
 
-    async def __call__(self, taken: TakenTurn) -> Turn | None:
-        """Return the turn to run, or end it and return None.
+    async def __call__(self, taken: TakenTurn) -> Turn | JoinedTurn | None:
+        """Return the turn to run, or whose lanes to join, or end it and return None.
 
         Raises:
             Unavailable: the database or the event log is away. The call may be repeated.
             TurnTaken: another process has taken the turn over since.
         """
-        turn: Turn | None = None
+        turn: Turn | JoinedTurn | None = None
         try:
-            turn = await self._run_again_or_ended(taken)
+            is_joined = bool(lanes_in(taken.response.body))
+            turn = await (joined_again(self._ports, taken) if is_joined else self._run_again_or_ended(taken))
         finally:
             if turn is None:
                 self._ports.events.leave(taken.response.id)
@@ -71,7 +78,7 @@ class TakeOver:
 
     async def _run_again_or_ended(self, taken: TakenTurn) -> Turn | None:
         lost = await self._read(taken)
-        turn = self._continued(lost) if _may_run_again(lost) else None
+        turn = self._continued(lost, await self._card(lost)) if _may_run_again(lost) else None
         if turn is None:
             await self._end(lost)
             return None
@@ -104,7 +111,12 @@ class TakeOver:
         for call in calls:
             usage = add_usage(usage, call.usage or Usage())
         opened = await self._opened(response.conversation_id)
-        return Lost(response, _plan_in(taken), opened, shown, is_kept, is_closed, settled, usage)
+        entered = await self._ports.waiting.entered(response.id)
+        plan = _plan_in(taken)
+        digests = [block.digest for block in plan.moved] if plan is not None else []
+        texts = await self._ports.turns.placed_texts(response.conversation_id, digests)
+        summaries = sum(call.summary_of is not None for call in calls)
+        return Lost(response, plan, opened, shown, is_kept, is_closed, settled, usage, entered, summaries, texts)
 
     async def _are_sealed(self, response: StoredResponse, shown: ShownOutput) -> bool:
         """Read the events that clients may have got; return False where the log of events is closed."""
@@ -124,7 +136,14 @@ class TakeOver:
         except CorruptRecord:
             return None
 
-    def _continued(self, lost: Lost) -> Turn | None:
+    async def _card(self, lost: Lost) -> ModelCard | None:
+        """Return what is known of the model; without it the turn runs, but nothing can be left out of it."""
+        name = lost.opened.conversation.model if lost.opened is not None else None
+        with suppress(ChatShellUnavailable):
+            return next((card for card in await self._ports.chat_shell.models() if card.name == name), None)
+        return None
+
+    def _continued(self, lost: Lost, card: ModelCard | None) -> Turn | None:
         """Build the turn to run; None where what is stored of it does not make a request."""
         response, plan, opened = lost.response, lost.plan, lost.opened
         if plan is None or opened is None:
@@ -137,17 +156,24 @@ class TakeOver:
             turn_id=response.id,
             base_ids=tuple(base.id for base in plan.bases),
             search=conversation.search,
+            file_ids=stored_files_in(log) if newest_reset(log).reads_files else (),
+            charged_to=plan.charged_to,
             expires_at=plan.deadline,
         )
         try:
-            request = continued_request(response, plan, conversation, log, sign_ticket(ticket, self._secret))
+            moved = plan.moved_blocks(lost.texts)
+            request = continued_request(response, plan, opened, moved, sign_ticket(ticket, self._secret))
         except ValueError:
             return None
+        if card is not None:
+            limits = request.limits.model_copy(update={"hand_back_tokens": hand_back_tokens(card)})
+            request = request.model_copy(update={"limits": limits})
         own = log[plan.history_end :]
         return Turn(
             request=request,
             response=response.model_copy(update={"body": {**response.body, "output": []}}),
-            log_length=len(log),
+            log=tuple(log),
+            places=plan.places,
             next_sequence=opened.next_sequence,
             is_stored=True,
             with_results=plan.with_results,
@@ -156,7 +182,10 @@ class TakeOver:
             starts_epoch=any(entry.reset is not None for entry in own if entry.turn_id == response.id),
             keeps_context=plan.keeps_context,
             sent=conversation.sent,
-            begun=Begun(lost.shown, lost.usage),
+            begun=Begun(lost.shown, lost.usage, lost.entered, lost.summaries),
+            card=card,
+            moved=moved_in(log, plan.places, moved),
+            placement=newest_reset(log).placement,
         )
 
     async def _end(self, lost: Lost) -> None:
@@ -176,7 +205,8 @@ class TakeOver:
         log = await self._remaining_log(lost)
         newest = await self._ports.conversations.items(response.conversation_id, after=None, limit=1, descending=True)
         now = self._ports.clock.now()
-        return closed_turn(response, log, newest[0] if newest else None, (projection, lost.usage), now)
+        told = ShownSoFar(projection, lost.usage, lost.entered)
+        return closed_turn(response, log, newest[0] if newest else None, told, now)
 
     async def _remaining_log(self, lost: Lost) -> RemainingLog:
         if lost.opened is not None:

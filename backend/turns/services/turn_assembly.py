@@ -1,138 +1,74 @@
 """Building what is stored before a turn runs, and what is sent, once everything about the turn is known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 
-from backend.conversations.domain.attached_files import check_read
-from backend.conversations.domain.compaction import TOOLS_TOKENS, Load
-from backend.conversations.domain.context_policy import BaseText, ContextPlan, full_context, plan_context
+from backend.conversations.domain.authors import authored_bodies
+from backend.conversations.domain.block_policy import BlockStatement, block_statements, far_pointer, stated_blocks
+from backend.conversations.domain.compaction import Load, hand_back_tokens, tools_tokens
+from backend.conversations.domain.context_policy import ContextPlan, full_context, plan_context, with_line
 from backend.conversations.domain.conversation_log import (
-    COMPACTED,
     Entry,
     EpochReason,
     announced_cut,
-    messages_of,
+    sent_before,
     sent_entries,
     stated_context,
     user_words,
 )
-from backend.conversations.domain.epochs import Epoch, compact
+from backend.conversations.domain.epochs import Epoch, compact, without_statements
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
+from backend.conversations.domain.listed_files import left_out_files, stored_files_in
+from backend.conversations.domain.placed_blocks import CLASSIC
+from backend.conversations.domain.prompt_tail import history_with, moved_blocks
 from backend.conversations.domain.responses import (
-    ConversationSettings,
     Item,
     ItemBody,
     NewTurn,
-    PresetUse,
     ResponseStatus,
     StoredResponse,
 )
-from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.domain.settings_digest import settings_digest
 from backend.conversations.domain.turn_entries import (
     EntryStamp,
+    block_entries,
     context_entry,
     current_entry,
+    file_entries,
     given_entries,
     notice_entry,
     numbered_items,
     placed,
 )
-from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.withheld import labels_in
-from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
-from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
-from backend.turns.domain.presets import ModelMeaning
 from backend.turns.domain.requested_settings import model_parameters
 from backend.turns.domain.response_object import new_body
-from backend.turns.domain.turn_origin import Origin
-from backend.turns.domain.turn_plan import plan_of
+from backend.turns.domain.turn_plan import InputPlaces, plan_of, planned_blocks
 from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_ports import Turn
+from shared.errors import ContextTooLong
 from shared.ids import new_id
-from shared.models.canonical import canonical_parts
 from shared.models.execution import (
     AccessMode,
-    DynamicBlock,
     ExecutionRequest,
     Knowledge,
     KnowledgeBaseRef,
     TurnLimits,
     User,
 )
-from shared.models.messages import HistoryMessage, ToolMessage, UserMessage
+from shared.models.messages import HistoryMessage, UserMessage
+from shared.prompts.summary import COMPACTED
 from shared.tokens import estimate_tokens
 
 NO_CONTEXT = ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
 
 FIRST_EVENTS = 2
 """`response.created` and `response.in_progress`, appended as soon as the turn's task runs."""
-
-
-@dataclass(frozen=True)
-class TurnPolicy:
-    """The operator's settings for all turns.
-
-    `secret` signs tickets; `replica` names this process. With `keeps_context` the context about bases
-    and dynamic blocks is logged, and only changes are sent again; otherwise all of it is sent in every turn. `drain` is
-    how long turns may run on while this process shuts down, None for their whole time.
-    """
-
-    time_zone: str
-    timeout: timedelta
-    max_knowledge_calls: int
-    replica: str
-    secret: str
-    keeps_context: bool = True
-    drain: timedelta | None = None
-
-
-@dataclass(frozen=True)
-class TurnDraft:
-    """A turn being prepared: its ids, its origin, what its input means and what it runs with.
-
-    `needs_calls`: its input answers calls at the log's end. `seen` is what the client has seen with its input, where
-    that is known. `meaning` is what its model was named by; where that is a preset, `preset_use` holds its use. `given`
-    labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the context about the bases in
-    scope and this turn that the model may get.
-    """
-
-    policy: TurnPolicy
-
-    caller: Caller
-    request: TurnRequest
-    request_id: str
-    response_id: str
-    now: datetime
-    origin: Origin
-    read: ParsedInput
-    settings: ConversationSettings
-    bindings: tuple[Binding, ...]
-    base_texts: tuple[BaseText, ...]
-    dynamic_blocks: tuple[DynamicBlock, ...]
-    epoch: Epoch
-    meaning: ModelMeaning
-    needs_calls: bool
-    seen: Chain | None
-    given: Labels = ()
-    preset_use: PresetUse | None = None
-
-    def __post_init__(self) -> None:
-        """Check that all files of the input have been read.
-
-        Raises:
-            ValueError: one has not.
-        """
-        check_read(message.content for message in self.read.messages if isinstance(message, UserMessage | ToolMessage))
-
-    @property
-    def log_length(self) -> int:
-        """The length of the log before the turn, including the entries that a fork copies."""
-        return self.origin.log[-1].position + 1 if self.origin.log else 0
 
 
 def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
@@ -149,17 +85,23 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     label = _label(draft)
     history_entries, carried_entries = _entries(draft, plan, label)
     entries = (*history_entries, *carried_entries)
-    bodies = _input_bodies(draft.request)
+    given = draft.waited.input_items if draft.waited is not None else shown_input(draft.request)
+    bodies = authored_bodies(given, draft.author)
     response = _response(draft, bodies, label)
-    execution = _execution_request(draft, plan, history_entries, carried_entries)
+    sent = sent_entries((*draft.origin.log, *entries), draft.epoch.reset)
+    moved = moved_blocks(sent, draft.blocks)
+    places = InputPlaces(draft.log_length + len(history_entries), draft.log_length + len(entries))
+    history = history_with(sent_before(sent, places.history_end), moved)
+    execution = _execution_request(draft, plan, history, entries)
     new_turn = _new_turn(draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id))
     with_results = draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL
-    log_ends = (draft.log_length + len(history_entries), draft.log_length + len(entries))
-    own_plan = plan_of(execution, log_ends, keeps_context=plan.state is not None, with_results=with_results)
+    own_plan = plan_of(execution, places, keeps_context=plan.state is not None, with_results=with_results)
+    own_plan = own_plan.model_copy(update={"moved": planned_blocks(moved), "charged_to": draft.charged_to})
     turn = Turn(
         request=execution,
         response=response,
-        log_length=draft.log_length + len(entries),
+        log=(*draft.origin.log, *entries),
+        places=places,
         next_sequence=draft.origin.next_sequence + len(bodies),
         is_stored=draft.request.is_stored,
         with_results=with_results,
@@ -169,8 +111,12 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         keeps_context=plan.state is not None,
         sent=draft.origin.conversation.sent,
         seen=draft.seen,
+        card=draft.meaning.card,
+        moved=moved,
+        placement=draft.epoch.reset.placement,
     )
-    return turn, new_turn.model_copy(update={"plan": own_plan.model_dump_json(exclude_defaults=True)})
+    stored = {"plan": own_plan.model_dump_json(exclude_defaults=True), "texts": tuple(block.text for block in moved)}
+    return turn, new_turn.model_copy(update=stored)
 
 
 def _is_first_after_edit(draft: TurnDraft) -> bool:
@@ -180,18 +126,39 @@ def _is_first_after_edit(draft: TurnDraft) -> bool:
 
 
 def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
-    """Return the epoch, compacted where the conversation has outgrown the model's context window."""
-    functions = canonical_parts(draft.settings.functions, ())[0].decode()
+    """Return the epoch, compacted where the conversation has outgrown the model's context window.
+
+    Files of an agent that do not fit beside those which they replace are stated as if nothing had been stated before.
+
+    Raises:
+        ContextTooLong: the parts of the prompt that must not be left out do not fit.
+    """
+    try:
+        return _compacted(draft, plan)
+    except ContextTooLong:
+        if not (_statements(draft) and stated_blocks(draft.origin.log, draft.epoch.reset)):
+            raise
+        return _compacted(replace(draft, epoch=without_statements(draft.epoch, draft.origin.log)), plan)
+
+
+def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     load = Load(
-        system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
+        system_prompt=draft.settings.system_prompt(draft.epoch.reset),
         current=draft.read.current,
         needs_calls=draft.needs_calls,
-        given=draft.read.history,
-        tools_tokens=TOOLS_TOKENS + estimate_tokens(functions),
+        given=(*draft.read.history, *_block_messages(draft)),
+        tools_tokens=tools_tokens(draft.settings.definitions),
         context_tokens=estimate_tokens(plan.text),
         restated_tokens=estimate_tokens(full_context(draft.base_texts, draft.dynamic_blocks).text),
     )
     return compact(draft.epoch, draft.origin.log, load, draft.meaning.card)
+
+
+def _block_messages(draft: TurnDraft) -> tuple[UserMessage, ...]:
+    """Return the messages that the turn's blocks and files add to the request."""
+    stated = [statement.text for statement in _statements(draft)]
+    moved = [block.text for block in moved_blocks((), draft.blocks)]
+    return tuple(UserMessage(content=content) for content in (*stated, *moved, *draft.blocks.files))
 
 
 def _context(draft: TurnDraft) -> ContextPlan:
@@ -200,8 +167,18 @@ def _context(draft: TurnDraft) -> ContextPlan:
         return NO_CONTEXT
     if not draft.policy.keeps_context:
         return full_context(draft.base_texts, draft.dynamic_blocks)
-    said = stated_context(draft.origin.log, draft.epoch.reset)
-    return plan_context(said, draft.base_texts, draft.dynamic_blocks)
+    log, reset = draft.origin.log, draft.epoch.reset
+    said = stated_context(log, reset)
+    plan = plan_context(said, draft.base_texts, draft.dynamic_blocks)
+    pointer = far_pointer(sent_entries(log, reset), _statements(draft)) if stated_blocks(log, reset) else ""
+    return with_line(plan, said, pointer) if pointer else plan
+
+
+def _statements(draft: TurnDraft) -> tuple[BlockStatement, ...]:
+    """Return what the turn logs of its agent's blocks; nothing where no message of the user follows."""
+    if draft.read.current is None or draft.blocks.placement == CLASSIC:
+        return ()
+    return block_statements(stated_blocks(draft.origin.log, draft.epoch.reset), draft.blocks)
 
 
 def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
@@ -216,7 +193,11 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
     )
     is_cut = epoch.reset.begins_at > announced_cut(draft.origin.log)
     notices = (notice_entry(COMPACTED, stamp),) if is_cut and draft.read.current is not None else ()
-    before = (*given_entries(draft.read, stamp), *notices)
+    blocks = block_entries(_statements(draft), stamp)
+    lists_files = epoch.reset.reads_files and draft.read.current is not None
+    left_out = left_out_files(draft.origin.log, epoch.reset) if lists_files else ()
+    files = file_entries(draft.blocks.model_copy(update={"files": (*left_out, *draft.blocks.files)}), stamp)
+    before = (*given_entries(draft.read, stamp), *notices, *blocks, *files)
     carried = (*context_entry(plan, stamp), *current_entry(draft.read, stamp))
     own = placed((*before, *carried), draft.log_length, epoch.reset if epoch.starts else None)
     return own[: len(before)], own[len(before) :]
@@ -224,7 +205,8 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
 
 def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> StoredResponse:
     conversation_id = draft.origin.conversation.id
-    body = new_body(draft.request, draft.settings, draft.response_id, conversation_id, draft.now)
+    asked_at = draft.waited.created_at if draft.waited is not None else draft.now
+    body = new_body(draft.request, draft.settings, draft.response_id, conversation_id, asked_at)
     return StoredResponse(
         id=draft.response_id,
         tenant=draft.caller.tenant,
@@ -241,7 +223,7 @@ def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> St
         replica=draft.policy.replica,
         label=label,
         preset_use=draft.preset_use,
-        ran_with=settings_digest(draft.settings) if draft.seen is not None else None,
+        ran_with=settings_digest(draft.settings, draft.blocks) if draft.seen is not None else None,
     )
 
 
@@ -253,6 +235,7 @@ def _new_turn(draft: TurnDraft, response: StoredResponse, entries: Sequence[Entr
         **draft.settings.model_dump(include={"model", "instructions", "knowledge_base_ids"}),
         "functions": draft.settings.functions,
         "search": draft.settings.search,
+        "served": draft.settings.served,
         "preset_use": draft.preset_use,
         "epoch": draft.epoch.number,
         "log_length": draft.log_length + len(entries),
@@ -265,11 +248,12 @@ def _new_turn(draft: TurnDraft, response: StoredResponse, entries: Sequence[Entr
         response=response,
         entries=(*copied, *entries),
         items=(*origin.items, *items),
+        has_waited=draft.waited is not None,
     )
 
 
 def _execution_request(
-    draft: TurnDraft, plan: ContextPlan, history_entries: Sequence[Entry], carried_entries: Sequence[Entry]
+    draft: TurnDraft, plan: ContextPlan, history: tuple[HistoryMessage, ...], entries: Sequence[Entry]
 ) -> ExecutionRequest:
     caller, conversation = draft.caller, draft.origin.conversation
     deadline = draft.now + draft.policy.timeout
@@ -282,42 +266,50 @@ def _execution_request(
         user=User(id=caller.user_id, tenant=caller.tenant, display_name=caller.user_id),
         model=draft.settings.model,
         parameters=model_parameters(draft.request),
-        system_prompt=draft.settings.system_prompt(draft.epoch.reset.template_version),
-        history=_history(draft, history_entries),
+        system_prompt=draft.settings.system_prompt(draft.epoch.reset),
+        history=history,
         kb_meta_prompt=plan.kb_meta_prompt,
         dynamic_blocks=plan.dynamic_blocks,
         prompt=draft.read.current,
         sent_at=draft.now,
         time_zone=draft.policy.time_zone,
-        knowledge=_knowledge(draft, deadline, (*draft.origin.log, *history_entries, *carried_entries)),
+        knowledge=_knowledge(draft, deadline, (*draft.origin.log, *entries)),
         tools=draft.settings.functions,
-        limits=TurnLimits(max_knowledge_calls=calls, max_model_calls=None),
+        reads_files=draft.epoch.reset.reads_files,
+        limits=TurnLimits(
+            max_knowledge_calls=calls, max_model_calls=None, hand_back_tokens=hand_back_tokens(draft.meaning.card)
+        ),
         cache_key=conversation.cache_key,
         deadline=deadline,
+        reminder=draft.blocks.reminder,
+        served_tools=draft.settings.served.tools,
     )
 
 
 def _knowledge(draft: TurnDraft, expires_at: datetime, log: Sequence[Entry]) -> Knowledge:
     """Name the bases in scope; a restricted turn, and no other, also takes what the user wrote in the whole log."""
+    bound = [
+        KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
+        for binding in draft.bindings
+    ]
+    refs = (*bound, *filter(None, [draft.project_base]))
     ticket = Ticket(
         user_id=draft.caller.user_id,
         tenant=draft.caller.tenant,
         conversation_id=draft.origin.conversation.id,
         turn_id=draft.response_id,
-        base_ids=tuple(binding.base.id for binding in draft.bindings),
+        base_ids=tuple(ref.id for ref in refs),
         search=draft.settings.search,
+        file_ids=stored_files_in(log) if draft.epoch.reset.reads_files else (),
+        charged_to=draft.charged_to,
         expires_at=expires_at,
-    )
-    refs = tuple(
-        KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
-        for binding in draft.bindings
     )
     mode = strictest_mode(draft.bindings)
     return Knowledge(
         bases=refs,
         access_mode=mode,
         ticket=sign_ticket(ticket, draft.policy.secret),
-        user_words="" if mode is AccessMode.FULL else user_words(log),
+        user_words="" if mode is AccessMode.FULL else user_words(log, draft.caller.user_id),
     )
 
 
@@ -329,12 +321,8 @@ def _label(draft: TurnDraft) -> Labels:
     return joined_labels([*own, *draft.given, *sent])
 
 
-def _history(draft: TurnDraft, history_entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
-    """Build the messages before the dynamic context and the current message."""
-    return messages_of(sent_entries((*draft.origin.log, *history_entries), draft.epoch.reset))
-
-
-def _input_bodies(request: TurnRequest) -> tuple[ItemBody, ...]:
+def shown_input(request: TurnRequest) -> tuple[ItemBody, ...]:
+    """Return the items of an input as clients get them, with new ids."""
     if isinstance(request.input, str):
         return (user_text_body(request.input, new_id),)
     return input_bodies(request.input, new_id)

@@ -2,37 +2,77 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
-from backend.conversations.domain.epochs import CallerAccess, plan_epoch
-from backend.conversations.domain.responses import ConversationSettings, PresetUse
+from backend.conversations.domain.authors import authored
+from backend.conversations.domain.block_policy import agents_stated
+from backend.conversations.domain.conversation_log import newest_reset
+from backend.conversations.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
+from backend.conversations.domain.listed_files import has_unshown
+from backend.conversations.domain.placed_blocks import AgentRef
+from backend.conversations.domain.responses import (
+    Conversation,
+    ConversationSettings,
+    PresetUse,
+    ResponseStatus,
+    SettingsDigest,
+    StoredResponse,
+)
+from backend.conversations.domain.settings_digest import settings_digest
+from backend.conversations.domain.system_message import PromptForm, prompt_form
+from backend.conversations.domain.waiting_turns import IfRunning
+from backend.foundation.domain.json_objects import scanned
+from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
-from backend.turns.domain.presets import ModelMeaning, only_usable, with_defaults, with_preset
+from backend.knowledge.domain.labels import decode_labels
+from backend.turns.domain.asked_later import AskedLater
+from backend.turns.domain.file_room import files_room
+from backend.turns.domain.presets import (
+    ModelMeaning,
+    Preset,
+    blocks_of,
+    only_usable,
+    with_defaults,
+    with_preset,
+    with_skills,
+)
 from backend.turns.domain.requested_settings import asked_model, check_choice, forbid_filters, own_settings
-from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.domain.response_object import new_body
+from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
+from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.input_files import FilesOfRequest, InputFiles
 from backend.turns.services.item_references import ReferencedItems, ResolvedInput
 from backend.turns.services.model_names import ModelNames
-from backend.turns.services.origin_reader import OriginReader
-from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy
+from backend.turns.services.origin_reader import OriginReader, started
+from backend.turns.services.project_files import ProjectFiles
+from backend.turns.services.tool_catalogue import ToolCatalogue, check_function_names
+from backend.turns.services.turn_assembly import shown_input
+from backend.turns.services.turn_draft import TurnDraft, TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
+from shared.errors import InvalidRequest
 from shared.ids import IdPrefix, new_id
 from shared.models.execution import AccessMode
+from shared.models.messages import UserMessage
+from shared.prompts.message_order import with_time_suffix
 
 
 @dataclass(frozen=True)
 class AskedTurn:
-    """Who asks for a turn, his request without references and files, and these files."""
+    """Who asks for a turn, his request without references and files, and these files.
+
+    Of a turn that has waited, `waited` is the response as it was shown.
+    """
 
     caller: Caller
     resolved: ResolvedInput
     files: FilesOfRequest
+    waited: StoredResponse | None = None
 
 
 class _AskedSettings(NamedTuple):
@@ -44,16 +84,36 @@ class _AskedSettings(NamedTuple):
     joined: ConversationSettings
 
 
+class QueuedDraft(NamedTuple):
+    """The response of a turn that has to wait, and the messages that may enter the running turn instead."""
+
+    response: StoredResponse
+    messages: tuple[UserMessage, ...]
+
+
+class _KnownSettings(NamedTuple):
+    """What a turn runs with: its model, the preset with its skills, its request, settings, and the bases in scope."""
+
+    meaning: ModelMeaning
+    preset: Preset | None
+    request: TurnRequest
+    own: ConversationSettings
+    settings: ConversationSettings
+    bindings: tuple[Binding, ...]
+
+
 class TurnDrafting:
     """Prepares turns; it stores nothing."""
 
     def __init__(self, ports: TurnPorts, context: ContextSources, models: ModelNames, policy: TurnPolicy) -> None:
         self._clock = ports.clock
-        self._origins = OriginReader(ports, self._asked_settings, policy.secret)
+        self._origins = OriginReader(ports, self._asked_digest, policy.secret)
         self._references = ReferencedItems(ports.conversations, context)
         self._files = InputFiles(ports.documents, ports.files)
+        self._projects = ProjectFiles(ports.agent_files)
         self._context = context
         self._models = models
+        self._tools = ToolCatalogue(ports.chat_shell, ports.clock)
         self._policy = policy
 
     async def asked(self, caller: Caller, request: TurnRequest) -> AskedTurn:
@@ -63,7 +123,75 @@ class TurnDrafting:
             InvalidRequest: there is no such item of this caller, or a file is neither given nor named; `param` names
                 the place.
         """
-        resolved = await self._references.resolved(caller, request)
+        return await self._separated(caller, await self.resolved(caller, request))
+
+    async def asked_again(self, later: AskedLater, waited: StoredResponse) -> AskedTurn:
+        """Return the request of a turn that has waited, as `asked` does."""
+        request = await in_steps(turn_request_in_steps(scanned(later.request.encode())))
+        labels = {item_id: decode_labels(encoded) for item_id, encoded in later.labels.items()}
+        return replace(await self._separated(later.caller, ResolvedInput(request, labels)), waited=waited)
+
+    async def resolved(self, caller: Caller, request: TurnRequest) -> ResolvedInput:
+        """Return a request with stored items in the places of those that name them.
+
+        Raises:
+            InvalidRequest: there is no such item of this caller; `param` names the place.
+        """
+        return await self._references.resolved(caller, request)
+
+    async def queued(self, caller: Caller, resolved: ResolvedInput, conversation: Conversation) -> QueuedDraft:
+        """Check what can be known of a turn before the one that runs has ended, and return its response, queued.
+
+        Raises:
+            InvalidRequest: the input is not valid, the tool that must be called is not there, or what should enter the
+                running turn is more than messages of the user.
+            NotFound: a model or base does not exist for this caller.
+            PermissionDenied: the turn is restricted and filters by attributes.
+        """
+        asked = await self._separated(caller, resolved)
+        start = await started(at_unknown_end(conversation), asked.resolved.request)
+        known = await self._known(caller, start)
+        has_files = known.preset is not None and bool(known.preset.file_ids)
+        check_choice(known.request, known.settings, has_bases=bool(known.bindings) or has_files)
+        now, response_id = self._clock.now(), new_id(IdPrefix.RESPONSE)
+        body = new_body(start.request, known.settings, response_id, conversation.id, now)
+        steering = start.request.if_running == IfRunning.STEER
+        messages = await self._messages(asked, start) if steering else ()
+        response = StoredResponse(
+            id=response_id,
+            tenant=caller.tenant,
+            user_id=caller.user_id,
+            conversation_id=conversation.id,
+            created_at=now,
+            status=ResponseStatus.QUEUED,
+            background=start.request.is_background,
+            body={**body, "model": known.meaning.name, "status": ResponseStatus.QUEUED.value},
+            input_items=shown_input(start.request),
+            log_end=None,
+            items_end=None,
+            last_event=-1,
+            replica="",
+            label=resolved.labels_of(start.request),
+        )
+        return QueuedDraft(response, messages)
+
+    async def _messages(self, asked: AskedTurn, start: TurnStart) -> tuple[UserMessage, ...]:
+        """Return the messages of an input as a running turn gets them."""
+        is_plain = all(isinstance(each, UserMessage) for each in start.read.messages)
+        if asked.files.files or start.read.instructions or not is_plain:
+            message = "What enters a running turn are messages of the user alone; give nothing else, or let it queue."
+            raise InvalidRequest(message, param="input")
+        if asked.resolved.labels_of(start.request):
+            # The label of the running turn, which says who may read it, is stored already.
+            message = "What enters a running turn names no stored items that come from knowledge; let it queue."
+            raise InvalidRequest(message, param="input")
+        author = start.origin.conversation.people.author_of(asked.caller.user_id)
+        read = await beside_others(start.size, lambda: authored(start.read, author))
+        now, zone = self._clock.now(), self._policy.time_zone
+        said = [each for each in read.messages if isinstance(each, UserMessage)]
+        return tuple(UserMessage(content=with_time_suffix(each.content, now, zone)) for each in said)
+
+    async def _separated(self, caller: Caller, resolved: ResolvedInput) -> AskedTurn:
         plain, files = await self._files.separated(resolved.request)
         return AskedTurn(caller, replace(resolved, request=plain), files)
 
@@ -75,28 +203,39 @@ class TurnDrafting:
             NotFound: the conversation or the response does not exist for this caller.
             TurnRunning: a turn holds the conversation.
         """
-        start = await self._origins.find(asked.caller, asked.resolved.request)
+        waits_for = asked.waited.conversation_id if asked.waited is not None else None
+        start = await self._origins.find(asked.caller, asked.resolved.request, waits_for)
         return replace(start, labels=asked.resolved.labels_of(start.request))
+
+    async def branch(self, asked: AskedTurn, start: TurnStart, model: str) -> TurnStart:
+        """Return where a turn of another model begins that branches off from where a turn does."""
+        branch = await self._origins.branch(asked.caller, start)
+        return replace(branch, request=start.request.model_copy(update={"model": model}))
 
     async def draft(self, asked: AskedTurn, start: TurnStart, request_id: str) -> TurnDraft:
         """Resolve the model, the settings, the files, the bases and the context of a turn that begins now.
 
         Raises:
             InvalidRequest: the tool that must be called is not there, or a file cannot be read.
+            ContextTooLong: a file of the input does not fit the model's window.
             NotFound: a model or base does not exist for this caller.
             PermissionDenied: the turn is restricted and filters by attributes.
             Unavailable: a service that the turn depends on is unavailable. Retryable.
         """
         caller, origin, now = asked.caller, start.origin, self._clock.now()
-        meaning, request, own, joined = await self._asked(caller, start)
-        bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
-        if strictest_mode(bindings) is not AccessMode.FULL:
-            forbid_filters(request, own, joined)
-        settings = only_usable(joined, own, [binding.base.id for binding in bindings])
-        check_choice(request, settings, has_bases=bool(bindings))
-        read = await self._files.put_into(caller, start.read, asked.files, meaning.card)
-        access = await self._access(caller, start, bindings)
-        facts = self._facts(caller, start, settings, now)
+        meaning, preset, request, own, settings, bindings = await self._known(caller, start)
+        blocks, form = blocks_of(preset), self._form(caller, meaning)
+        project = await self._projects.in_turn(caller.tenant, meaning.preset, meaning.card, origin.log)
+        check_choice(request, settings, has_bases=bool(bindings) or project.base is not None)
+        texts = (project.text, blocks.instructions, form.opening)
+        room = partial(files_room, start, settings, meaning.card, texts)
+        given = await self._files.put_into(caller, start.read, asked.files, room)
+        author = origin.conversation.people.author_of(caller.user_id)
+        read = await beside_others(start.size, lambda: authored(given, author))
+        blocks = blocks.model_copy(update={"project_files": project.text, "files": read.files})
+        access = await self._access(caller, start, bindings, meaning)
+        facts = self._facts(asked, start, settings, now)
+        epoch = plan_epoch(origin.conversation, origin.log, settings, access, form, reads_files=has_unshown(read))
         return TurnDraft(
             policy=self._policy,
             caller=caller,
@@ -110,36 +249,74 @@ class TurnDrafting:
             bindings=bindings,
             base_texts=rendered_bases(bindings),
             dynamic_blocks=await self._context.dynamic_blocks(access.mode, facts),
-            epoch=plan_epoch(origin.conversation, origin.log, settings, access),
+            epoch=with_unknown_tools(epoch) if origin.has_unknown_tools else epoch,
             meaning=meaning,
             needs_calls=bool(start.waiting),
             seen=start.seen,
             given=start.labels,
             preset_use=_use(facts.turn_id, meaning, own),
+            waited=asked.waited,
+            blocks=blocks,
+            project_base=project.base,
+            charged_to=start.charged_to,
         )
+
+    async def _known(self, caller: Caller, start: TurnStart) -> _KnownSettings:
+        """Resolve and check what a turn runs with, apart from its messages."""
+        meaning, request, own, joined = await self._asked(caller, start)
+        bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
+        mode = strictest_mode(bindings)
+        preset = with_skills(meaning.preset, joined.served, mode)
+        if mode is not AccessMode.FULL:
+            forbid_filters(request, own, joined)
+            joined = with_preset(own, preset, joined.served)
+        settings = only_usable(joined, own, [binding.base.id for binding in bindings])
+        return _KnownSettings(meaning, preset, request, own, settings, bindings)
 
     async def _asked(self, caller: Caller, start: TurnStart) -> _AskedSettings:
         """Resolve what a turn asks for, without looking at the bases that it names."""
         meaning = await self._models.meaning(caller, asked_model(start.request, start.before))
         request = with_defaults(start.request, meaning.preset)
         own = own_settings(request, start.before, start.read.instructions, meaning.card.name)
-        return _AskedSettings(meaning, request, own, with_preset(own, meaning.preset))
+        fixed_before = start.origin.conversation.served
+        served = await self._tools.fixed(request, own.served.own, meaning.preset, fixed_before)
+        joined = with_preset(own, with_skills(meaning.preset, served), served)
+        check_function_names(joined.functions, served)
+        return _AskedSettings(meaning, request, own, joined)
 
-    async def _asked_settings(self, caller: Caller, start: TurnStart) -> ConversationSettings:
-        return (await self._asked(caller, start)).joined
+    async def _asked_digest(self, caller: Caller, start: TurnStart) -> SettingsDigest:
+        asked = await self._asked(caller, start)
+        return settings_digest(asked.joined, blocks_of(with_skills(asked.meaning.preset, asked.joined.served)))
 
-    async def _access(self, caller: Caller, start: TurnStart, bindings: tuple[Binding, ...]) -> CallerAccess:
-        withheld = await self._context.withheld(caller, start.origin.log)
+    def _form(self, caller: Caller, meaning: ModelMeaning) -> PromptForm:
+        values = {
+            "user.name": caller.user_id,
+            "user.id": caller.user_id,
+            "user.tenant": caller.tenant,
+            "agent.name": meaning.preset.name if meaning.preset is not None else "",
+            "model": meaning.card.name,
+        }
+        return prompt_form(blocks_of(meaning.preset), self._policy.system_prompt, values)
+
+    async def _access(
+        self, caller: Caller, start: TurnStart, bindings: tuple[Binding, ...], meaning: ModelMeaning
+    ) -> CallerAccess:
+        log = start.origin.log
+        known = frozenset([meaning.preset.ref] if meaning.preset is not None else list[AgentRef]())
+        others = agents_stated(log, newest_reset(log)) - known
+        withheld = await self._context.withheld(caller, log)
         return CallerAccess(
             mode=strictest_mode(bindings),
             withheld=tuple(sorted(withheld)),
+            withholds_users=bool(withheld) and start.origin.conversation.people.is_shared,
             modes={binding.base.id: binding.role.access_mode for binding in bindings},
+            has_lost_agent=await self._models.has_lost(caller, others),
         )
 
-    def _facts(self, caller: Caller, start: TurnStart, settings: ConversationSettings, now: datetime) -> TurnFacts:
+    def _facts(self, asked: AskedTurn, start: TurnStart, settings: ConversationSettings, now: datetime) -> TurnFacts:
         return TurnFacts(
-            caller=caller,
-            turn_id=new_id(IdPrefix.RESPONSE),
+            caller=asked.caller,
+            turn_id=asked.waited.id if asked.waited is not None else new_id(IdPrefix.RESPONSE),
             conversation_id=start.origin.conversation.id,
             metadata=dict(start.request.metadata or {}),
             knowledge_base_ids=settings.knowledge_base_ids,

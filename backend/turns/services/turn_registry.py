@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import TracebackType
@@ -11,9 +11,10 @@ from typing import Self
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
+from backend.turns.services.join_lanes import join_lanes
 from backend.turns.services.run_turn import Gates, run_turn
-from backend.turns.services.turn_ports import Turn, TurnPorts
-from backend.turns.services.turn_writer import FINISH_PAUSES_SECONDS
+from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
+from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS
 from shared.errors import Unavailable
 
 INTERRUPTION_SECONDS = 5.0
@@ -26,15 +27,17 @@ ELSEWHERE_SECONDS = 0.5
 class RunningTurn:
     """A running turn, as the request that started it sees it.
 
-    `opened` is set once its first events can be read; who sets `interrupted` stops the turn.
+    `opened` is set once its first events can be read. Who sets `interrupted` stops the turn; who sets `boundary` has it
+    go on from its log before its next model call.
     """
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn | JoinedTurn) -> None:
         self.response = turn.response
         self.is_stored = turn.is_stored
         self.with_results = turn.with_results
         self.opened = asyncio.Event()
         self.interrupted = asyncio.Event()
+        self.boundary = asyncio.Event()
         self._ended = asyncio.Event()
         self._result: StoredResponse | None = None
         self._at_end: list[Callable[[], None]] = []
@@ -97,6 +100,7 @@ class TurnRegistry:
         self._idle = asyncio.Event()
         self._idle.set()
         self._unread: set[str] = set()
+        self._turn_ended = asyncio.Event()
         self._owned: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -130,6 +134,19 @@ class TurnRegistry:
     def longest_drain_seconds(self) -> float:
         """How long leaving the registry may wait for turns."""
         return self._drain_seconds + INTERRUPTION_SECONDS
+
+    def ask_to_pause(self, response_ids: Collection[str]) -> None:
+        """Have those of these turns that run here pause between two model calls, where messages may enter them."""
+        for running in self._running:
+            if running.response.id in response_ids:
+                running.boundary.set()
+
+    async def ended_within(self, seconds: float) -> None:
+        """Return when a turn of this process has ended since the last call, or after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._turn_ended.wait()
+        self._turn_ended.clear()
 
     @contextmanager
     def preparing(self) -> Generator[None]:
@@ -165,8 +182,8 @@ class TurnRegistry:
         """Say whether this process begins, runs or takes over the turn now."""
         return response_id in self._owned
 
-    def start(self, turn: Turn) -> RunningTurn:
-        """Run a turn in a task of its own."""
+    def start(self, turn: Turn | JoinedTurn) -> RunningTurn:
+        """Run a turn, or join its lanes, in a task of its own."""
         running = RunningTurn(turn)
         self.own(turn.response.id)
         self.spawn(self._run(turn, running))
@@ -203,7 +220,7 @@ class TurnRegistry:
         if not self._preparing_count and not self._tasks:
             self._idle.set()
 
-    async def _run(self, turn: Turn, running: RunningTurn) -> None:
+    async def _run(self, turn: Turn | JoinedTurn, running: RunningTurn) -> None:
         """Run a turn; its failure must not cancel the other turns of the task group."""
         self._running.add(running)
         ended: StoredResponse | None = None
@@ -212,14 +229,14 @@ class TurnRegistry:
         finally:
             self._running.discard(running)
             running.set_result(ended)
+            self._turn_ended.set()
         if turn.response.id in self._unread:
             self._unread.discard(turn.response.id)
             await self._drop(turn.response.id)
 
-    async def _ended(self, turn: Turn, running: RunningTurn) -> StoredResponse | None:
-        gates = Gates(running.opened, running.interrupted)
-        run = run_turn(self._ports, turn, gates, self._checkpoints, self._finish_pauses_seconds)
-        outcome = await result_or_error(run)
+    async def _ended(self, turn: Turn | JoinedTurn, running: RunningTurn) -> StoredResponse | None:
+        gates = Gates(running.opened, running.interrupted, running.boundary)
+        outcome = await result_or_error(self._run_or_join(turn, gates))
         self.disown(turn.response.id)
         if outcome is None:
             outcome = await result_or_error(self._ended_elsewhere(turn))
@@ -227,7 +244,13 @@ class TurnRegistry:
             self._ports.observer.turn_broke(turn.response.id, outcome)
         return outcome if isinstance(outcome, StoredResponse) else None
 
-    async def _ended_elsewhere(self, turn: Turn) -> StoredResponse | None:
+    async def _run_or_join(self, turn: Turn | JoinedTurn, gates: Gates) -> StoredResponse | None:
+        checkpoints, pauses_seconds = self._checkpoints, self._finish_pauses_seconds
+        if isinstance(turn, JoinedTurn):
+            return await join_lanes(self._ports, turn, gates, checkpoints, pauses_seconds)
+        return await run_turn(self._ports, turn, gates, checkpoints, pauses_seconds)
+
+    async def _ended_elsewhere(self, turn: Turn | JoinedTurn) -> StoredResponse | None:
         """Wait for the end of a turn that another process runs; None where the response was deleted."""
         while True:
             with suppress(Unavailable):

@@ -1,49 +1,44 @@
 """Writing a running turn: events for clients, entries for the log, checkpoints, and its end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from datetime import datetime
-from itertools import chain, repeat
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
-from backend.conversations.domain.model_calls import CallsMade
+from backend.conversations.domain.model_calls import CallsMade, TailMessage
 from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, ItemBody, StoredResponse
 from backend.conversations.domain.seen_chain import answer_seen, extended
-from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall
-from backend.conversations.domain.turn_entries import numbered_items
+from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
+from backend.conversations.domain.turn_entries import numbered_items, with_entered
 from backend.conversations.domain.turn_log import TurnLog
+from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished, interrupted
 from backend.turns.domain.response_projection import ResponseProjection
+from backend.turns.services.delta_meter import DELTAS, DeltaMeter
+from backend.turns.services.shown_events import ShownEvents
 from backend.turns.services.turn_ports import Turn, TurnPorts
-from shared.errors import BallastError, Conflict, Unavailable
+from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS, until_stored
+from shared.errors import BallastError
 from shared.ids import new_id
 from shared.models.coalescing import coalesced
+from shared.models.error_reports import report_of
 from shared.models.events import (
     ExecutionEvent,
     MessagesAdded,
-    ReasoningDelta,
-    TextDelta,
+    ModelCallFinished,
+    TurnEnd,
     TurnFailed,
     TurnFinished,
+    TurnHandedBack,
     Usage,
     add_usage,
 )
-from shared.models.execution import AccessMode
+from shared.models.execution import AccessMode, ExecutionRequest
+from shared.models.messages import UserMessage
 from shared.models.values import objects_in
-
-Result = TypeVar("Result")
-
-FINISH_PAUSES_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0)
-"""Pauses between attempts to store the end while the database is unavailable; the last one repeats.
-
-The attempts never stop: a turn without a stored end would block its conversation while this process runs.
-"""
-
-_DELTAS = (TextDelta, ReasoningDelta)
 
 
 class Settled(NamedTuple):
@@ -56,8 +51,11 @@ class Settled(NamedTuple):
 class TurnWriter:
     """Writes one turn; `ending` is None until chat_shell has reported the end, or the outgoing scan has ended the turn.
 
+    `log` is the log of the conversation as far as the turn has brought it. `is_handed_back` says that chat_shell waits
+    for a further request of the turn, which `go_on` announces. `usage_before` is that of the requests before it.
+
     `call_shown` is set when clients get the first of a model call; who waits for it clears it. `taken` is set once
-    another process has taken the turn over.
+    another process has taken the turn over, `has_entered` when messages of turns that waited have entered.
     The output of a restricted turn is scanned before anything is written; an unrestricted turn has no scan.
     """
 
@@ -72,28 +70,37 @@ class TurnWriter:
             self._projection.restore(turn.begun.shown)
         self.usage_before = turn.begun.usage if turn.begun is not None else Usage()
         has_entries = bool(turn.request.added)
-        self._log = TurnLog(turn.response.id, turn.request.epoch, turn.log_length, has_entries=has_entries)
-        self._calls = CallRecorder(
-            FirstPrompt(turn.request, turn.log_length, turn.keeps_context, turn.declared_reset, turn.sent)
-        )
-        self._stored_length = turn.log_length
-        self._shown_number = self._checkpointed_number = self._projection.last_number
+        self.log = list(turn.log)
+        self._log = TurnLog(turn.response.id, turn.request.epoch, len(turn.log), has_entries=has_entries)
+        first = FirstPrompt(turn.request, len(turn.log), turn.declared_reset, turn.sent, turn.tail, turn.placement)
+        self._calls = CallRecorder(first, turn.card, turn.begun.summaries if turn.begun is not None else 0)
+        self._stored_length = len(turn.log)
+        self._usage_of_execution = Usage()
+        self._checkpointed_number = self._projection.last_number
+        self._events = ShownEvents(ports, turn.response.id, self._projection.last_number, is_stored=turn.is_stored)
         self._settled = Settled(self._projection.last_number, ())
-        self._are_events_lost = False
         self._lapses = self._lapses_checked = ports.lease.lapses
-        self._newest_delta_at: datetime | None = None
+        self._deltas = DeltaMeter(ports.observer, turn.received_at)
         self._not_measured: list[ExecutionEvent] = []
         restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
         self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
+        self._entered = list(turn.begun.entered) if turn.begun is not None else []
         self.ending: Ending | None = None
+        self.is_handed_back = False
+        self.handed_back_tokens = 0
         self.call_shown = asyncio.Event()
         self.taken = asyncio.Event()
+        self.has_entered = asyncio.Event()
 
     async def open(self) -> None:
         """Append the first events, unless another process has done so."""
         if self._turn.begun is None:
             await self._append_events(self._projection.start())
             self._settled = Settled(self._shown_number, ())
+
+    @property
+    def _shown_number(self) -> int:
+        return self._events.newest
 
     @property
     def has_shown_of_call(self) -> bool:
@@ -139,26 +146,93 @@ class TurnWriter:
         for event in coalesced(batch):
             self._log.feed(event)
             logged.extend(self._projection.feed(event))
-            match event:
-                case TextDelta() | ReasoningDelta():
-                    continue
-                case MessagesAdded() if self._log.holds_whole_exchanges:
-                    settled = Settled(self._projection.last_number, tuple(self._projection.output()))
-                case TurnFinished():
-                    self.ending = finished(event.finish_reason, self._whole(event.usage))
-                case TurnFailed():
-                    self.ending = failed(event.error, self._whole(event.usage))
-                case _:
-                    continue
+            if isinstance(event, MessagesAdded) and self._log.holds_whole_exchanges:
+                settled = Settled(self._projection.last_number, tuple(self._projection.output()))
+            elif isinstance(event, ModelCallFinished):
+                self._usage_of_execution = add_usage(self._usage_of_execution, event.usage)
+            elif isinstance(event, TurnEnd):
+                self._end_execution(event)
         await self._append_events(logged)
         now = self._ports.clock.now()
-        self._observe(batch, now)
-        self._not_measured.extend(event for event in batch if not isinstance(event, _DELTAS))
-        if self._newest_delta_at is not None:
+        self._deltas.feed(batch, now)
+        self._not_measured.extend(event for event in batch if not isinstance(event, DELTAS))
+        if self._deltas.has_begun:
             self._measure_calls()
         entries = self._log.complete_exchange(now)
-        if entries and self._turn.is_stored:
+        if entries:
             await self._append_entries(entries, settled)
+
+    def _end_execution(self, event: TurnEnd) -> None:
+        match event:
+            case TurnFinished():
+                self.ending = finished(event.finish_reason, self._whole(event.usage))
+            case TurnFailed():
+                self.ending = failed(event.error, self._whole(event.usage))
+            case TurnHandedBack():
+                self.is_handed_back, self.handed_back_tokens = True, event.prompt_tokens
+
+    def fail(self, error: BallastError) -> None:
+        """End the turn with an error that was found here."""
+        self.ending = failed(report_of(error), self._whole(self._usage_of_execution))
+
+    def add_summary(self, made: SummaryCall) -> None:
+        """Count the call that made a summary to those of the turn."""
+        self._measure_calls()
+        self._calls.add_summary(made)
+        self._usage_of_execution = add_usage(self._usage_of_execution, made.usage)
+
+    async def compact(self, entries: Sequence[Entry]) -> None:
+        """Append what stands in the place of what was left out, then show clients that something was.
+
+        In this order the turn may run again wherever this process ends: another one shows what clients miss.
+        """
+        shown = self._projection.compacted()
+        settled = Settled(self._projection.last_number, tuple(self._projection.output()))
+        await self._append_entries(entries, settled)
+        await self._append_events(shown)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the turn has ended well, and messages of the user may still follow."""
+        return self.ending is not None and self.ending.is_success and not self._log.waits_for_client
+
+    async def enter(self, messages: Sequence[UserMessage], waiting: Sequence[WaitingTurn]) -> None:
+        """Append messages of turns that wait: the turn goes on with them behind all it added.
+
+        Call it between two executions only, and where no call of the client's functions waits.
+
+        Raises:
+            NoLongerWaiting: one of them does not wait any more; nothing has changed.
+        """
+        settled = Settled(self._projection.last_number, tuple(self._projection.output()))
+        grown = self._log.copy()
+        entries = grown.enter(messages, self._ports.clock.now())
+        steered_by = tuple(each.response.id for each in waiting)
+        await self._store_entries(entries, settled, steered_by)
+        self._log = grown
+        self.log.extend(entries)
+        self.ending = None
+        self._entered += [each.entering(self._turn.response.id, len(settled.output)) for each in waiting]
+        self.has_entered.set()
+
+    @property
+    def entered_count(self) -> int:
+        """How many messages of turns that waited have entered."""
+        return len(self._entered)
+
+    def go_on(self, request: ExecutionRequest, tail: tuple[TailMessage, ...], reset: str | None) -> None:
+        """Write what a further request of the turn brings forth, behind what the ones before have brought forth.
+
+        `reset` is why its prompt need not extend the one before, None where it must; `tail` is what of it is in no log.
+        """
+        self._measure_calls()
+        self.is_handed_back, self.handed_back_tokens = False, 0
+        self.usage_before = add_usage(self.usage_before, self._usage_of_execution)
+        self._usage_of_execution = Usage()
+        self._log.begin_epoch(request.epoch, len(self.log))
+        self._calls.go_on(FirstPrompt(request, len(self.log), reset, None, tail, self._turn.placement))
+        if self._scan is not None:
+            self._scan.hear(request.knowledge.user_words)
 
     def new_checkpoint(self) -> Checkpoint | None:
         """Return the output so far, None where it is stored already.
@@ -195,38 +269,12 @@ class TurnWriter:
         """
         now = self._ports.clock.now()
         body, last_events = self._projection.finish(ending, int(now.timestamp()))
-        ended = self._ended_turn(ending, body, now)
-        try:
-            stored = await self._store_end(ended)
-        except BallastError:
-            await self._close_events()
-            raise
-        if stored != ended.response:
-            self._ports.events.leave(self._turn.response.id)
-            return stored
-        try:
-            await self._append_last_events(last_events)
-        finally:
-            await self._close_events()
-        return stored
-
-    async def _append_last_events(self, last_events: list[LoggedEvent]) -> None:
-        """Append the last events, unless earlier ones were lost: readers then use the stored response."""
-        if last_events[0].sequence_number != self._shown_number + 1:
-            return
-        with suppress(Conflict):
-            await self._append_events(last_events)
-
-    async def _close_events(self) -> None:
-        """Close the event log; where it cannot be reached, readers use the stored response."""
-        try:
-            await self._ports.events.close(self._turn.response.id)
-        except (Conflict, Unavailable):
-            return
+        return await self._events.finish(self._ended_turn(ending, body, now), last_events, self._finish_pauses_seconds)
 
     def _ended_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
         entries = self._log.end(now, is_success=ending.is_success)
-        items = numbered_items(objects_in(body["output"]), self._turn.next_sequence, self._turn.response.id)
+        shown = with_entered(objects_in(body["output"]), self._entered)
+        items = numbered_items(shown, self._turn.next_sequence, self._turn.response.id)
         changes = {
             "status": ending.status,
             "body": body,
@@ -240,6 +288,8 @@ class TurnWriter:
 
     def _seen(self, ending: Ending, body: ResponseBody) -> str | None:
         """Return what the client has seen at the end; None where its answer was cut, or is not that of the log."""
+        if self._entered:
+            return None
         answer = answer_seen(objects_in(body["output"])) if ending.is_whole else None
         chain = extended(self._turn.seen, (answer,)) if answer is not None else None
         return chain.digest if chain is not None else None
@@ -251,58 +301,28 @@ class TurnWriter:
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
         return made.model_copy(update={"sent": None}) if is_void else made
 
-    async def _store_end(self, ended: FinishedTurn) -> StoredResponse | None:
-        """Store the end unless one is stored; return the stored response, or an unstored turn's ended one.
-
-        None: another process has taken the turn over, and it is not over.
-        """
-        if not self._turn.is_stored:
-            return ended.response
-        return await self._until_stored(lambda: self._stored_end(ended))
-
-    async def _stored_end(self, ended: FinishedTurn) -> StoredResponse | None:
-        turns = self._ports.turns
-        if await turns.finish(ended):
-            return ended.response
-        stored = await turns.find(ended.response.id)
-        return None if stored is not None and not stored.status.is_terminal else stored or ended.response
-
-    async def _until_stored(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Repeat work while the database is unavailable; it must change nothing where it was done already."""
-        pauses_seconds = chain(self._finish_pauses_seconds, repeat(self._finish_pauses_seconds[-1]))
-        while True:
-            try:
-                return await work()
-            except Unavailable:
-                await asyncio.sleep(next(pauses_seconds))
-
     async def _append_events(self, events: list[LoggedEvent]) -> None:
-        """Append events; where the event log stays away, the turn goes on without: its answer is stored all the same.
-
-        The first events are an exception, because nobody could follow.
-        """
         if not events:
             return
-        if self._turn.is_stored:
-            await self._ports.lease.held()
-        if not self._are_events_lost:
-            try:
-                await self._ports.events.append(self._turn.response.id, events)
-            except Unavailable as error:
-                if self._shown_number < 0:
-                    raise
-                self._are_events_lost = True
-                self._ports.background.report("turn_events", error)
-        if events[-1].sequence_number > self._settled.number >= self._shown_number:
+        before = self._shown_number
+        await self._events.append(events)
+        if self._shown_number > self._settled.number >= before:
             self.call_shown.set()
-        self._shown_number = events[-1].sequence_number
 
     async def _append_entries(self, entries: Sequence[Entry], settled: Settled) -> None:
+        self.log.extend(entries)
+        if self._turn.is_stored:
+            await self._store_entries(entries, settled, ())
+
+    async def _store_entries(self, entries: Sequence[Entry], settled: Settled, steered_by: tuple[str, ...]) -> None:
         self._measure_calls()
-        length, calls = self._log.length - len(entries), self._calls.changed_calls()
-        exchange = Exchange(entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls)
-        await self._until_stored(lambda: self._ports.turns.append(self._turn.response.hold, length, exchange))
-        self._stored_length = self._log.length
+        calls = self._calls.changed_calls()
+        exchange = Exchange(
+            entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls, steered_by=steered_by
+        )
+        length, append = self._stored_length, self._ports.turns.append
+        await until_stored(lambda: append(self._turn.response.hold, length, exchange), self._finish_pauses_seconds)
+        self._stored_length = length + len(entries)
         self._settled = settled
         self._calls.note_stored(calls)
 
@@ -323,14 +343,3 @@ class TurnWriter:
         if begun.drifted_at is not None:
             response = self._turn.response
             self._ports.observer.prompt_drifted(response, begun.call.call, begun.drifted_at)
-
-    def _observe(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
-        count = sum(isinstance(event, _DELTAS) for event in batch)
-        if not count:
-            return
-        since = self._newest_delta_at
-        if since is None:
-            self._ports.observer.first_delta((now - self._turn.received_at).total_seconds())
-        else:
-            self._ports.observer.deltas(count, (now - since).total_seconds())
-        self._newest_delta_at = now

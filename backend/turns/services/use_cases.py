@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from backend.conversations.services.withheld_turns import WithheldText
+from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
@@ -17,6 +18,7 @@ class TurnServices:
     """What the routes of responses and models call; the application enters and leaves the registry."""
 
     start: StartTurn
+    waiting: BeginWaiting
     count: CountInput
     follow: FollowEvents
     responses: Responses

@@ -5,7 +5,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.restricted.domain.outgoing_events import CutCause
-from backend.turns.ports.observer import TakeoverOutcome
+from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
 from shared.telemetry import LogEvent, bind_ids
 
 log = structlog.get_logger("backend.turn")
@@ -23,6 +23,12 @@ ANSWERS_CUT = Counter(
 )
 TAKEN_OVER = Counter(
     "ballast_turns_taken_over_total", "Turns taken over from another process, by what became of them", ["outcome"]
+)
+COMPACTIONS = Counter(
+    "ballast_compactions_total", "Parts of conversations left out, by what stands in their place", ["outcome"]
+)
+COMPACTION_SECONDS = Histogram(
+    "ballast_compaction_seconds", "How long turns waited for a part to be left out", buckets=SECONDS_BUCKETS
 )
 PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
 FIRST_DELTA = Histogram(
@@ -44,6 +50,19 @@ class LoggingTurnObserver:
         """Log and count the epoch."""
         EPOCHS.labels(reason).inc()
         log.info(LogEvent.EPOCH_STARTED, conversation_id=conversation_id, epoch=epoch, reason=reason)
+
+    def history_compacted(self, response: StoredResponse, outcome: CompactionOutcome, seconds: float) -> None:
+        """Log and count the compaction, without any of the text."""
+        COMPACTIONS.labels(outcome.value).inc()
+        COMPACTION_SECONDS.observe(seconds)
+        is_expected = outcome in (CompactionOutcome.SUMMARISED, CompactionOutcome.ELIDED)
+        (log.info if is_expected else log.warning)(
+            LogEvent.HISTORY_COMPACTED,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            outcome=outcome.value,
+            seconds=round(seconds, 3),
+        )
 
     def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
         """Count the tokens sent."""

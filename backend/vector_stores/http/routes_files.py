@@ -1,26 +1,24 @@
-"""The files of vector stores, one by one and in batches, in OpenAI's words."""
+"""The files of vector stores in OpenAI's words."""
 
 import asyncio
 from typing import Annotated
 
 from fastapi import Depends, Query, Response
 
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
-from backend.identity.http.caller import CallerDep
-from backend.knowledge.domain.attachments import AttachedQuery
+from backend.identity.http.caller import CallerDep, OnceDep
+from backend.knowledge.domain.attachments import AttachedFile, AttachedQuery
 from backend.vector_stores.http.shapes import (
     AttachFile,
-    CreateBatch,
     FilePieces,
     FoundText,
-    ShownBatch,
     ShownStoreFile,
     StoreFileList,
     StoreFilePageQuery,
     UpdateAttributes,
-    shown_batch,
     shown_file,
 )
 from backend.vector_stores.services.store_files import NewAttachment
@@ -33,17 +31,22 @@ router = new_router("Vector store files")
 
 FILES = "/v1/vector_stores/{vector_store_id}/files"
 FILE = f"{FILES}/{{file_id}}"
-BATCHES = "/v1/vector_stores/{vector_store_id}/file_batches"
-BATCH = f"{BATCHES}/{{batch_id}}"
 
 
 @router.post(FILES, status_code=201, summary="Attach a file")
 async def attach_file(
-    vector_store_id: str, body: AttachFile, services: ServicesDep, caller: CallerDep
+    vector_store_id: str, body: AttachFile, services: ServicesDep, caller: CallerDep, once: OnceDep
 ) -> ShownStoreFile:
     """Attach an uploaded file of the caller; it is read soon, and searched once its status is `completed`."""
     new = NewAttachment(body.file_id, body.attributes or {})
-    return shown_file(await services.files.attach(caller, vector_store_id, new))
+
+    async def create(claim: KeyClaim | None) -> AttachedFile:
+        return await services.files.attach(caller, vector_store_id, new, claim)
+
+    async def again(file_id: str) -> AttachedFile:
+        return await services.files.find(caller, vector_store_id, file_id)
+
+    return shown_file(await once(create, again))
 
 
 @router.get(FILES, summary="List the files of a vector store")
@@ -51,7 +54,7 @@ async def list_store_files(
     vector_store_id: str, services: ServicesDep, caller: CallerDep, page: PageDep
 ) -> StoreFileList:
     """Return a page of files, the newest first unless asked otherwise; documents put under a name are among them."""
-    return await _listed(services, caller, _asked(vector_store_id, page))
+    return await listed_files(services, caller, page_asked(vector_store_id, page))
 
 
 @router.get(FILE, summary="Retrieve a file of a vector store")
@@ -89,38 +92,12 @@ async def read_store_file(vector_store_id: str, file_id: str, services: Services
     return Response(await asyncio.to_thread(written), media_type="application/json")
 
 
-@router.post(BATCHES, status_code=201, summary="Attach files together")
-async def create_batch(vector_store_id: str, body: CreateBatch, services: ServicesDep, caller: CallerDep) -> ShownBatch:
-    """Attach uploaded files of the caller as a batch."""
-    if body.files:
-        new = [NewAttachment(file.file_id, file.attributes or {}) for file in body.files]
-    else:
-        new = [NewAttachment(file_id, body.attributes or {}) for file_id in body.file_ids or ()]
-    param = "files" if body.files else "file_ids"
-    return shown_batch(*await services.files.attach_together(caller, vector_store_id, new, param))
+def page_asked(vector_store_id: str, page: StoreFilePageQuery) -> AttachedQuery:
+    """Return what a query of a list asks for.
 
-
-@router.get(BATCH, summary="Retrieve a batch of files")
-async def retrieve_batch(vector_store_id: str, batch_id: str, services: ServicesDep, caller: CallerDep) -> ShownBatch:
-    """Return how far the files of a batch are."""
-    return shown_batch(*await services.files.find_batch(caller, vector_store_id, batch_id))
-
-
-@router.post(f"{BATCH}/cancel", summary="Cancel a batch of files")
-async def cancel_batch(vector_store_id: str, batch_id: str, services: ServicesDep, caller: CallerDep) -> ShownBatch:
-    """Cancel the files of a batch that are not completed."""
-    return shown_batch(*await services.files.cancel_batch(caller, vector_store_id, batch_id))
-
-
-@router.get(f"{BATCH}/files", summary="List the files of a batch")
-async def list_batch_files(
-    vector_store_id: str, batch_id: str, services: ServicesDep, caller: CallerDep, page: PageDep
-) -> StoreFileList:
-    """Return a page of the files of a batch."""
-    return await _listed(services, caller, _asked(vector_store_id, page)._replace(batch_id=batch_id))
-
-
-def _asked(vector_store_id: str, page: StoreFilePageQuery) -> AttachedQuery:
+    Raises:
+        InvalidRequest: it reads both forwards and backwards.
+    """
     if page.after is not None and page.before is not None:
         raise InvalidRequest("Give either 'after' or 'before', not both.", param="before")
     return AttachedQuery(
@@ -133,7 +110,8 @@ def _asked(vector_store_id: str, page: StoreFilePageQuery) -> AttachedQuery:
     )
 
 
-async def _listed(services: VectorStoreServices, caller: CallerDep, query: AttachedQuery) -> StoreFileList:
+async def listed_files(services: VectorStoreServices, caller: CallerDep, query: AttachedQuery) -> StoreFileList:
+    """Show a page of files."""
     found, has_more = await services.files.page(caller, query)
     shown = [shown_file(file) for file in found]
     return StoreFileList.of(shown, [file.id for file in shown], has_more=has_more)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from backend.foundation.domain.narrow_objects import at_most
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.shapes import ListPage, Metadata, RequestBody, unix_seconds
 from backend.knowledge.domain.attachments import AttachedFile, AttachedStatus, FileBatch, FileCounts, FileErrorCode
@@ -13,6 +14,9 @@ from backend.knowledge.domain.knowledge import ChunkHit
 from backend.vector_stores.services.stores import StoreView
 
 MAX_BATCH_FILES = 500
+MAX_FIELDS = 16
+"""More than any object of a batch has; what has more is refused before each of them is a complaint."""
+
 MAX_RESULTS = 50
 MAX_QUERIES = 16
 MAX_QUERY_CHARACTERS = 20_000
@@ -58,11 +62,14 @@ class AttachFile(RequestBody):
     chunking_strategy: AutoChunking | None = None
 
 
+NarrowAttachFile = Annotated[AttachFile, at_most(MAX_FIELDS)]
+
+
 class CreateBatch(RequestBody):
     """Uploaded files of the caller: either ids with attributes for all of them, or objects with their own."""
 
     file_ids: FileIds | None = None
-    files: Annotated[list[AttachFile], Field(max_length=MAX_BATCH_FILES)] | None = None
+    files: Annotated[list[NarrowAttachFile], Field(max_length=MAX_BATCH_FILES, fail_fast=True)] | None = None
     attributes: Attributes | None = None
     chunking_strategy: AutoChunking | None = None
 
@@ -71,6 +78,9 @@ class CreateBatch(RequestBody):
         if bool(self.file_ids) == bool(self.files):
             raise ValueError("file_ids: give either 'file_ids' or 'files', with at least one file")
         return self
+
+
+NarrowCreateBatch = Annotated[CreateBatch, at_most(MAX_FIELDS)]
 
 
 class UpdateAttributes(RequestBody):

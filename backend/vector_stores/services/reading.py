@@ -34,8 +34,6 @@ PAUSE_SECONDS = 2.0
 MAX_ATTEMPTS = 4
 """A file with which processes ended so often is read no more."""
 
-MAX_SERVED_USERS = 1_000
-
 
 class ReadingBell:
     """Wakes the readers of this process when it queues a file."""
@@ -87,7 +85,7 @@ class AttachedFileReading:
         self._ports = ports
         self._waits = waits
         self._bell = bell
-        self._served: dict[tuple[str, str], None] = {}
+        self._last_served: tuple[str, str] | None = None
         self._takes_all = is_only_replica
 
     async def step(self) -> None:
@@ -101,11 +99,11 @@ class AttachedFileReading:
             self._takes_all = False
             await self._ports.attachments.release_all()
         self._bell.reset()
-        taken = await self._ports.attachments.take(list(self._served), LEASE_SECONDS)
+        taken = await self._ports.attachments.take(self._last_served, LEASE_SECONDS)
         if taken is None:
             await self._bell.heard_within(LOOK_SECONDS)
             return
-        self._note_served(taken)
+        self._last_served = (taken.attachment.tenant, taken.attachment.user_id)
         await self._read(taken)
 
     async def _read(self, taken: TakenAttachment) -> None:
@@ -149,8 +147,8 @@ class AttachedFileReading:
         file = await self._ports.files.find(queued.file_id)
         if file is None:
             raise NotFound("There is no such file.", param="file_id")
-        media_type = media_type_of(file.content_type, file.filename)
         body = await whole_file(self._ports.files.pieces(file.id))
+        media_type = media_type_of(file.content_type, file.filename, body)
         document_id = new_id(IdPrefix.DOCUMENT)
         readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body)
         async with self._ports.reader.read(readable) as cut:
@@ -173,13 +171,6 @@ class AttachedFileReading:
             await asyncio.sleep(self._waits.renew_seconds)
             with suppress(Unavailable):
                 is_kept = await self._ports.attachments.renew(taken.claim, LEASE_SECONDS)
-
-    def _note_served(self, taken: TakenAttachment) -> None:
-        user = (taken.attachment.tenant, taken.attachment.user_id)
-        self._served.pop(user, None)
-        self._served[user] = None
-        if len(self._served) > MAX_SERVED_USERS:
-            del self._served[next(iter(self._served))]
 
 
 def _error(code: FileErrorCode, filename: str, reason: str) -> FileError:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from backend.files.domain import StoredFile
 from backend.files.services import Files
+from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read, require_write
 from backend.knowledge.domain.attachments import (
@@ -52,34 +53,36 @@ class StoreFiles:
     def __init__(self, ports: StoreFilePorts) -> None:
         self._ports = ports
 
-    async def attach(self, caller: Caller, store_id: str, new: NewAttachment) -> AttachedFile:
+    async def attach(self, caller: Caller, store_id: str, new: NewAttachment, claim: KeyClaim | None) -> AttachedFile:
         """Attach an uploaded file of the caller, which is read soon; return it as it is now.
 
         Raises:
             NotFound: the caller has no such file.
+            KeyHeld: another request has used the key of the claim.
         """
         require_write(await find_store(self._ports.knowledge, caller, store_id))
         files = await self.uploaded(caller, [new], "file_id")
-        await self._queue(self.queued(caller, files, store_id))
+        await self._queue(self.queued(caller, files, store_id), None, claim and claim.of(new.file_id))
         found = await self._ports.attachments.find_attached(store_id, new.file_id)
         if found is None:
             raise NotFound(NO_FILE, param="file_id")
         return found
 
     async def attach_together(
-        self, caller: Caller, store_id: str, new: Sequence[NewAttachment], param: str
+        self, caller: Caller, store_id: str, new: Sequence[NewAttachment], param: str, claim: KeyClaim | None
     ) -> tuple[FileBatch, FileCounts]:
         """Attach uploaded files of the caller as a batch.
 
         Raises:
             NotFound: the caller has one of them not; `param` names the list.
+            KeyHeld: another request has used the key of the claim.
         """
         require_write(await find_store(self._ports.knowledge, caller, store_id))
         files = await self.uploaded(caller, new, param)
         batch = FileBatch(
             id=new_id(IdPrefix.FILE_BATCH), knowledge_base_id=store_id, created_at=self._ports.clock.now()
         )
-        await self._queue(self.queued(caller, files, store_id), batch)
+        await self._queue(self.queued(caller, files, store_id), batch, claim and claim.of(batch.id))
         return await self.find_batch(caller, store_id, batch.id)
 
     async def uploaded(
@@ -118,8 +121,8 @@ class StoreFiles:
         """Let the files that were queued be read at once."""
         self._ports.bell.ring()
 
-    async def _queue(self, attachments: Sequence[Attachment], batch: FileBatch | None = None) -> None:
-        await self._ports.attachments.attach(attachments, batch)
+    async def _queue(self, attachments: Sequence[Attachment], batch: FileBatch | None, claim: KeyClaim | None) -> None:
+        await self._ports.attachments.attach(attachments, batch, claim)
         self.wake_readers()
 
     async def page(self, caller: Caller, query: AttachedQuery) -> tuple[tuple[AttachedFile, ...], bool]:

@@ -10,7 +10,7 @@ from grpc import HandlerCallDetails, RpcMethodHandler, stream_stream_rpc_method_
 from grpc.aio import ServerInterceptor, ServicerContext
 
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
-from chat_shell.foundation.services.message_bounds import READING_SECONDS, MessageBounds
+from chat_shell.foundation.services.message_bounds import READING_SECONDS, SHORT_READING_SECONDS, MessageBounds
 from shared.errors import BallastError, InvalidRequest, Unauthenticated, Unavailable
 from shared.shares import RETRY_AFTER_SECONDS, Lease
 from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
@@ -41,16 +41,22 @@ class Arrivals(ServerInterceptor):
     """Lets the messages of one service arrive, only with the service token, and only so many at a time.
 
     Until a call has its place, the bytes of its message stay with the caller, but for gRPC's windows. A place is held
-    for `reading_seconds`: after that the call is given up.
+    for `reading_seconds`, that of a short message for `short_reading_seconds`: after that the call is given up.
     """
 
     def __init__(
-        self, service: str, service_token: str, bounds: MessageBounds, reading_seconds: float = READING_SECONDS
+        self,
+        service: str,
+        service_token: str,
+        bounds: MessageBounds,
+        reading_seconds: float = READING_SECONDS,
+        short_reading_seconds: float = SHORT_READING_SECONDS,
     ) -> None:
         self._prefix = f"/{service}/"
         self._authorization = f"Bearer {service_token}".encode()
         self._bounds = bounds
         self._reading_seconds = reading_seconds
+        self._short_reading_seconds = short_reading_seconds
 
     async def intercept_service(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, continuation: Continuation, handler_call_details: HandlerCallDetails
@@ -67,7 +73,7 @@ class Arrivals(ServerInterceptor):
             return _refusing(refusal)
         _PLACE.set(place)
         _IS_SHORT.set(is_short)
-        self._bound_arrival(place)
+        self._bound_arrival(place, self._short_reading_seconds if is_short else self._reading_seconds)
         return handler
 
     def _authenticate(self, call: HandlerCallDetails) -> None:
@@ -82,7 +88,7 @@ class Arrivals(ServerInterceptor):
             message = "The model runner is reading too many requests."
             raise Unavailable(message, retry_after_seconds=RETRY_AFTER_SECONDS) from None
 
-    def _bound_arrival(self, place: Lease) -> None:
+    def _bound_arrival(self, place: Lease, seconds: float) -> None:
         """End the call where its message does not arrive in time; the end of the call frees its place at any rate."""
         call = asyncio.current_task()
         if call is None:
@@ -92,7 +98,7 @@ class Arrivals(ServerInterceptor):
             if place.amount:
                 call.cancel()
 
-        timer = asyncio.get_running_loop().call_later(self._reading_seconds, give_up)
+        timer = asyncio.get_running_loop().call_later(seconds, give_up)
         call.add_done_callback(lambda _: (timer.cancel(), place.release()))
 
 

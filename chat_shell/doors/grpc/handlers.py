@@ -30,6 +30,7 @@ from shared.models.single_tools import SingleToolCall
 from shared.wire import (
     card_to_proto,
     event_to_proto,
+    offered_to_proto,
     request_from_proto,
     tool_call_from_proto,
     tool_result_to_proto,
@@ -61,6 +62,7 @@ class ChatShellHandlers:
             {
                 "Execute": unary_stream_rpc_method_handler(with_error_status(self.execute)),
                 "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
+                "ListTools": unary_unary_rpc_method_handler(with_error_status(self.list_tools)),
                 "RunTool": unary_unary_rpc_method_handler(with_error_status(self.run_tool)),
             },
         )
@@ -84,6 +86,12 @@ class ChatShellHandlers:
         has_arrived()
         cards = [card_to_proto(card) for card in self._turns.models()]
         return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
+
+    async def list_tools(self, body: bytes, _context: Context) -> bytes:
+        """List the tools of tool servers, and the skills."""
+        check_announced(len(body))
+        has_arrived()
+        return offered_to_proto(await self._turns.offered_tools()).SerializeToString()
 
     async def run_tool(self, body: bytes, context: Context) -> bytes:
         """Run one tool; cancelling the call cancels the tool."""

@@ -65,6 +65,10 @@ def _turn_routes(turns: TurnService, service_token: str, bounds: MessageBounds, 
             call = call_from_body(tool, await read_json_object(request, bounds.max_message_bytes, held))
             return _json((await turns.run_tool(call)).model_dump())
 
+    @router.get("/tools")
+    async def list_tools() -> Response:
+        return _json((await turns.offered_tools()).model_dump(mode="json"))
+
     @router.get("/models")
     async def list_models() -> Response:
         return _json({"object": "list", "data": [_model_object(card) for card in turns.models()]})

@@ -10,7 +10,7 @@ from chat_shell.doors.http.errors import error_response
 from chat_shell.turns.services.event_buffer import EventBuffer
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError
-from shared.models.events import ExecutionEvent
+from shared.models.events import REMINDERS_HEADER, ExecutionEvent, ModelCallStarted
 from shared.models.execution import ExecutionRequest
 
 HEARTBEAT = b": heartbeat\n\n"
@@ -35,9 +35,11 @@ class TurnResponse(Response):
         self._request = request
         self._heartbeat_seconds = heartbeat_seconds
         self._at_end = at_end
+        self._frame_of = _frame_without_reminder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the turn ends or the client disconnects."""
+        self._frame_of = frame_of if REMINDERS_HEADER.encode() in dict(scope["headers"]) else _frame_without_reminder
         try:
             async with asyncio.TaskGroup() as group:
                 streaming = group.create_task(self._stream(scope, receive, send))
@@ -59,7 +61,7 @@ class TurnResponse(Response):
     async def _send_frames(self, first: tuple[ExecutionEvent, ...], events: EventBuffer, send: Send) -> None:
         ready = first
         while ready:
-            await _send_body(send, b"".join(map(frame_of, ready)))
+            await _send_body(send, b"".join(map(self._frame_of, ready)))
             ready = await self._next(events, send)
         await _send_body(send, DONE)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -76,6 +78,10 @@ class TurnResponse(Response):
 def frame_of(event: ExecutionEvent) -> bytes:
     """Write one event as a frame."""
     return f"event: {event.type}\ndata: {event.model_dump_json()}\n\n".encode()
+
+
+def _frame_without_reminder(event: ExecutionEvent) -> bytes:
+    return frame_of(event.model_copy(update={"reminder": ""}) if isinstance(event, ModelCallStarted) else event)
 
 
 async def _send_body(send: Send, body: bytes) -> None:

@@ -9,6 +9,9 @@ SHORT_SHARE = 8
 READING_SECONDS = 30.0
 """How long a message may take to arrive, and another may wait until it may begin to."""
 
+SHORT_READING_SECONDS = 3.0
+"""How long a message that is announced as short may take: whoever lets many of them hang holds up others no longer."""
+
 
 class MessageBounds:
     """Bounds what the requests of a process may take of its memory; one instance serves both doors.

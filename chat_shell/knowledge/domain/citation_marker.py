@@ -1,4 +1,4 @@
-"""The forms of citation markers in a model's text: `[1]`, `[1, 2]`, `[[1]]`, `【1】`."""
+"""The forms of citation markers in a model's text: `[1]`, `[1, 2]`, `[[1]]`, `【1】`, `［１］`, `【1†source】`."""
 
 import re
 from typing import NamedTuple
@@ -6,20 +6,30 @@ from typing import NamedTuple
 MAX_NUMBERS = 64
 MAX_DIGITS = 9
 
-_NUMBER = rf"[1-9][0-9]{{0,{MAX_DIGITS - 1}}}+"
-_SEPARATOR = r"[,，、] ?"
+MAX_SOURCE_CHARACTERS = 100
+"""How long the words may be that stand behind a number and a dagger, as models write them that were taught so."""
+
+_FIRST_DIGIT, _DIGIT = "[1-9１-９]", "[0-9０-９]"
+_NUMBER = rf"{_FIRST_DIGIT}{_DIGIT}{{0,{MAX_DIGITS - 1}}}+"
+_SEPARATOR = r"[,，、;；] ?"
 _NUMBERS = rf"{_NUMBER}(?:{_SEPARATOR}{_NUMBER}){{0,{MAX_NUMBERS - 1}}}+"
 _NUMBERS_BEFORE = rf"(?:{_NUMBER}{_SEPARATOR}){{0,{MAX_NUMBERS - 1}}}+"
 
-_MARKER = re.compile(rf"\[(?:\[{_NUMBERS}\]\]|{_NUMBERS}\])|【{_NUMBERS}】")
-_BEGINNING = re.compile(rf"(?:\[\[?{_NUMBERS_BEFORE}(?:{_NUMBER}\]?)?|【{_NUMBERS_BEFORE}(?:{_NUMBER})?)\Z")
-_DIGITS = re.compile("[0-9]+")
+_SOURCE = rf"†[^】\n]{{0,{MAX_SOURCE_CHARACTERS}}}+"
+
+_MARKER = re.compile(rf"\[(?:\[{_NUMBERS}\]\]|{_NUMBERS}\])|【 ?(?:{_NUMBERS} ?|{_NUMBER}{_SOURCE})】|［{_NUMBERS}］")
+_BEGINNING = re.compile(
+    rf"(?:\[\[?{_NUMBERS_BEFORE}(?:{_NUMBER}\]?)?|［{_NUMBERS_BEFORE}(?:{_NUMBER})?"
+    rf"|【 ?(?:{_NUMBERS_BEFORE}(?:{_NUMBER} ?)?|{_NUMBER}{_SOURCE}))\Z"
+)
+_WRITTEN_NUMBER = re.compile(rf"{_DIGIT}+")
+_BEHIND_DAGGER = re.compile("†.*", re.DOTALL)
 
 MAX_MARKER_CHARACTERS = len("[[") + MAX_NUMBERS * (MAX_DIGITS + len(", ")) + len("]]")
 """The length of the longest marker, and so of the text that may be held back."""
 
-OPENING = r"\[(?=\[?(?:[1-9]|\Z))|【(?=[1-9]|\Z)"
-"""Pattern of a bracket that may begin a marker, judged by the two characters after it."""
+OPENING = rf"\[(?=\[?(?:{_FIRST_DIGIT}|\Z))|【(?= ?(?:{_FIRST_DIGIT}|\Z))|［(?={_FIRST_DIGIT}|\Z)"
+"""Pattern of a bracket that may begin a marker, judged by the characters after it."""
 
 
 class CitationMarker(NamedTuple):
@@ -32,7 +42,10 @@ class CitationMarker(NamedTuple):
 def marker_at(text: str, at: int) -> CitationMarker | None:
     """Return the marker whose bracket is at index `at`; None where there is none, or only its beginning."""
     found = _MARKER.match(text, at)
-    return CitationMarker(tuple(map(int, _DIGITS.findall(found[0]))), found.end()) if found else None
+    if found is None:
+        return None
+    numbers = _WRITTEN_NUMBER.findall(_BEHIND_DAGGER.sub("", found[0]))
+    return CitationMarker(tuple(map(int, numbers)), found.end())
 
 
 def begins_marker(text: str, at: int) -> bool:

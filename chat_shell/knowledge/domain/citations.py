@@ -1,6 +1,6 @@
 """Find citations in streamed text: `[1, 2]`, `[[1]]` and `【1】` become `[1][2]` or `[1]`, each with a citation event.
 
-Markers in Markdown's code, links and link definitions are no citations (CommonMark 0.31, sections 4.5, 4.7, 6.1,
+Markers in Markdown's code, links and link definitions are no citations (CommonMark 0.31, sections 4.4, 4.5, 4.7, 6.1,
 6.3). These rules are followed as far as possible without holding back more text than one unfinished marker. How the
 text is split into deltas makes no difference to the result.
 """
@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from chat_shell.knowledge.domain.citation_marker import OPENING, CitationMarker, begins_marker, is_link, marker_at
+from chat_shell.knowledge.domain.text_before import TextBefore
 from shared.models.events import CitationAdded
 
 FENCE_LENGTH = 3
@@ -20,7 +21,6 @@ _INLINE_STOPS = re.compile(r"[`~\n]")
 _OPENING_STOPS = re.compile(r"[`\n]")
 _NEWLINE = re.compile(r"\n")
 _NOT_BLANK = re.compile(r"[^ \t\r]")
-_LINE_INDENT = " \t\r>"
 _NOT_INDENT = re.compile(r"[^ \t\r>\n]")
 _RUNS = {"`": re.compile("`+"), "~": re.compile("~+")}
 
@@ -60,10 +60,7 @@ class CitationParser:
         self._emitted_characters = 0
         self._pieces: list[str] = []
         self._citations: list[CitationAdded] = []
-        # the context of the next character
-        self._line_is_blank = True
-        self._escaped = False
-        self._behind_bracket = False
+        self._before = TextBefore()
         # the beginning of a possible marker, which is held back until more text arrives
         self._held = ""
         self._ended = False
@@ -80,7 +77,7 @@ class CitationParser:
         if not self._documents or not delta:
             return CitedText(delta, ())
         if self._mode is _Mode.TEXT and not self._held and _TEXT_STOPS.search(delta) is None:
-            self._update_context(delta)
+            self._before.add(delta)
             self._emitted_characters += len(delta)
             return CitedText(delta, ())
         self._read(delta)
@@ -122,20 +119,12 @@ class CitationParser:
 
     def _pass(self, text: str) -> None:
         if text:
-            self._update_context(text)
+            self._before.add(text)
             self._emit(text)
 
     def _emit(self, text: str) -> None:
         self._pieces.append(text)
         self._emitted_characters += len(text)
-
-    def _update_context(self, text: str) -> None:
-        """Update the state on which the meaning of the next character depends."""
-        line = text[text.rfind("\n") + 1 :]
-        blank_so_far = self._line_is_blank or len(line) < len(text)
-        self._line_is_blank = blank_so_far and not line.strip(_LINE_INDENT)
-        self._behind_bracket = text[-1] == "]" and not _ends_escaping(text[:-1], self._escaped)
-        self._escaped = _ends_escaping(text, self._escaped)
 
     def _pass_to(self, stops: re.Pattern[str], text: str, at: int) -> int:
         """Pass text up to the next stop; return the index of the stop."""
@@ -151,7 +140,7 @@ class CitationParser:
         if at == len(text):
             return at
         character = text[at]
-        if self._escaped or (character == "[" and self._behind_bracket):
+        if self._before.escaped or (character == "[" and self._before.behind_bracket):
             self._pass(character)
         elif character in "`~":
             self._begin_run(character)
@@ -170,10 +159,13 @@ class CitationParser:
         if marker is None or not known:
             self._pass(text[at])
             return at + 1
-        if is_link(text[at], text[marker.end : marker.end + 1], begins_line=self._line_is_blank):
+        following = text[marker.end : marker.end + 1]
+        links = is_link(text[at], following, begins_line=self._before.line_is_blank)
+        if links or self._before.rules_out(marker.numbers, following):
             self._pass(text[at : marker.end])
         else:
             self._cite(marker)
+            self._before.add_citation(text[at : marker.end])
         return marker.end
 
     def _cite(self, marker: CitationMarker) -> None:
@@ -188,14 +180,12 @@ class CitationParser:
                 )
             )
             self._emit(f"[{number}]")
-        self._line_is_blank = False
-        self._behind_bracket = False
 
     # Code
 
     def _begin_run(self, character: str) -> None:
         self._run_from = self._mode
-        self._run_begins_line = self._line_is_blank
+        self._run_begins_line = self._before.line_is_blank
         self._run_character = character
         self._run_length = 1
         self._mode = _Mode.RUN
@@ -236,7 +226,7 @@ class CitationParser:
         if text[at] != "\n":
             self._begin_run(text[at])
             return at + 1
-        if self._line_is_blank:  # a code span ends with its paragraph, closed or not
+        if self._before.line_is_blank:  # a code span ends with its paragraph, closed or not
             self._mode = _Mode.TEXT
         self._pass("\n")
         return at + 1
@@ -254,7 +244,7 @@ class CitationParser:
         return at + 1
 
     def _read_fence(self, text: str, at: int) -> int:
-        if self._line_is_blank:
+        if self._before.line_is_blank:
             at = self._pass_to(_NOT_INDENT, text, at)
             if at < len(text) and text[at] == self._code_character:
                 self._begin_run(text[at])
@@ -272,11 +262,3 @@ class CitationParser:
         end = len(text) if newline < 0 else newline + 1
         self._pass(text[at:end])
         return end
-
-
-def _ends_escaping(text: str, escaped: bool) -> bool:
-    """Whether the character behind `text` is escaped; `escaped` is true where the first character of `text` is."""
-    backslashes = len(text) - len(text.rstrip("\\"))
-    if backslashes == len(text):
-        return (backslashes % 2 == 1) != escaped
-    return backslashes % 2 == 1

@@ -1,6 +1,5 @@
 """Documents as a model sees them: JSON objects, numbered consecutively through the whole conversation."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +7,24 @@ from dataclasses import dataclass, field
 from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.tools.domain.tool_answers import FoundDocument
 from shared.models.events import SearchResult
-from shared.models.messages import AssistantMessage, Message, ToolMessage
+from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from shared.prompts.documents import (
+    RENDERED_START,
+    DocumentHead,
+    NumberedDocument,
+    document_heads,
+    rendered_documents,
+)
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDGE_BASE_SEARCH
+from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.project_files import project_documents
+from shared.prompts.read_file import READ_FILE
+from shared.prompts.summary import is_left_out_mark
 
-DOCUMENT_TOOLS = frozenset({KNOWLEDGE_BASE_SEARCH, KNOWLEDGE_BASE_READ_DOCUMENT})
+DOCUMENT_TOOLS = frozenset({KNOWLEDGE_BASE_SEARCH, KNOWLEDGE_BASE_READ_DOCUMENT, READ_FILE})
 
-_RENDERED_START = '{"documents"'
-_JSON_STRING = r'("(?:[^"\\]|\\.)*")'
-_DOCUMENT_HEAD = re.compile(rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}')
+_CITED = re.compile(r"[\[【,] ?([1-9][0-9]{0,2})(?= ?[\]】,])")
+"""A number in `[1]`, `[1, 2]` or 【1】; those of four digits are more likely years than documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +62,45 @@ class DocumentNumbers:
 
 
 def render_documents(numbered: Iterable[tuple[int, FoundDocument]]) -> str:
-    """Render documents as JSON text: the number first, the content last, the same bytes for the same values."""
-    documents = [
-        {"document": number, "title": one.title, "file_id": one.file_id, **one.metadata, "content": one.content}
-        for number, one in numbered
-    ]
-    return json.dumps({"documents": documents}, ensure_ascii=False)
+    """Render documents as JSON text."""
+    return rendered_documents(
+        NumberedDocument(number, one.title, one.file_id, one.metadata, one.content) for number, one in numbered
+    )
 
 
 def numbers_in(messages: Iterable[Message]) -> DocumentNumbers:
-    """Read the numbered documents from the results of our tools; results of the client's functions are ignored."""
+    """Read the numbered documents from the files of an agent and from the results of our tools.
+
+    Results of the client's functions are ignored. A user who writes a message like that about an agent's files gains
+    citations of what he has written. Of results that were elided, or are left out with an earlier part of the
+    conversation, only the numbers are known that answers and summaries still cite: a later document gets none of these,
+    because the model reads them as they were meant.
+    """
+    messages = tuple(messages)
     known: dict[int, CitedDocument] = {}
     ours: set[str] = set()
+    marks = [text for text in map(_left_out_mark, messages) if text]
+    is_elided, cited = bool(marks), max((number for text in marks for number in _cited_in(text)), default=0)
     for message in messages:
         if isinstance(message, AssistantMessage):
             ours = {call.call_id for call in message.tool_calls if call.name in DOCUMENT_TOOLS}
+            cited = max(cited, *_cited_in(message.text), 0) if is_elided else cited
         elif isinstance(message, ToolMessage) and message.call_id in ours and isinstance(message.content, str):
-            known.update(_documents_in(message.content))
-    return DocumentNumbers(known)
+            known.update(_documents_by_number(_documents_in(message.content)))
+            is_elided = is_elided or message.content == TOOL_RESULT_ELIDED
+        elif isinstance(message, UserMessage) and isinstance(message.content, str):
+            known.update(_documents_by_number(project_documents(message.content)))
+    return DocumentNumbers(known, cited)
+
+
+def _left_out_mark(message: Message) -> str:
+    """Return the text of a message that stands for an earlier part of the conversation; "" for any other."""
+    content = message.content if isinstance(message, UserMessage) else ""
+    return content if isinstance(content, str) and is_left_out_mark(content) else ""
+
+
+def _cited_in(text: str) -> Iterator[int]:
+    return (int(number) for number in _CITED.findall(text))
 
 
 def _result(number: int, document: FoundDocument) -> SearchResult:
@@ -84,29 +114,10 @@ def _result(number: int, document: FoundDocument) -> SearchResult:
     )
 
 
-def _documents_in(text: str) -> Iterator[tuple[int, CitedDocument]]:
-    """Yield the documents of a rendered result, without decoding their contents.
-
-    Inside a JSON string every quotation mark is escaped, so the head of a document is found nowhere else.
-    Results of another shape, which a caller may have written into the history, are ignored.
-    """
-    if not text.startswith(_RENDERED_START):
-        return
-    for head in _DOCUMENT_HEAD.finditer(text):
-        number, title, file_id = head.groups()
-        try:
-            document = CitedDocument(file_id=_decode(file_id), filename=_decode(title))
-        except ValueError:
-            continue
-        yield int(number), document
+def _documents_in(text: str) -> Iterable[DocumentHead]:
+    """Return the documents of a result; one of another shape, which a caller may have written, is ignored."""
+    return document_heads(text) if text.startswith(RENDERED_START) else ()
 
 
-def _decode(json_string: str) -> str:
-    """Decode a JSON string.
-
-    Raises:
-        ValueError: it contains an invalid escape, or half of a surrogate pair.
-    """
-    text: str = json.loads(json_string) if "\\" in json_string else json_string[1:-1]
-    text.encode()
-    return text
+def _documents_by_number(heads: Iterable[DocumentHead]) -> dict[int, CitedDocument]:
+    return {head.number: CitedDocument(file_id=head.file_id, filename=head.title) for head in heads}

@@ -102,6 +102,11 @@ class BackendKnowledge:
         body = {"file_id": file_id, "offset": offset, "limit": limit}
         return await self._post("/read", credentials, body, KnowledgePage)
 
+    async def read_file(self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
+        """Read a page of an attached file; see the port."""
+        body = {"file_id": file_id, "offset": offset, "limit": limit}
+        return await self._post("/read_file", credentials, body, KnowledgePage)
+
     async def _post(
         self, path: str, credentials: TurnCredentials, body: Mapping[str, object], shape: type[_Answer]
     ) -> _Answer:

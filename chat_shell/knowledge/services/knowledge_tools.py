@@ -3,6 +3,7 @@
 from chat_shell.knowledge.ports import Knowledge
 from chat_shell.knowledge.services.list_documents_tool import KnowledgeBaseListDocuments
 from chat_shell.knowledge.services.read_document_tool import KnowledgeBaseReadDocument
+from chat_shell.knowledge.services.read_file_tool import ReadFile
 from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch, SafeSummaries
 from chat_shell.tools.ports import Tool
 
@@ -13,4 +14,5 @@ def knowledge_tools(knowledge: Knowledge, summaries: SafeSummaries) -> tuple[Too
         KnowledgeBaseListDocuments(knowledge),
         KnowledgeBaseReadDocument(knowledge),
         KnowledgeBaseSearch(knowledge, summaries),
+        ReadFile(knowledge),
     )

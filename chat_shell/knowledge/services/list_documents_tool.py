@@ -12,6 +12,8 @@ from chat_shell.tools.ports import ToolContext
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions
+from shared.prompts.tool_results import NOTICE_TOKENS
+from shared.tokens import estimate_tokens
 
 LISTED_DOCUMENTS = 200
 
@@ -37,18 +39,21 @@ class KnowledgeBaseListDocuments:
         listed = await self._knowledge.list_documents(credentials_of(context), base_ids)
         if not listed:
             return ToolAnswer(text=texts.NO_DOCUMENTS)
-        return ToolAnswer(text=_render_listing(listed))
+        return ToolAnswer(text=_render_listing(listed, context.result_tokens - NOTICE_TOKENS))
 
 
-def _render_listing(documents: tuple[KnowledgeDocument, ...]) -> str:
-    listed = [
-        {
+def _render_listing(documents: tuple[KnowledgeDocument, ...], limit_tokens: int) -> str:
+    listed: list[JsonObject] = []
+    for document in documents[:LISTED_DOCUMENTS]:
+        entry: JsonObject = {
             "title": document.filename,
             "file_id": document.file_id,
             "knowledge_base_id": document.knowledge_base_id,
             "size_bytes": document.size_bytes,
         }
-        for document in documents[:LISTED_DOCUMENTS]
-    ]
+        limit_tokens -= estimate_tokens(json.dumps(entry, ensure_ascii=False)) + 1
+        if limit_tokens < 0:
+            break
+        listed.append(entry)
     text = json.dumps({"total": len(documents), "files": listed}, ensure_ascii=False)
     return text if len(listed) == len(documents) else f"{text}\n\n{texts.LISTING_INCOMPLETE}"

@@ -18,6 +18,7 @@ from shared.models.events import ModelCard
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions
+from shared.prompts.tool_results import beginning_within
 
 MIN_PAGE_CHARACTERS = 2_000
 MAX_PAGE_CHARACTERS = 20_000
@@ -50,9 +51,9 @@ class KnowledgeBaseReadDocument:
             file_ids = ", ".join(document.file_id for document in named)
             return ToolAnswer(text=texts.SEVERAL_SUCH_DOCUMENTS + file_ids, failed=True)
         page = await self._knowledge.read_document(
-            credentials_of(context), named[0].file_id, offset=wanted.offset, limit=_page_characters(context.card)
+            credentials_of(context), named[0].file_id, offset=wanted.offset, limit=page_characters(context.card)
         )
-        return ToolAnswer(documents=(_document_of_page(page),))
+        return ToolAnswer(documents=(document_of_page(page, context.result_tokens),))
 
 
 def _matching(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[KnowledgeDocument, ...]:
@@ -63,19 +64,22 @@ def _matching(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[Kn
     return by_id or by_title or tuple(document for document in documents if document.filename.casefold() == folded)
 
 
-def _page_characters(card: ModelCard) -> int:
+def page_characters(card: ModelCard) -> int:
     """Return the length of a page: at most a tenth of the window, even where every character is a token."""
     return min(MAX_PAGE_CHARACTERS, max(MIN_PAGE_CHARACTERS, card.context_window_tokens // WHOLE_BASE_WINDOW_SHARE))
 
 
-def _document_of_page(page: KnowledgePage) -> FoundDocument:
+def document_of_page(page: KnowledgePage, result_tokens: int) -> FoundDocument:
+    """Return a page as a model sees it: it fits a tool's result, and the next one begins where it ends."""
+    text = beginning_within(page.text, result_tokens * 3 // 4)
+    is_whole = len(text) == len(page.text)
     return FoundDocument(
         file_id=page.file_id,
         title=page.filename,
         metadata={
             "offset": page.offset,
-            "next_offset": page.next_offset,
+            "next_offset": page.next_offset if is_whole else page.offset + len(text),
             "total_characters": page.total_characters,
         },
-        content=page.text,
+        content=text,
     )

@@ -84,13 +84,18 @@ class KnowledgeBaseSearch:
             query,
             base_ids,
             limit=SEARCH_CHUNKS,
-            whole_below_tokens=context.card.context_window_tokens // WHOLE_BASE_WINDOW_SHARE,
+            whole_below_tokens=_whole_base_tokens(context),
         )
         if answer.access_mode is not AccessMode.FULL:
             return ToolAnswer(text=texts.CANNOT_ANSWER)
         if not answer.chunks:
             return ToolAnswer(text=texts.NOTHING_FOUND)
         return ToolAnswer(documents=tuple(map(_document_of_chunk, answer.chunks)))
+
+
+def _whole_base_tokens(context: ToolContext) -> int:
+    """Return how large a base may be that comes whole: titles and headings add up to half of its size."""
+    return min(context.card.context_window_tokens // WHOLE_BASE_WINDOW_SHARE, context.result_tokens * 2 // 3)
 
 
 def _restricted_bases(context: ToolContext) -> frozenset[str]:

@@ -40,11 +40,12 @@ def encode_messages_request(call: ModelCall, form: MessagesForm) -> bytes:
         InvalidRequest: the API does not have a parameter or a kind of image; or a schema cannot be written as JSON.
     """
     marks = cache_marks(call.messages, call.stored, has_tools=bool(call.tools))
+    messages = alternating_messages(call.sent_messages, frozenset(marks.messages), sends_thinking=form.sends_thinking)
     body = {
         "model": call.model,
         "stream": True,
         **_header(call, marks),
-        "messages": alternating_messages(call.messages, frozenset(marks.messages), sends_thinking=form.sends_thinking),
+        "messages": messages,
         **_changing_fields(call, form),
     }
     try:

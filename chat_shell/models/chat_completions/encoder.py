@@ -78,7 +78,7 @@ def _constant_fields(call: ModelCall, dialect: Dialect) -> JsonObject:
         body["tools"] = tools_json(call.tools)
         if dialect.parallel_tool_calls:
             body["parallel_tool_calls"] = call.parameters.parallel_tool_calls
-    body["messages"] = [message_json(message) for message in call.messages]
+    body["messages"] = [message_json(message) for message in call.sent_messages]
     return body
 
 

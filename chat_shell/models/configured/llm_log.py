@@ -21,8 +21,9 @@ def log_request(call: ModelCall, body: bytes) -> None:
     _log.info(
         "LLM_REQUEST",
         model=call.model,
+        purpose=call.purpose.value,
         cache_key=call.cache_key,
-        message_count=len(call.messages),
+        message_count=len(call.sent_messages),
         tools=[tool.name for tool in call.tools],
         body_bytes=len(body),
         body=orjson.loads(body),
@@ -87,4 +88,5 @@ class LoggedModel:
         finally:
             seconds = (self._clock.now() - started_at).total_seconds()
             outcome = {} if answer.end is not None else failure
-            _log.info("LLM_RESPONSE", model=call.model, duration_seconds=seconds, **answer.fields(), **outcome)
+            named = {"model": call.model, "purpose": call.purpose.value}
+            _log.info("LLM_RESPONSE", **named, duration_seconds=seconds, **answer.fields(), **outcome)

@@ -67,7 +67,7 @@ def _tool(tool: ToolDefinition) -> JsonObject:
 
 def _input(call: ModelCall, sends_reasoning: bool) -> list[JsonObject]:
     items: list[JsonObject] = []
-    for place, message in enumerate(call.messages):
+    for place, message in enumerate(call.sent_messages):
         if place or not isinstance(message, SystemMessage):
             items += _items(message, sends_reasoning)
     return items

@@ -41,6 +41,21 @@ def decode_arguments(arguments: str) -> JsonObject:
     return arguments_object
 
 
+def with_decoded_arguments(call: ToolCall) -> ToolCall:
+    """Return a call with its arguments encoded once where they were encoded twice.
+
+    Clients and providers want an object, and would get a text.
+    """
+    if not call.arguments.lstrip().startswith('"'):
+        return call
+    try:
+        meant: object = json.loads(call.arguments)
+        decode_arguments(call.arguments)
+    except (ValueError, RecursionError, ArgumentsRejected):
+        return call
+    return call.model_copy(update={"arguments": meant}) if isinstance(meant, str) and meant.strip() else call
+
+
 def checked(shape: type[Arguments], arguments: JsonObject) -> Arguments:
     """Validate decoded arguments.
 

@@ -65,9 +65,17 @@ def input_budget_tokens(card: ModelCard) -> int:
     return max(0, card.context_window_tokens - card.max_output_tokens)
 
 
+def result_tokens(card: ModelCard, most_tokens: int) -> int:
+    """Return how long a tool's result may be: never more than half of the window."""
+    return min(most_tokens, card.context_window_tokens // 2)
+
+
 def used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Usage) -> int:
-    """Count what the prompt holds once the answer is in it: as the provider reports it, else estimated."""
-    if usage.input_tokens is None:
+    """Count what the prompt holds once the answer is in it: as the provider reports it, else estimated.
+
+    Some servers report 0 where they have not counted.
+    """
+    if not usage.input_tokens:
         return sum(message_tokens(message) for message in messages) + message_tokens(answer)
     output_tokens = message_tokens(answer) if usage.output_tokens is None else usage.output_tokens
     return usage.input_tokens + output_tokens

@@ -6,16 +6,22 @@ after its result.
 
 from dataclasses import dataclass, replace
 
-from chat_shell.tools.domain.tool_calls import call_ids, with_distinct_ids
+from chat_shell.tools.domain.tool_calls import call_ids, with_decoded_arguments, with_distinct_ids
+from chat_shell.turns.domain.limits import used_tokens
+from chat_shell.turns.domain.reminders import reminder_of_call
 from shared.errors import BallastError, ModelProtocolViolated
 from shared.models.events import Cost, FinishReason, Usage, add_usage
-from shared.models.execution import ToolChoice
-from shared.models.messages import AddedMessage, AssistantMessage, Message, ProviderReasoning, ToolCall, ToolMessage
+from shared.models.execution import Purpose, ToolChoice
+from shared.models.messages import AssistantMessage, Message, ProviderReasoning, ToolCall, ToolMessage, TurnMessage
+from shared.tokens import message_tokens
 
 NOTHING_REPORTED = Usage()
 
 MAX_DEMANDS = 3
 """The number of model calls that demand a function of the client; later calls leave the choice to the model."""
+
+MAX_CALLS_IN_ANSWER = 128
+"""Calls of one answer that count; a model that goes on was meant to end its answer long before."""
 
 _ENDED_EARLY = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
@@ -28,7 +34,8 @@ class TurnState:
     `answer` holds the assistant message that called them: message and results are added together or not
     at all, so that no call ever stands without its result. `usage` is the sum over the model calls,
     `last_usage` that of the latest. `demands_function` says that only the client's functions satisfy
-    `tool_choice`.
+    `tool_choice`. `prompt_tokens` is the size of the next request: the provider's count of the one before, where there
+    is one, and an estimate of the results since; None before the first results of this execution.
     """
 
     prompt: tuple[Message, ...]
@@ -36,8 +43,12 @@ class TurnState:
     tool_choice: ToolChoice
     max_model_calls: int
     demands_function: bool = False
+    purpose: Purpose = Purpose.ANSWER
+    agents_reminder: str = ""
+    hand_back_tokens: int | None = None
+    prompt_tokens: int | None = None
     model_calls: int = 0
-    added: tuple[AddedMessage, ...] = ()
+    added: tuple[TurnMessage, ...] = ()
     answer: AssistantMessage | None = None
     outcome: FinishReason | BallastError | None = None
     usage: Usage = NOTHING_REPORTED
@@ -51,11 +62,12 @@ class TurnState:
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """Ask the model; `number` counts from 1."""
+    """Ask the model; `number` counts from 1. The request ends with `reminder`, which "" leaves out."""
 
     number: int
     messages: tuple[Message, ...]
     tool_choice: ToolChoice
+    reminder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,13 @@ class RunTools:
 
     own: tuple[ToolCall, ...]
     client: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """Stop before a model call, whose prompt would have so many tokens; the backend lets the turn go on."""
+
+    prompt_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,7 @@ class ToolsAnswered:
     results: tuple[ToolMessage, ...]
 
 
-Step = CallModel | RunTools | Finish
+Step = CallModel | RunTools | HandBack | Finish
 Observation = ModelAnswered | ToolsAnswered
 
 
@@ -106,7 +125,10 @@ def decide(state: TurnState) -> Step:
             own=tuple(call for call in calls if call.name not in state.client_functions),
             client=tuple(call for call in calls if call.name in state.client_functions),
         )
-    return CallModel(state.model_calls + 1, state.messages, _tool_choice(state, state.model_calls + 1))
+    if _is_too_long(state.prompt_tokens, state.hand_back_tokens):
+        return HandBack(state.prompt_tokens or 0)
+    number = state.model_calls + 1
+    return CallModel(number, state.messages, _tool_choice(state, number), _reminder(state, number))
 
 
 def record(state: TurnState, observation: Observation) -> TurnState:
@@ -114,6 +136,17 @@ def record(state: TurnState, observation: Observation) -> TurnState:
     if isinstance(observation, ModelAnswered):
         return _record_answer(state, observation)
     return _record_results(state, observation)
+
+
+def _is_too_long(prompt_tokens: int | None, limit_tokens: int | None) -> bool:
+    return prompt_tokens is not None and limit_tokens is not None and prompt_tokens >= limit_tokens
+
+
+def _reminder(state: TurnState, number: int) -> str:
+    if state.purpose is Purpose.SUMMARY:
+        return ""
+    is_last = number >= state.max_model_calls and state.tool_choice != "none"
+    return reminder_of_call(state.agents_reminder, state.added, is_last_call=is_last)
 
 
 def _tool_choice(state: TurnState, number: int) -> ToolChoice:
@@ -131,10 +164,16 @@ def _record_answer(state: TurnState, answer: ModelAnswered) -> TurnState:
     number = state.model_calls + 1
     state = replace(state, model_calls=number, usage=add_usage(state.usage, answer.usage), last_usage=answer.usage)
     if answer.tool_calls and _tool_choice(state, number) != "none" and answer.finish_reason not in _ENDED_EARLY:
-        calls = with_distinct_ids(answer.tool_calls, number, call_ids(state.added))
-        said = AssistantMessage(text=answer.text, tool_calls=calls, reasoning=answer.reasoning)
-        return replace(state, answer=said)
+        return replace(state, answer=_calling(answer, number, call_ids(state.added)))
     return _record_end(state, answer)
+
+
+def _calling(answer: ModelAnswered, number: int, taken_ids: set[str]) -> AssistantMessage:
+    """Return the message of an answer that calls tools."""
+    decoded = tuple(map(with_decoded_arguments, answer.tool_calls[:MAX_CALLS_IN_ANSWER]))
+    reasoning = answer.reasoning if len(decoded) == len(answer.tool_calls) else None
+    calls = with_distinct_ids(decoded, number, taken_ids)
+    return AssistantMessage(text=answer.text, tool_calls=calls, reasoning=reasoning)
 
 
 def _record_end(state: TurnState, answer: ModelAnswered) -> TurnState:
@@ -154,9 +193,11 @@ def _record_results(state: TurnState, observation: ToolsAnswered) -> TurnState:
     if state.answer is None:
         raise ValueError("no tool call waits for a result")
     waits_for_client = any(call.name in state.client_functions for call in state.answer.tool_calls)
+    sent_tokens = used_tokens(state.messages, state.answer, state.last_usage)
     return replace(
         state,
         added=(*state.added, state.answer, *observation.results),
+        prompt_tokens=sent_tokens + sum(map(message_tokens, observation.results)),
         answer=None,
         outcome=FinishReason.TOOL_CALLS if waits_for_client else None,
     )

@@ -10,8 +10,7 @@ from shared.models.events import (
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
-    TurnFailed,
-    TurnFinished,
+    TurnEnd,
 )
 from shared.rounds import Rounds
 
@@ -42,7 +41,7 @@ class EventBuffer:
     @property
     def complete(self) -> bool:
         """Whether the terminal event has been added."""
-        return isinstance(self._last, TurnFinished | TurnFailed)
+        return isinstance(self._last, TurnEnd)
 
     async def put(self, event: ExecutionEvent) -> None:
         """Add an event; wait while the buffer is full."""

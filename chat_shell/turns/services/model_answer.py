@@ -1,7 +1,7 @@
 """Stream one model call with retries, and collect its partial answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,12 +9,17 @@ from typing import cast
 
 from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument, CitedText
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, ReasoningFragment, RefusalFragment
+from chat_shell.tools.domain.written_calls import TextOfCalls
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
 from chat_shell.turns.domain.turn import NOTHING_REPORTED, ModelAnswered
 from shared.clock import Clock
 from shared.errors import ModelError, ModelRateLimited, ModelStreamCut, ModelUnavailable
 from shared.models.events import ExecutionEvent, FinishReason, ReasoningDelta, RefusalDelta, TextDelta
 from shared.models.execution import remaining_seconds
+from shared.models.messages import ToolCall
+
+STEP_CHARACTERS = 4_096
+"""How much text is looked through for citations at once: at worst, all of it brackets, some 20 ms of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,20 @@ async def fragments_of(
 class PartialAnswer:
     """The answer of a model call so far: unchanged for the log, with citations resolved for the client.
 
-    An answer that is longer than allowed `is_cut`, and ends like one that reached its token limit.
+    Where `documents` is None, the client gets it unchanged, too. An answer that is longer than allowed `is_cut`, and
+    ends like one that reached its token limit. An answer that consists of calls of `callable_tools`, written as text,
+    is read as these calls, and the client gets nothing of it.
     """
 
-    def __init__(self, documents: Mapping[int, CitedDocument], max_characters: int = MAX_ANSWER_CHARACTERS):
-        self._citations = CitationParser(documents)
+    def __init__(
+        self,
+        documents: Mapping[int, CitedDocument] | None,
+        max_characters: int = MAX_ANSWER_CHARACTERS,
+        *,
+        callable_tools: Collection[str] = (),
+    ):
+        self._text_of_calls = TextOfCalls(callable_tools)
+        self._citations = None if documents is None else CitationParser(documents)
         self._said: list[str] = []
         self._characters_left = max_characters
         self._end: ModelAnswerEnd | None = None
@@ -86,20 +100,25 @@ class PartialAnswer:
         """The model's own words so far, those of a refusal included."""
         return "".join(self._said)
 
-    def feed(self, fragment: ModelFragment) -> tuple[ExecutionEvent, ...]:
-        """Take a fragment; return what the client gets of it."""
+    def feed(self, fragment: ModelFragment) -> Iterator[ExecutionEvent]:
+        """Take a fragment; yield what the client gets of it, in steps between which others may have their turn."""
         if isinstance(fragment, ModelAnswerEnd):
             self._end = fragment
-            return ()
+            return
         text = self._fitting(fragment.text)
         if isinstance(fragment, ReasoningFragment):
-            return (ReasoningDelta(text=text),)
+            yield ReasoningDelta(text=text)
+            return
         self._said.append(text)
-        return (RefusalDelta(text=text),) if isinstance(fragment, RefusalFragment) else self._cited(text)
+        if isinstance(fragment, RefusalFragment):
+            yield RefusalDelta(text=text)
+            return
+        yield from self._shown(self._text_of_calls.feed(text))
 
     def flush(self) -> tuple[ExecutionEvent, ...]:
         """Take note that the text has ended; return the events that were held back."""
-        return _events_of(self._citations.flush())
+        held_back = tuple(self._shown(self._text_of_calls.release()))
+        return held_back if self._citations is None else (*held_back, *_events_of(self._citations.flush()))
 
     def finished(self) -> ModelAnswered:
         """Return the whole answer.
@@ -112,7 +131,18 @@ class PartialAnswer:
         if self._end is None:
             raise ModelStreamCut("the model's answer broke off")
         end = self._end
+        written = self._written_calls(end)
+        if written:
+            return ModelAnswered("", written, FinishReason.TOOL_CALLS, end.usage, cost=end.cost)
         return ModelAnswered(self.text, end.tool_calls, end.finish_reason, end.usage, end.reasoning, end.cost)
+
+    def _written_calls(self, end: ModelAnswerEnd) -> tuple[ToolCall, ...]:
+        is_plain = not end.tool_calls and end.finish_reason is FinishReason.STOP
+        return self._text_of_calls.take_calls() if is_plain else ()
+
+    def _shown(self, text: str) -> Iterator[ExecutionEvent]:
+        for start in range(0, len(text), STEP_CHARACTERS):
+            yield from self._cited(text[start : start + STEP_CHARACTERS])
 
     def _fitting(self, text: str) -> str:
         if len(text) > self._characters_left:
@@ -122,7 +152,7 @@ class PartialAnswer:
         return text
 
     def _cited(self, text: str) -> tuple[ExecutionEvent, ...]:
-        return _events_of(self._citations.feed(text))
+        return (TextDelta(text=text),) if self._citations is None else _events_of(self._citations.feed(text))
 
 
 def _events_of(cited: CitedText) -> tuple[ExecutionEvent, ...]:

@@ -6,26 +6,32 @@ from dataclasses import dataclass
 
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected, decode_arguments
-from chat_shell.tools.ports import Tool, ToolContext
+from chat_shell.tools.ports import Tool, ToolContext, ToolProvider
+from chat_shell.tools.services import FixedTool
 from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.ports import TurnObserver
 from shared.clock import Clock
 from shared.errors import BallastError, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
-from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition, remaining_seconds
+from shared.models.execution import AccessMode, ExecutionRequest, ServedTool, ToolDefinition, remaining_seconds
 from shared.models.messages import ToolCall
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
-from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, can_read_files, offered_tools, served_in
+from shared.prompts.read_file import READ_FILE
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedCall:
-    """A tool call that either runs, or is answered with `refusal` because it may not run."""
+    """A tool call that either runs, or is answered with `refusal` because it may not run.
+
+    `served` is set where it is a call of a tool of a tool server that runs.
+    """
 
     call: ToolCall
     tool: Tool | None
     arguments: JsonObject
     refusal: str
+    served: ServedTool | None = None
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -35,7 +41,7 @@ class AdmittedCall:
     @property
     def reads_knowledge(self) -> bool:
         """Whether this is a call of a knowledge tool that runs."""
-        return self.tool is not None and self.call.name in KNOWLEDGE_TOOLS
+        return self.tool is not None and self.call.name in (*KNOWLEDGE_TOOLS, READ_FILE)
 
     @property
     def search_query(self) -> str | None:
@@ -46,14 +52,24 @@ class AdmittedCall:
 
 
 class Toolbox:
-    """Offers and runs our own tools: the knowledge tools and any others.
+    """Offers and runs our own tools: the knowledge tools and any others, and those that requests bring with them.
+
+    `providers` run the latter, by the names of their servers.
 
     Raises:
         ValueError: a name is given to two tools, or a knowledge tool is missing.
     """
 
-    def __init__(self, tools: Sequence[Tool], clock: Clock, observer: TurnObserver, timeout_seconds: float):
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        clock: Clock,
+        observer: TurnObserver,
+        timeout_seconds: float,
+        providers: Mapping[str, ToolProvider] | None = None,
+    ):
         self._tools = _by_name(tools)
+        self._providers = providers or {}
         self._clock = clock
         self._observer = observer
         self._timeout_seconds = timeout_seconds
@@ -65,11 +81,18 @@ class Toolbox:
             InvalidRequest: a function of the client has the name of one of our tools.
         """
         for place, function in enumerate(request.tools):
-            if function.name in self._tools:
+            if function.name in self._tools and function.name != READ_FILE:
                 raise InvalidRequest("the name belongs to a built-in tool", param=f"tools[{place}].name")
-        usable = self._usable(request)
-        others = [tool.definition for name, tool in usable.items() if name not in KNOWLEDGE_TOOLS]
-        return offered_tools((*others, *request.tools), request.knowledge.access_mode)
+        for place, served in enumerate(request.served_tools):
+            if served.definition.name in self._tools:
+                param = f"served_tools[{place}].definition.name"
+                raise InvalidRequest("the name belongs to a built-in tool", param=param)
+        mode = request.knowledge.access_mode
+        others = [
+            tool.definition for name, tool in self._own_in(request).items() if name not in (*KNOWLEDGE_TOOLS, READ_FILE)
+        ]
+        functions = (*others, *served_in(request.served_tools, mode), *request.tools)
+        return offered_tools(functions, mode, reads_files=request.reads_files)
 
     def admit(
         self, calls: Sequence[ToolCall], context: ToolContext, allowance: KnowledgeAllowance
@@ -95,9 +118,25 @@ class Toolbox:
                     tasks[call.identity] = group.create_task(self._answer_and_tell(call, context))
         return tuple(tasks[call.identity].result() for call in calls)
 
-    def _usable(self, request: ExecutionRequest) -> Mapping[str, Tool]:
+    def _own_in(self, request: ExecutionRequest) -> Mapping[str, Tool]:
         full = request.knowledge.access_mode is AccessMode.FULL
-        return {name: tool for name, tool in self._tools.items() if full or tool.accepts_restricted}
+        unused = () if request.reads_files and can_read_files(request.tools) else (READ_FILE,)
+        return {
+            name: tool for name, tool in self._tools.items() if name not in unused and (full or tool.accepts_restricted)
+        }
+
+    def _usable(self, request: ExecutionRequest) -> Mapping[str, Tool]:
+        """Return what may run, by name. The operator may have withdrawn what the conversation still offers."""
+        mode = request.knowledge.access_mode
+        fixed = {
+            served.definition.name: FixedTool(served, self._providers.get(served.server))
+            for served in request.served_tools
+        }
+        full = mode is AccessMode.FULL
+        return {
+            **{name: tool for name, tool in fixed.items() if full or tool.accepts_restricted},
+            **self._own_in(request),
+        }
 
     def _admit(self, call: ToolCall, request: ExecutionRequest, allowance: KnowledgeAllowance) -> AdmittedCall:
         usable = self._usable(request)
@@ -109,10 +148,10 @@ class Toolbox:
             arguments = decode_arguments(call.arguments)
         except ArgumentsRejected as rejection:
             return AdmittedCall(call, None, {}, rejection.message)
-        refusal = allowance.refusal() if call.name in KNOWLEDGE_TOOLS else None
+        refusal = allowance.refusal() if call.name in (*KNOWLEDGE_TOOLS, READ_FILE) else None
         if refusal is not None:
             return AdmittedCall(call, None, {}, _failure(call, request, refusal))
-        return AdmittedCall(call, tool, arguments, "")
+        return AdmittedCall(call, tool, arguments, "", _served_of(call.name, request))
 
     async def _answer_and_tell(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
         answer = await self._answer(admitted, context)
@@ -123,7 +162,7 @@ class Toolbox:
         if admitted.tool is None:
             return ToolAnswer(text=admitted.refusal, failed=True)
         try:
-            return await self._run_in_time(admitted.tool, admitted.arguments, context)
+            return await self._run_in_time(admitted.tool, admitted, context)
         except ArgumentsRejected as rejection:
             text = rejection.message
         except TimeoutError:
@@ -135,10 +174,12 @@ class Toolbox:
             text = texts.TOOL_FAILED
         return ToolAnswer(text=_failure(admitted.call, context.request, text), failed=True)
 
-    async def _run_in_time(self, tool: Tool, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
+    async def _run_in_time(self, tool: Tool, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
         left_seconds = remaining_seconds(context.request.deadline, self._clock.now())
-        async with asyncio.timeout(min(self._timeout_seconds, left_seconds)):
-            return await tool.run(arguments, context)
+        # The operator says for each tool server how long its calls may take, and its provider holds to that.
+        limit_seconds = left_seconds if admitted.served is not None else min(self._timeout_seconds, left_seconds)
+        async with asyncio.timeout(limit_seconds):
+            return await tool.run(admitted.arguments, context)
 
 
 def _by_name(tools: Sequence[Tool]) -> Mapping[str, Tool]:
@@ -152,6 +193,10 @@ def _by_name(tools: Sequence[Tool]) -> Mapping[str, Tool]:
     if missing:
         raise ValueError(f"no tool has the name {missing[0]}")
     return named
+
+
+def _served_of(name: str, request: ExecutionRequest) -> ServedTool | None:
+    return next((served for served in request.served_tools if served.definition.name == name), None)
 
 
 def _failure(call: ToolCall, request: ExecutionRequest, text: str) -> str:

@@ -1,18 +1,28 @@
 """Run a turn: a loop that takes the steps that `decide` names and gives their results to `record`."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.models.ports import Model, ModelCall, ModelDirectory
-from chat_shell.tools.ports import Tool, ToolContext
-from chat_shell.turns.domain.limits import KnowledgeAllowance, input_budget_tokens, knowledge_calls_in, used_tokens
+from chat_shell.tools.domain.written_calls import holds_written_call
+from chat_shell.tools.ports import ToolContext
+from chat_shell.turns.domain.limits import (
+    KnowledgeAllowance,
+    input_budget_tokens,
+    knowledge_calls_in,
+    result_tokens,
+    used_tokens,
+)
+from chat_shell.turns.domain.repetition import EarlierCalls
 from chat_shell.turns.domain.turn import (
     CallModel,
     Finish,
+    HandBack,
     RunTools,
     ToolsAnswered,
     TurnState,
@@ -22,7 +32,13 @@ from chat_shell.turns.domain.turn import (
 from chat_shell.turns.ports import TurnObserver
 from chat_shell.turns.services.model_answer import PartialAnswer, RetryPolicy, fragments_of
 from chat_shell.turns.services.run_tools import Toolbox
-from chat_shell.turns.services.tool_round import finish_round, searches_started
+from chat_shell.turns.services.tool_round import (
+    finish_round,
+    hidden,
+    searches_started,
+    served_started,
+    without_repeated,
+)
 from shared.clock import Clock
 from shared.errors import BallastError, DeadlineExceeded
 from shared.models.error_reports import report_of
@@ -34,12 +50,15 @@ from shared.models.events import (
     ModelCallStarted,
     TurnFailed,
     TurnFinished,
+    TurnHandedBack,
 )
-from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
-from shared.models.messages import AssistantMessage
+from shared.models.execution import AccessMode, ExecutionRequest, Purpose, ToolDefinition
+from shared.models.messages import AssistantMessage, Message
 from shared.prompts.message_order import context_index, messages_of_request
+from shared.prompts.tool_results import MAX_TOOL_RESULT_TOKENS
 
 CANCELLED = "cancelled"
+HANDED_BACK = "handed_back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,7 @@ class TurnDefaults:
 
     retry: RetryPolicy
     max_model_calls: int = 12
-    tool_timeout_seconds: float = 30.0
+    max_tool_result_tokens: int = MAX_TOOL_RESULT_TOKENS
 
 
 @dataclass(slots=True)
@@ -76,7 +95,7 @@ class RunTurn:
     def __init__(
         self,
         models: ModelDirectory,
-        tools: Sequence[Tool],
+        toolbox: Toolbox,
         clock: Clock,
         observer: TurnObserver,
         defaults: TurnDefaults,
@@ -85,7 +104,7 @@ class RunTurn:
         self._clock = clock
         self._observer = observer
         self._defaults = defaults
-        self._toolbox = Toolbox(tools, clock, observer, self._defaults.tool_timeout_seconds)
+        self._toolbox = toolbox
 
     async def __call__(self, request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
         """Run a turn and yield its events; closing the generator cancels model and tools.
@@ -111,17 +130,11 @@ class RunTurn:
         return _Turn(
             request=request,
             model=self._models.model(request.model),
-            context=ToolContext(request=request, card=card),
-            tools=self._toolbox.offered(request),
-            state=TurnState(
-                prompt=prompt,
-                added=request.added,
-                model_calls=sum(isinstance(message, AssistantMessage) for message in request.added),
-                client_functions=frozenset(function.name for function in request.tools),
-                tool_choice=request.parameters.tool_choice,
-                max_model_calls=request.limits.max_model_calls or self._defaults.max_model_calls,
-                demands_function=_demands_function(request),
+            context=ToolContext(
+                request=request, card=card, result_tokens=result_tokens(card, self._defaults.max_tool_result_tokens)
             ),
+            tools=self._toolbox.offered(request),
+            state=_first_state(request, prompt, self._defaults.max_model_calls),
             numbers=(numbers if full else numbers.without_documents()).joined(numbers_in(request.added)),
             knowledge_calls_left=max(0, request.limits.max_knowledge_calls - knowledge_calls_in(request.added)),
         )
@@ -137,7 +150,7 @@ class RunTurn:
             yield TurnFailed(error=report_of(error), usage=turn.state.usage)
 
     async def _steps(self, turn: _Turn) -> AsyncGenerator[ExecutionEvent]:
-        while not isinstance(step := decide(turn.state), Finish):
+        while not isinstance(step := decide(turn.state), Finish | HandBack):
             added_before = len(turn.state.added)
             events = self._call_model(turn, step) if isinstance(step, CallModel) else self._run_tools(turn, step)
             async with aclosing(events):
@@ -145,16 +158,19 @@ class RunTurn:
                     yield event
             added = turn.state.added[added_before:]
             if added:
-                yield MessagesAdded(messages=added)
-        if isinstance(step.outcome, BallastError):
+                yield MessagesAdded(messages=tuple(one for one in added if one.role != "user"))
+        if isinstance(step, HandBack):
+            yield TurnHandedBack(prompt_tokens=step.prompt_tokens, usage=turn.state.usage)
+        elif isinstance(step.outcome, BallastError):
             raise step.outcome
-        yield TurnFinished(finish_reason=step.outcome, usage=turn.state.usage)
+        else:
+            yield TurnFinished(finish_reason=step.outcome, usage=turn.state.usage)
 
     async def _call_model(self, turn: _Turn, step: CallModel) -> AsyncGenerator[ExecutionEvent]:
         if self._clock.now() >= turn.request.deadline:
             raise DeadlineExceeded("the turn took longer than it may")
-        answer = turn.partial_answer = PartialAnswer(turn.numbers.documents)
-        yield ModelCallStarted(call=step.number)
+        answer = turn.partial_answer = PartialAnswer(_citable(turn), callable_tools=_callable(turn, step))
+        yield ModelCallStarted(call=step.number, reminder=step.reminder)
         fragments = fragments_of(
             turn.model,
             _model_call(turn, step),
@@ -183,12 +199,15 @@ class RunTurn:
     async def _run_tools(self, turn: _Turn, step: RunTools) -> AsyncGenerator[ExecutionEvent]:
         allowance = _allowance(turn)
         calls, allowance = self._toolbox.admit(step.own, turn.context, allowance)
+        calls = without_repeated(calls, EarlierCalls(turn.state.added))
         for event in searches_started(calls):
             yield event
+        for event in served_started(calls):
+            yield event if turn.is_full else hidden(event)
         answers = await self._toolbox.run(calls, turn.context)
-        ended = finish_round(calls, answers, turn.numbers, allowance)
-        for event in ended.searches:
-            yield event if turn.is_full else event.model_copy(update={"results": ()})
+        ended = finish_round(calls, answers, turn.numbers, allowance, turn.context.result_tokens)
+        for event in ended.ended:
+            yield event if turn.is_full else hidden(event)
         for call in step.client:
             yield FunctionCallRequested(call_id=call.call_id, name=call.name, arguments=call.arguments)
         turn.numbers = ended.numbers
@@ -211,6 +230,8 @@ class _TurnReporter:
     def note(self, event: ExecutionEvent) -> None:
         if isinstance(event, TurnFinished):
             self._outcome = event.finish_reason.value
+        elif isinstance(event, TurnHandedBack):
+            self._outcome = HANDED_BACK
         elif isinstance(event, TurnFailed):
             self._outcome = event.error.type
 
@@ -220,6 +241,41 @@ class _TurnReporter:
         defect = isinstance(error, Exception)  # cancellation and the closing of the generator are no defects
         outcome = type(error).__name__ if defect else self._outcome
         self._observer.turn_finished(self._turn.request, outcome, self._turn.state.usage)
+
+
+def _first_state(request: ExecutionRequest, prompt: tuple[Message, ...], default_calls: int) -> TurnState:
+    """Return the state in which an execution begins; a summary is one model call, and no tool is run for it."""
+    calls_before = sum(isinstance(message, AssistantMessage) for message in request.added)
+    is_summary = request.purpose is Purpose.SUMMARY
+    return TurnState(
+        prompt=prompt,
+        added=request.added,
+        model_calls=calls_before,
+        client_functions=frozenset(function.name for function in request.tools),
+        tool_choice="none" if is_summary else request.parameters.tool_choice,
+        max_model_calls=calls_before + 1 if is_summary else request.limits.max_model_calls or default_calls,
+        demands_function=_demands_function(request),
+        purpose=request.purpose,
+        agents_reminder=request.reminder,
+        hand_back_tokens=request.limits.hand_back_tokens,
+    )
+
+
+def _citable(turn: _Turn) -> Mapping[int, CitedDocument] | None:
+    """Return the documents that an answer may cite; None where its text stays as it is.
+
+    That is so of summaries, and of JSON that the client has asked for: its lists of numbers are no citations.
+    """
+    text_format = turn.request.parameters.text_format
+    is_json = text_format is not None and text_format.get("type") != "text"
+    return None if is_json or turn.request.purpose is Purpose.SUMMARY else turn.numbers.documents
+
+
+def _callable(turn: _Turn, step: CallModel) -> Collection[str]:
+    """Return the tools of which an answer may be calls in the form of text, which is read so once a turn."""
+    if step.tool_choice == "none" or holds_written_call(turn.state.added):
+        return ()
+    return frozenset(tool.name for tool in turn.tools)
 
 
 def _demands_function(request: ExecutionRequest) -> bool:
@@ -239,6 +295,8 @@ def _model_call(turn: _Turn, step: CallModel) -> ModelCall:
         parameters=parameters.model_copy(update={"tool_choice": step.tool_choice}),
         cache_key=turn.request.cache_key,
         stored=context_index(turn.request),
+        reminder=step.reminder,
+        purpose=turn.request.purpose,
     )
 
 

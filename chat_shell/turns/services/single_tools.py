@@ -1,5 +1,7 @@
 """Run one tool that no model has asked for, in the same way as in a turn."""
 
+from collections.abc import Awaitable, Callable
+
 from chat_shell.knowledge.domain.documents import DocumentNumbers
 from chat_shell.models.ports import ModelDirectory
 from chat_shell.tools.ports import ToolContext
@@ -8,10 +10,13 @@ from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.tool_round import finish_round
 from shared.models.json_text import encode_json
 from shared.models.messages import ToolCall
+from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.telemetry import bind_ids
 
 _CALL_ID = "call_1"
+
+ToolLister = Callable[[], Awaitable[OfferedTools]]
 
 
 class SingleTools:
@@ -20,9 +25,14 @@ class SingleTools:
     Results are bounded by the window of the default model, because no model reads them here.
     """
 
-    def __init__(self, toolbox: Toolbox, models: ModelDirectory) -> None:
+    def __init__(self, toolbox: Toolbox, models: ModelDirectory, offered: ToolLister) -> None:
         self._toolbox = toolbox
         self._models = models
+        self._offered = offered
+
+    async def offered(self) -> OfferedTools:
+        """Return the tools of tool servers, and the skills."""
+        return await self._offered()
 
     async def __call__(self, call: SingleToolCall) -> SingleToolResult:
         """Run a call. A call that is refused or fails has a result that says so; nothing but cancellation is raised."""
@@ -35,6 +45,6 @@ class SingleTools:
         )
         calls, allowance = self._toolbox.admit((written,), context, allowance)
         answers = await self._toolbox.run(calls, context)
-        (message,) = finish_round(calls, answers, DocumentNumbers(), allowance).messages
+        (message,) = finish_round(calls, answers, DocumentNumbers(), allowance, context.result_tokens).messages
         text = message.content if isinstance(message.content, str) else ""
         return SingleToolResult(text=text, failed=answers[0].failed, structured=answers[0].structured)

@@ -1,10 +1,10 @@
 """Admit, run and time out turns for gRPC and HTTP alike, and turn every failure into an error for the caller."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
-from typing import cast
+from typing import Protocol, cast
 
 import structlog
 
@@ -15,17 +15,29 @@ from shared.errors import BallastError, DeadlineExceeded, InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.rounds import Rounds
 
 log = structlog.get_logger("chat_shell.turns")
 
 TurnRunner = Callable[[ExecutionRequest], AsyncIterator[ExecutionEvent]]
-ToolRunner = Callable[[SingleToolCall], Awaitable[SingleToolResult]]
 ModelLister = Callable[[], tuple[ModelCard, ...]]
 
 DEADLINE_GRACE_SECONDS = 1.0
 """The runner itself reports a passed deadline, together with its usage; after this grace period it is cancelled."""
+
+
+class ToolRunner(Protocol):
+    """Runs single tools, and knows those of tool servers."""
+
+    async def __call__(self, call: SingleToolCall) -> SingleToolResult:
+        """Run one tool; nothing but cancellation is raised."""
+        ...
+
+    async def offered(self) -> OfferedTools:
+        """Return the tools of tool servers, and the skills."""
+        ...
 
 
 class TurnService:
@@ -57,6 +69,10 @@ class TurnService:
     def models(self) -> tuple[ModelCard, ...]:
         """Return the models that are offered."""
         return self._models()
+
+    async def offered_tools(self) -> OfferedTools:
+        """Return the tools of tool servers, and the skills."""
+        return await self._run_tool.offered()
 
     def bounded(self, request: ExecutionRequest, left_seconds: float | None) -> ExecutionRequest:
         """Return the request with the earlier one of its deadline and the call's, which ends in `left_seconds`."""

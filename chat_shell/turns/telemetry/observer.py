@@ -5,12 +5,15 @@ from prometheus_client import Counter, Gauge
 
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.models.events import Usage
-from shared.models.execution import ExecutionRequest
+from shared.models.execution import ExecutionRequest, Purpose
 from shared.telemetry import LogEvent, bind_ids
 
 log = structlog.get_logger("chat_shell.turn")
 
 TURNS = Counter("ballast_turns_total", "Turns by how they ended", ["outcome"])
+SUMMARIES = Counter(
+    "ballast_summaries_total", "Model calls that summarise a long conversation, by outcome", ["outcome"]
+)
 STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
 CACHED_TOKENS = Counter("ballast_provider_cached_tokens_total", "Input tokens that the provider read from its cache")
 
@@ -25,6 +28,7 @@ class LoggingTurnObserver:
         log.info(
             LogEvent.TURN_STARTED,
             model=request.model,
+            purpose=request.purpose.value,
             epoch=request.epoch,
             history_messages=len(request.history),
             knowledge_bases=[base.id for base in request.knowledge.bases],
@@ -35,9 +39,11 @@ class LoggingTurnObserver:
     def turn_finished(self, request: ExecutionRequest, outcome: str, usage: Usage) -> None:
         """Log the end and count it."""
         STREAMS_ACTIVE.dec()
-        TURNS.labels(outcome).inc()
+        ends = SUMMARIES if request.purpose is Purpose.SUMMARY else TURNS
+        ends.labels(outcome).inc()
         CACHED_TOKENS.inc(usage.cached_tokens or 0)
-        log.info(LogEvent.TURN_FINISHED, outcome=outcome, usage=usage.model_dump(exclude_none=True))
+        ended = {"outcome": outcome, "purpose": request.purpose.value}
+        log.info(LogEvent.TURN_FINISHED, **ended, usage=usage.model_dump(exclude_none=True))
 
     def tool_answered(self, request: ExecutionRequest, tool: str, answer: ToolAnswer) -> None:
         """Log which tool ran and how much it brought, never what."""

@@ -145,3 +145,101 @@ class RunToolResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__structured) -> _WhichOneofReturnType__structured | None: ...
 
 Global___RunToolResponse: _TypeAlias = RunToolResponse  # noqa: Y015
+
+@_typing.final
+class ListToolsRequest(_message.Message):
+    """Asks for the tools of the operator's tool servers, and for the skills."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListToolsRequest: _TypeAlias = ListToolsRequest  # noqa: Y015
+
+@_typing.final
+class ServerTools(_message.Message):
+    """The tools of one server; unknown where the server has not listed them since chat_shell was started."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVER_FIELD_NUMBER: _builtins.int
+    IS_KNOWN_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    server: _builtins.str
+    is_known: _builtins.bool
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[_request_pb2.ServedTool]: ...
+    def __init__(
+        self,
+        *,
+        server: _builtins.str = ...,
+        is_known: _builtins.bool = ...,
+        tools: _abc.Iterable[_request_pb2.ServedTool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_known", b"is_known", "server", b"server", "tools", b"tools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServerTools: _TypeAlias = ServerTools  # noqa: Y015
+
+@_typing.final
+class SkillCard(_message.Message):
+    """A skill as agents list it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    ACCEPTS_RESTRICTED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    description: _builtins.str
+    accepts_restricted: _builtins.bool
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        accepts_restricted: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepts_restricted", b"accepts_restricted", "description", b"description", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SkillCard: _TypeAlias = SkillCard  # noqa: Y015
+
+@_typing.final
+class ListToolsResponse(_message.Message):
+    """All that the operator has configured, by name."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SERVERS_FIELD_NUMBER: _builtins.int
+    SKILLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ServerTools]: ...
+    @_builtins.property
+    def skills(self) -> _containers.RepeatedCompositeFieldContainer[Global___SkillCard]: ...
+    def __init__(
+        self,
+        *,
+        servers: _abc.Iterable[Global___ServerTools] | None = ...,
+        skills: _abc.Iterable[Global___SkillCard] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["servers", b"servers", "skills", b"skills"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListToolsResponse: _TypeAlias = ListToolsResponse  # noqa: Y015

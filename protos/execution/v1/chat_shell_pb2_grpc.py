@@ -52,6 +52,11 @@ class ChatShellStub:
                 request_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolRequest.SerializeToString,
                 response_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolResponse.FromString,
                 _registered_method=True)
+        self.ListTools = channel.unary_unary(
+                '/execution.v1.ChatShell/ListTools',
+                request_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListToolsRequest.SerializeToString,
+                response_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListToolsResponse.FromString,
+                _registered_method=True)
 
 
 class ChatShellServicer:
@@ -79,6 +84,13 @@ class ChatShellServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTools(self, request, context):
+        """Lists the tools of the operator's tool servers, and the skills.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ChatShellServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -96,6 +108,11 @@ def add_ChatShellServicer_to_server(servicer, server):
                     servicer.RunTool,
                     request_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolRequest.FromString,
                     response_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolResponse.SerializeToString,
+            ),
+            'ListTools': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTools,
+                    request_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListToolsRequest.FromString,
+                    response_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListToolsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -180,6 +197,33 @@ class ChatShell:
             '/execution.v1.ChatShell/RunTool',
             protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolRequest.SerializeToString,
             protos_dot_execution_dot_v1_dot_chat__shell__pb2.RunToolResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTools(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/execution.v1.ChatShell/ListTools',
+            protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListToolsRequest.SerializeToString,
+            protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListToolsResponse.FromString,
             options,
             channel_credentials,
             insecure,

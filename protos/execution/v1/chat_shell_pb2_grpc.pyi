@@ -41,6 +41,8 @@ class ChatShellStub:
     """Lists the models on offer."""
     RunTool: _grpc.UnaryUnaryMultiCallable[_chat_shell_pb2.RunToolRequest, _chat_shell_pb2.RunToolResponse]
     """Runs one tool under a turn's ticket; cancelling the call cancels the tool."""
+    ListTools: _grpc.UnaryUnaryMultiCallable[_chat_shell_pb2.ListToolsRequest, _chat_shell_pb2.ListToolsResponse]
+    """Lists the tools of the operator's tool servers, and the skills."""
 
 @_typing.type_check_only
 class ChatShellAsyncStub(ChatShellStub):
@@ -53,6 +55,8 @@ class ChatShellAsyncStub(ChatShellStub):
     """Lists the models on offer."""
     RunTool: _aio.UnaryUnaryMultiCallable[_chat_shell_pb2.RunToolRequest, _chat_shell_pb2.RunToolResponse]  # type: ignore[assignment]
     """Runs one tool under a turn's ticket; cancelling the call cancels the tool."""
+    ListTools: _aio.UnaryUnaryMultiCallable[_chat_shell_pb2.ListToolsRequest, _chat_shell_pb2.ListToolsResponse]  # type: ignore[assignment]
+    """Lists the tools of the operator's tool servers, and the skills."""
 
 class ChatShellServicer(metaclass=_abc_1.ABCMeta):
     """Runs turns. Every call carries `authorization: Bearer <service token>`."""
@@ -80,5 +84,13 @@ class ChatShellServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_chat_shell_pb2.RunToolResponse, _abc.Awaitable[_chat_shell_pb2.RunToolResponse]]:
         """Runs one tool under a turn's ticket; cancelling the call cancels the tool."""
+
+    @_abc_1.abstractmethod
+    def ListTools(
+        self,
+        request: _chat_shell_pb2.ListToolsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_chat_shell_pb2.ListToolsResponse, _abc.Awaitable[_chat_shell_pb2.ListToolsResponse]]:
+        """Lists the tools of the operator's tool servers, and the skills."""
 
 def add_ChatShellServicer_to_server(servicer: ChatShellServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

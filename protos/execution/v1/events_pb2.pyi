@@ -202,15 +202,19 @@ class ModelCallStarted(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CALL_FIELD_NUMBER: _builtins.int
+    REMINDER_FIELD_NUMBER: _builtins.int
     call: _builtins.int
+    reminder: _builtins.str
+    """The text of its last message, which stands in no log; empty where it has none."""
     def __init__(
         self,
         *,
         call: _builtins.int = ...,
+        reminder: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "reminder", b"reminder"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -334,6 +338,63 @@ class SearchFinished(_message.Message):
 Global___SearchFinished: _TypeAlias = SearchFinished  # noqa: Y015
 
 @_typing.final
+class ServedCallStarted(_message.Message):
+    """A call of a tool of a tool server runs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    SERVER_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    server: _builtins.str
+    tool: _builtins.str
+    arguments: _builtins.str
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        server: _builtins.str = ...,
+        tool: _builtins.str = ...,
+        arguments: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "call_id", b"call_id", "server", b"server", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServedCallStarted: _TypeAlias = ServedCallStarted  # noqa: Y015
+
+@_typing.final
+class ServedCallFinished(_message.Message):
+    """A call of a tool of a tool server ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    output: _builtins.str
+    failed: _builtins.bool
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        output: _builtins.str = ...,
+        failed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "failed", b"failed", "output", b"output"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServedCallFinished: _TypeAlias = ServedCallFinished  # noqa: Y015
+
+@_typing.final
 class FunctionCallRequested(_message.Message):
     """The model calls a function of the client."""
 
@@ -408,6 +469,31 @@ class TurnFinished(_message.Message):
 Global___TurnFinished: _TypeAlias = TurnFinished  # noqa: Y015
 
 @_typing.final
+class TurnHandedBack(_message.Message):
+    """The turn stops before its next model call: its prompt has reached the limit that the request names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    prompt_tokens: _builtins.int
+    @_builtins.property
+    def usage(self) -> Global___Usage: ...
+    def __init__(
+        self,
+        *,
+        prompt_tokens: _builtins.int = ...,
+        usage: Global___Usage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompt_tokens", b"prompt_tokens", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnHandedBack: _TypeAlias = TurnHandedBack  # noqa: Y015
+
+@_typing.final
 class TurnFailed(_message.Message):
     """The turn failed; what was said before stands."""
 
@@ -451,6 +537,9 @@ class ExecutionEvent(_message.Message):
     MESSAGES_ADDED_FIELD_NUMBER: _builtins.int
     TURN_FINISHED_FIELD_NUMBER: _builtins.int
     TURN_FAILED_FIELD_NUMBER: _builtins.int
+    TURN_HANDED_BACK_FIELD_NUMBER: _builtins.int
+    SERVED_CALL_STARTED_FIELD_NUMBER: _builtins.int
+    SERVED_CALL_FINISHED_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     reasoning_delta: _builtins.str
     refusal_delta: _builtins.str
@@ -472,6 +561,12 @@ class ExecutionEvent(_message.Message):
     def turn_finished(self) -> Global___TurnFinished: ...
     @_builtins.property
     def turn_failed(self) -> Global___TurnFailed: ...
+    @_builtins.property
+    def turn_handed_back(self) -> Global___TurnHandedBack: ...
+    @_builtins.property
+    def served_call_started(self) -> Global___ServedCallStarted: ...
+    @_builtins.property
+    def served_call_finished(self) -> Global___ServedCallFinished: ...
     def __init__(
         self,
         *,
@@ -487,12 +582,15 @@ class ExecutionEvent(_message.Message):
         messages_added: Global___MessagesAdded | None = ...,
         turn_finished: Global___TurnFinished | None = ...,
         turn_failed: Global___TurnFailed | None = ...,
+        turn_handed_back: Global___TurnHandedBack | None = ...,
+        served_call_started: Global___ServedCallStarted | None = ...,
+        served_call_finished: Global___ServedCallFinished | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "refusal_delta", "model_call_started", "citation_added", "model_call_finished", "search_started", "search_finished", "function_call_requested", "messages_added", "turn_finished", "turn_failed"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "refusal_delta", "model_call_started", "citation_added", "model_call_finished", "search_started", "search_finished", "function_call_requested", "messages_added", "turn_finished", "turn_failed", "turn_handed_back", "served_call_started", "served_call_finished"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

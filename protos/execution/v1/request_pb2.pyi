@@ -107,6 +107,24 @@ TOOL_CHOICE_MODE_NONE: ToolChoiceMode.ValueType  # 2
 TOOL_CHOICE_MODE_REQUIRED: ToolChoiceMode.ValueType  # 3
 Global___ToolChoiceMode: _TypeAlias = ToolChoiceMode  # noqa: Y015
 
+class _Purpose:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PurposeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Purpose.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PURPOSE_UNSPECIFIED: _Purpose.ValueType  # 0
+    PURPOSE_ANSWER: _Purpose.ValueType  # 1
+    PURPOSE_SUMMARY: _Purpose.ValueType  # 2
+
+class Purpose(_Purpose, metaclass=_PurposeEnumTypeWrapper):
+    """What a turn is for. Unspecified is an answer."""
+
+PURPOSE_UNSPECIFIED: Purpose.ValueType  # 0
+PURPOSE_ANSWER: Purpose.ValueType  # 1
+PURPOSE_SUMMARY: Purpose.ValueType  # 2
+Global___Purpose: _TypeAlias = Purpose  # noqa: Y015
+
 @_typing.final
 class ToolChoice(_message.Message):
     """A mode, or the one function that must be called."""
@@ -289,6 +307,38 @@ class ToolDefinition(_message.Message):
 Global___ToolDefinition: _TypeAlias = ToolDefinition  # noqa: Y015
 
 @_typing.final
+class ServedTool(_message.Message):
+    """A tool of a tool server, as the conversation has fixed it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEFINITION_FIELD_NUMBER: _builtins.int
+    SERVER_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    ACCEPTS_RESTRICTED_FIELD_NUMBER: _builtins.int
+    server: _builtins.str
+    tool: _builtins.str
+    """The name that the server gives it."""
+    accepts_restricted: _builtins.bool
+    @_builtins.property
+    def definition(self) -> Global___ToolDefinition: ...
+    def __init__(
+        self,
+        *,
+        definition: Global___ToolDefinition | None = ...,
+        server: _builtins.str = ...,
+        tool: _builtins.str = ...,
+        accepts_restricted: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["definition", b"definition"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepts_restricted", b"accepts_restricted", "definition", b"definition", "server", b"server", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServedTool: _TypeAlias = ServedTool  # noqa: Y015
+
+@_typing.final
 class DynamicBlock(_message.Message):
     """A named block of request-scoped text."""
 
@@ -379,20 +429,29 @@ class TurnLimits(_message.Message):
 
     MAX_KNOWLEDGE_CALLS_FIELD_NUMBER: _builtins.int
     MAX_MODEL_CALLS_FIELD_NUMBER: _builtins.int
+    HAND_BACK_TOKENS_FIELD_NUMBER: _builtins.int
     max_knowledge_calls: _builtins.int
     max_model_calls: _builtins.int
+    hand_back_tokens: _builtins.int
+    """The size of a prompt before which the turn is handed back."""
     def __init__(
         self,
         *,
         max_knowledge_calls: _builtins.int = ...,
         max_model_calls: _builtins.int | None = ...,
+        hand_back_tokens: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_model_calls", b"_max_model_calls", "max_model_calls", b"max_model_calls"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_hand_back_tokens", b"_hand_back_tokens", "_max_model_calls", b"_max_model_calls", "hand_back_tokens", b"hand_back_tokens", "max_model_calls", b"max_model_calls"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_model_calls", b"_max_model_calls", "max_knowledge_calls", b"max_knowledge_calls", "max_model_calls", b"max_model_calls"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hand_back_tokens", b"_hand_back_tokens", "_max_model_calls", b"_max_model_calls", "hand_back_tokens", b"hand_back_tokens", "max_knowledge_calls", b"max_knowledge_calls", "max_model_calls", b"max_model_calls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hand_back_tokens: _TypeAlias = _typing.Literal["hand_back_tokens"]  # noqa: Y015
+    _WhichOneofArgType__hand_back_tokens: _TypeAlias = _typing.Literal["_hand_back_tokens", b"_hand_back_tokens"]  # noqa: Y015
     _WhichOneofReturnType__max_model_calls: _TypeAlias = _typing.Literal["max_model_calls"]  # noqa: Y015
     _WhichOneofArgType__max_model_calls: _TypeAlias = _typing.Literal["_max_model_calls", b"_max_model_calls"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hand_back_tokens) -> _WhichOneofReturnType__hand_back_tokens | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_model_calls) -> _WhichOneofReturnType__max_model_calls | None: ...
 
 Global___TurnLimits: _TypeAlias = TurnLimits  # noqa: Y015
@@ -423,6 +482,10 @@ class ExecutionRequest(_message.Message):
     CACHE_KEY_FIELD_NUMBER: _builtins.int
     DEADLINE_FIELD_NUMBER: _builtins.int
     ADDED_FIELD_NUMBER: _builtins.int
+    REMINDER_FIELD_NUMBER: _builtins.int
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    SERVED_TOOLS_FIELD_NUMBER: _builtins.int
+    READS_FILES_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     conversation_id: _builtins.str
     turn_id: _builtins.str
@@ -432,6 +495,11 @@ class ExecutionRequest(_message.Message):
     kb_meta_prompt: _builtins.str
     time_zone: _builtins.str
     cache_key: _builtins.str
+    reminder: _builtins.str
+    """A text that stands at the end of each request and in no log."""
+    purpose: Global___Purpose.ValueType
+    reads_files: _builtins.bool
+    """Whether the model is offered the tool that reads attached files which are not shown whole."""
     @_builtins.property
     def user(self) -> Global___User: ...
     @_builtins.property
@@ -456,7 +524,11 @@ class ExecutionRequest(_message.Message):
     def deadline(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def added(self) -> _containers.RepeatedCompositeFieldContainer[_messages_pb2.Message]:
-        """The exchanges with tools that this turn has behind it, where another process has begun it."""
+        """What this turn has behind it, where it was begun before: exchanges with tools, and messages of its user."""
+
+    @_builtins.property
+    def served_tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ServedTool]:
+        """Tools of tool servers, which chat_shell runs."""
 
     def __init__(
         self,
@@ -481,10 +553,14 @@ class ExecutionRequest(_message.Message):
         cache_key: _builtins.str = ...,
         deadline: _timestamp_pb2.Timestamp | None = ...,
         added: _abc.Iterable[_messages_pb2.Message] | None = ...,
+        reminder: _builtins.str = ...,
+        purpose: Global___Purpose.ValueType = ...,
+        served_tools: _abc.Iterable[Global___ServedTool] | None = ...,
+        reads_files: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline", "knowledge", b"knowledge", "limits", b"limits", "parameters", b"parameters", "prompt", b"prompt", "sent_at", b"sent_at", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "cache_key", b"cache_key", "conversation_id", b"conversation_id", "deadline", b"deadline", "dynamic_blocks", b"dynamic_blocks", "epoch", b"epoch", "history", b"history", "kb_meta_prompt", b"kb_meta_prompt", "knowledge", b"knowledge", "limits", b"limits", "model", b"model", "parameters", b"parameters", "prompt", b"prompt", "request_id", b"request_id", "sent_at", b"sent_at", "system_prompt", b"system_prompt", "time_zone", b"time_zone", "tools", b"tools", "turn_id", b"turn_id", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "cache_key", b"cache_key", "conversation_id", b"conversation_id", "deadline", b"deadline", "dynamic_blocks", b"dynamic_blocks", "epoch", b"epoch", "history", b"history", "kb_meta_prompt", b"kb_meta_prompt", "knowledge", b"knowledge", "limits", b"limits", "model", b"model", "parameters", b"parameters", "prompt", b"prompt", "purpose", b"purpose", "reads_files", b"reads_files", "reminder", b"reminder", "request_id", b"request_id", "sent_at", b"sent_at", "served_tools", b"served_tools", "system_prompt", b"system_prompt", "time_zone", b"time_zone", "tools", b"tools", "turn_id", b"turn_id", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from backend.conversations.domain.placed_blocks import NO_BLOCKS, PlacedBlocks
 from backend.knowledge.domain.knowledge import Binding
 from shared.models.execution import DynamicBlock, ToolDefinition
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
@@ -53,7 +54,8 @@ class Settings:
 class Turn:
     """A turn: it goes on behind the turn `after`, and branches off where that is not the newest.
 
-    `bindings` and `blocks` are the knowledge as it stands then. `attempts` counts how often the first model call
+    `bindings` and `blocks` are the knowledge as it stands then, `placed` the words and files of its agent and the
+    files of its message. `attempts` counts how often the first model call
     is sent; `is_reloaded` says that another process runs this turn than the one before.
     """
 
@@ -65,6 +67,7 @@ class Turn:
     user: str
     sent_at: datetime
     steps: tuple[Step, ...]
+    placed: PlacedBlocks = NO_BLOCKS
     ending: Ending = Ending.ANSWERED
     attempts: int = 1
     is_reloaded: bool = False

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
+from backend.conversations.domain.placed_blocks import NO_BLOCKS, AgentRef, PlacedBlocks
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock, ToolDefinition
 from shared.models.messages import ToolCall
@@ -77,6 +78,8 @@ class _Author:
         self._bases = {base.id: base for base in (self._base() for _ in range(rng.randint(0, scale.bases)))}
         self._order = list(self._bases)
         self._blocks = self._first_blocks()
+        self._upload_rate = self._rng.choice((0.0, 0.0, 0.2))
+        self._agent = self._agents_words(NO_BLOCKS) if self._happens(0.4) else NO_BLOCKS
         self._turns: list[Turn] = []
 
     def turns(self) -> Sequence[Turn]:
@@ -84,6 +87,8 @@ class _Author:
         for _ in range(self._rng.randint(2, self._scale.turns)):
             self._now += timedelta(seconds=self._rng.randint(20, 7_200))
             self._change_knowledge()
+            if self._agent is not NO_BLOCKS and self._happens(self._edit_rate):
+                self._agent = self._agents_words(self._agent)
             self._turns.append(self._turn())
         return self._turns
 
@@ -99,6 +104,7 @@ class _Author:
             user=self._text(self._scale.words // 4),
             sent_at=self._now,
             steps=self._steps(),
+            placed=self._with_uploads(),
             is_reloaded=self._happens(0.2),
         )
         return self._with_fault(turn)
@@ -179,6 +185,18 @@ class _Author:
         edited = self._rng.choice(self._blocks)
         text = self._text(len(edited.text))
         return tuple(block.model_copy(update={"text": text}) if block is edited else block for block in self._blocks)
+
+    def _agents_words(self, before: PlacedBlocks) -> PlacedBlocks:
+        """Write what an agent says and its files; each may be the one it was, or gone."""
+        return PlacedBlocks(
+            agent=AgentRef(name="helper", id="agent_1"),
+            instructions=self._rng.choice(("", before.instructions, self._text(self._scale.instructions // 4))),
+            project_files=self._rng.choice(("", before.project_files, self._text(self._scale.file))),
+        )
+
+    def _with_uploads(self) -> PlacedBlocks:
+        count = self._rng.randint(1, 2) if self._happens(self._upload_rate) else 0
+        return self._agent.model_copy(update={"files": tuple(self._text(self._scale.file) for _ in range(count))})
 
     def _bindings(self, settings: Settings) -> tuple[Binding, ...]:
         role = MemberRole.RESTRICTED_ANALYST if settings.is_restricted else MemberRole.READER

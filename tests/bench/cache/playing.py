@@ -14,6 +14,7 @@ from backend.conversations.domain.context_policy import BaseText
 from backend.conversations.domain.conversation_log import EpochReason
 from backend.conversations.domain.epochs import CallerAccess, Epoch, plan_epoch
 from backend.conversations.domain.responses import ConversationSettings
+from backend.conversations.domain.system_message import prompt_form
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.withheld import labels_in, withheld_turns
@@ -25,7 +26,8 @@ from backend.turns.domain.presets import ModelMeaning
 from backend.turns.domain.requested_settings import asked_model, own_settings
 from backend.turns.domain.turn_origin import Origin, blank_origin
 from backend.turns.domain.turn_request import TurnRequest
-from backend.turns.services.turn_assembly import TurnDraft, TurnPolicy, assembled
+from backend.turns.services.turn_assembly import assembled
+from backend.turns.services.turn_draft import TurnDraft, TurnPolicy
 from chat_shell.models.anthropic_messages.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
@@ -171,6 +173,7 @@ class _Stage:
             meaning=ModelMeaning(card=self._card(settings.model)),
             needs_calls=False,
             seen=None,
+            blocks=turn.placed,
         )
 
     def _card(self, model: str) -> ModelCard:
@@ -241,7 +244,7 @@ def _epoch(turn: Turn, origin: Origin, settings: ConversationSettings) -> Epoch:
     withheld = tuple(sorted(withheld_turns(origin.log, {label.base_id: mode for label in labels_in(origin.log)})))
     modes = {binding.base.id: binding.role.access_mode for binding in turn.bindings}
     access = CallerAccess(mode=strictest_mode(turn.bindings), withheld=withheld, modes=modes)
-    return plan_epoch(origin.conversation, origin.log, settings, access)
+    return plan_epoch(origin.conversation, origin.log, settings, access, prompt_form(turn.placed, "", {}))
 
 
 def _sent(begun: _Begun, messages: Sequence[Message], stored: int) -> Sent:

@@ -298,7 +298,7 @@ async def test_words_before_a_search_are_a_message_of_their_own(
     assert kinds == ["reasoning", "message", "file_search_call", "reasoning", "message"]
     note = wire.newest.events[-1]["response"]["output"][-1]["content"][0]["annotations"][0]
     assert note["index"] == len("Soon ")
-    called = messages_of((await model.requests())[1])[-2]
+    called = messages_of((await model.requests())[1])[-3]
     assert called["content"] == "Let me look."
 
 

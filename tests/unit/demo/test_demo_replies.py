@@ -15,8 +15,11 @@ from deploy.demo.sentences import Passage, best_quotes, sentences
 from deploy.demo.shaped import fitting
 from shared.models.safe_summary import GateCode
 from shared.prompts.attached_files import attached_file
+from shared.prompts.documents import NumberedDocument
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, RELEASED_NOTE
+from shared.prompts.project_files import ListedFile, searched_files, shown_files
+from shared.prompts.reminders import reminder_text
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import protected_chunk
 
@@ -37,6 +40,10 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": f"{text}\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"}
 
 
+def stated(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
 def request(*messages: dict[str, Any], tools: tuple[str, ...] = (SEARCH_TOOL,), choice: Any = "auto") -> dict[str, Any]:
     offered = [{"type": "function", "function": {"name": name}} for name in tools]
     return {
@@ -53,6 +60,13 @@ def searched(question: str, *results: str) -> DemoReply:
 
 def found(*documents: dict[str, Any]) -> str:
     return json.dumps({"documents": documents}, ensure_ascii=False)
+
+
+def test_a_reminder_is_no_question():
+    reminder = {"role": "user", "content": reminder_text(("Cite.",))}
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": SEARCH_TOOL}}]}
+    told = (SCOPE, user(QUESTION), call, {"role": "tool", "content": found(DOCUMENT)})
+    assert reply_to(request(*told, reminder)) == reply_to(request(*told))
 
 
 def test_it_searches_when_a_base_is_in_scope():
@@ -175,6 +189,26 @@ def test_an_attached_file_is_quoted_whatever_it_is_called():
     later = {"messages": [*asked["messages"], {"role": "assistant", "content": said}, user("When is lunch?")]}
     assert "Lunch is at noon." in reply_to(later).text
     assert "nothing that fits" in reply_to({"messages": [user(f"{block}\nQuarks?")]}).text
+
+
+def test_a_file_that_was_uploaded_is_quoted():
+    block = attached_file("tea.md", "0a1b", "White tea steeps five minutes.", file_id="file-1")
+    assert "White tea steeps five minutes." in reply_to({"messages": [user(block), user("And white tea?")]}).text
+
+
+def test_files_of_an_agent_are_cited_by_their_numbers():
+    tea = NumberedDocument(2, "tea.md", "file-1", {}, "Green tea steeps two minutes.")
+    replaced = stated(shown_files([tea._replace(number=1, content="Green tea steeps an hour.")], []))
+    given = [replaced, stated(shown_files([tea], [ListedFile("empty.txt", "file-2", 0, "no text")]))]
+    said = reply_to({"messages": [*given, user("How long does green tea steep?")]}).text
+    assert "Green tea steeps two minutes. [2]" in said
+    assert "an hour" not in said
+    assert "nothing that fits" in reply_to({"messages": [*given, user("Quarks?")]}).text
+
+
+def test_long_files_of_an_agent_are_searched():
+    listed = stated(searched_files("shelf_1", [ListedFile("long.md", "file-1", 90_000)]))
+    assert reply_to(request(listed, user("How heavy is item 12?"))).tool_name == SEARCH_TOOL
 
 
 def test_places_in_lists_are_no_citations():

@@ -6,11 +6,23 @@ import pytest
 from pydantic import TypeAdapter
 
 from protos.execution.v1 import chat_shell_pb2, events_pb2, request_pb2
-from shared.models.events import Cost, ExecutionEvent, FinishReason, MessagesAdded, ModelCallFinished, Usage
-from shared.models.execution import ExecutionRequest
-from shared.models.messages import AssistantMessage, OpaqueItem, ProviderReasoning
+from shared.models.events import (
+    Cost,
+    ExecutionEvent,
+    FinishReason,
+    MessagesAdded,
+    ModelCallFinished,
+    ModelCallStarted,
+    ServedCallFinished,
+    ServedCallStarted,
+    TurnHandedBack,
+    Usage,
+)
+from shared.models.execution import ExecutionRequest, Purpose, ServedTool, ToolDefinition
+from shared.models.messages import AssistantMessage, OpaqueItem, ProviderReasoning, UserMessage
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_from_body, call_to_body
+from shared.models.values import JsonObject
 from shared.wire import (
     event_from_proto,
     event_to_proto,
@@ -47,11 +59,31 @@ def before_verbosity() -> ExecutionRequest:
     return request.model_copy(update={"parameters": request.parameters.model_copy(update={"verbosity": None})})
 
 
+def handed_back() -> ExecutionRequest:
+    """A turn that goes on: with a message of the user that came meanwhile, a reminder and a limit of its prompt."""
+    request = full_request()
+    limits = request.limits.model_copy(update={"hand_back_tokens": 90_000})
+    behind = (*request.added, UserMessage(content="And in 2027?"))
+    return request.model_copy(update={"added": behind, "reminder": "Answer in verse.", "limits": limits})
+
+
+def with_served_tool() -> ExecutionRequest:
+    """The full request with a tool of a tool server."""
+    parameters: JsonObject = {"type": "object", "properties": {"jql": {"type": "string"}}}
+    definition = ToolDefinition(name="jira__search", description="Search.", parameters=parameters, strict=None)
+    served = ServedTool(definition=definition, server="jira", tool="search", accepts_restricted=True)
+    return full_request().model_copy(update={"served_tools": (served,)})
+
+
 REQUESTS = {
     "request": before_verbosity(),
     "request_verbosity": before_user_words(),
     "request_user_words": before_stop(),
     "request_stop": full_request(),
+    "request_handed_back": handed_back(),
+    "request_served_tools": with_served_tool(),
+    "request_summary": full_request().model_copy(update={"purpose": Purpose.SUMMARY}),
+    "request_reads_files": full_request().model_copy(update={"reads_files": True}),
 }
 
 KEPT = ProviderReasoning(
@@ -59,6 +91,10 @@ KEPT = ProviderReasoning(
 )
 LATER_EVENTS: dict[str, ExecutionEvent] = {
     "event_reasoning": MessagesAdded(messages=(AssistantMessage(text="Well.", reasoning=KEPT),)),
+    "event_reminder": ModelCallStarted(call=2, reminder="<system-reminder>\nCite.\n</system-reminder>"),
+    "event_served_call_started": ServedCallStarted(call_id="call_1", server="jira", tool="search", arguments="{}"),
+    "event_served_call_finished": ServedCallFinished(call_id="call_1", output="Zwölf.", failed=True),
+    "event_handed_back": TurnHandedBack(prompt_tokens=90_001, usage=Usage(input_tokens=3)),
     "event_cost": ModelCallFinished(
         call=1,
         finish_reason=FinishReason.STOP,
@@ -114,4 +150,4 @@ def test_calls_of_tools_and_their_results_are_still_read_and_written_alike():
 
 def test_no_kind_of_event_is_forgotten():
     kinds = get_args(get_args(ExecutionEvent)[0])
-    assert {type(event) for event in EVERY_EVENT} == set(kinds)
+    assert {type(event) for event in ALL_EVENTS.values()} == set(kinds)

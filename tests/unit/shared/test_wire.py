@@ -20,6 +20,7 @@ from shared.models.events import (
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.json_text import encode_json
 from shared.models.messages import AssistantMessage
+from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_from_body, call_to_body
 from shared.models.values import JsonObject
 from shared.wire import (
@@ -27,6 +28,8 @@ from shared.wire import (
     card_to_proto,
     event_from_proto,
     event_to_proto,
+    offered_from_proto,
+    offered_to_proto,
     report_from_proto,
     report_to_proto,
     request_from_proto,
@@ -38,7 +41,14 @@ from shared.wire import (
 )
 from tests.examples import examples
 from tests.fakes.chat_shell_requests import full_request
-from tests.strategies import error_reports, execution_events, execution_requests, json_objects, model_cards
+from tests.strategies import (
+    error_reports,
+    execution_events,
+    execution_requests,
+    json_objects,
+    model_cards,
+    offered_tools,
+)
 
 RequestMessage = request_pb2.ExecutionRequest
 
@@ -92,6 +102,12 @@ def test_an_event_survives_the_wire(event: ExecutionEvent):
     received = event_from_proto(events_pb2.ExecutionEvent.FromString(sent))
     # Their JSON tells true from 1 and 1 from 1.0, which are equal values.
     assert (received, received.model_dump_json()) == (event, event.model_dump_json())
+
+
+@given(offered_tools())
+def test_what_tool_servers_offer_survives_the_wire(offered: OfferedTools):
+    sent = offered_to_proto(offered).SerializeToString()
+    assert offered_from_proto(chat_shell_pb2.ListToolsResponse.FromString(sent)) == offered
 
 
 @given(model_cards())

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from tests.unit.backend.conftest import Members
+from tests.unit.backend.vector_stores.test_routes import uploaded
 
 AGENT = "/v1/agents/helper"
 
@@ -40,7 +41,7 @@ async def test_an_agent_comes_back_with_all_its_fields(members: Members) -> None
         "placement": "classic",
         "reminder": "Stay calm.",
         "system_prompt": "You are Ballast.",
-        "file_ids": ["file_1"],
+        "file_ids": [await uploaded(members.owner, "Tea is green.")],
     }
     created = await members.owner.put(AGENT, json=given)
     assert created.status_code == 201
@@ -54,6 +55,34 @@ async def test_an_agent_comes_back_with_all_its_fields(members: Members) -> None
     replaced = await members.owner.put(AGENT, json={})
     assert (replaced.status_code, replaced.json()["instructions"]) == (200, "")
     assert replaced.json()["created_at"] == shown["created_at"]
+
+
+async def test_files_are_those_of_who_names_them_or_of_the_agent(crew: Members) -> None:
+    mine, theirs = await uploaded(crew.owner, "Tea."), await uploaded(crew.editor, "Coffee.", "coffee.md")
+    assert (await crew.owner.put(AGENT, json={"file_ids": [mine]})).status_code == 200
+    assert (await crew.editor.put(AGENT, json={"file_ids": [theirs, mine]})).status_code == 200
+    for file_ids, param in (([mine, theirs, mine], "file_ids[2]"), ([mine, "file-none"], "file_ids[1]")):
+        refused = await crew.owner.put(AGENT, json={"file_ids": file_ids})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, param)
+    other = await crew.owner.put("/v1/agents/other", json={"file_ids": [mine, theirs]})
+    assert (other.status_code, other.json()["error"]["param"]) == (400, "file_ids[1]")
+    assert (await crew.owner.get(AGENT)).json()["file_ids"] == [theirs, mine]
+    too_many = await crew.owner.put(AGENT, json={"file_ids": [f"file-{number}" for number in range(101)]})
+    assert (too_many.status_code, too_many.json()["error"]["param"]) == (400, "file_ids")
+
+
+async def test_what_an_agent_no_longer_has_leaves_its_shelf(crew: Members) -> None:
+    kept, left = await uploaded(crew.owner, "Tea."), await uploaded(crew.owner, "Coffee.", "coffee.md")
+    await crew.owner.put(AGENT, json={"file_ids": [kept, left]})
+    for _ in range(2):
+        await crew.house.reading.step()
+    (shelf_id,) = [base_id for base_id in crew.house.knowledge.base_ids if base_id.startswith("shelf_")]
+    found = await crew.house.knowledge.all_documents([shelf_id])
+    assert {document.file_id for document in found} == {kept, left}
+    await crew.owner.put(AGENT, json={"file_ids": [kept]})
+    assert [document.file_id for document in await crew.house.knowledge.all_documents([shelf_id])] == [kept]
+    await crew.owner.delete(AGENT)
+    assert shelf_id not in crew.house.knowledge.base_ids
 
 
 async def test_who_may_do_what(crew: Members) -> None:
@@ -87,7 +116,9 @@ async def test_for_others_a_private_agent_does_not_exist(crew: Members) -> None:
         assert (await client.get("/v1/agents")).json()["data"] == []
         assert "helper" not in (await client.get("/v1/models")).text
         assert (await client.get("/v1/models/helper")).status_code == 404
-    assert error_of(await crew.stranger.put(AGENT, json={})) == (404, "name")
+    taken = await crew.stranger.put(AGENT, json={})
+    assert error_of(taken) == (404, "name")
+    assert taken.json()["error"]["message"] == "name: This name cannot be used; take another one."
     assert (await crew.foreigner.put(AGENT, json={})).status_code == 201
     assert (await crew.owner.get(AGENT)).json()["instructions"] == "Be brief."
 

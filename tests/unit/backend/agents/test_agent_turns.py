@@ -9,8 +9,10 @@ from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.domain.chat_request import parse_chat_request
+from backend.turns.services.turn_registry import RunningTurn
 from shared.errors import InvalidRequest, PermissionDenied, UnknownModel
 from shared.models.execution import AccessMode
+from shared.models.messages import UserMessage
 from shared.prompts.agents import STRICT_KNOWLEDGE
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
@@ -44,7 +46,8 @@ async def test_an_agent_gives_model_instructions_tools_and_parameters() -> None:
         ended = await house.ask(model="helper")
         sent = house.sent[0]
         assert sent.model == "demo-model"
-        assert sent.system_prompt.startswith("Be brief.\n\n# Knowledge bases")
+        assert sent.system_prompt.startswith("# Knowledge bases")
+        assert sent.history == (UserMessage(content="Be brief."),)
         assert [tool.name for tool in sent.tools] == ["weather"]
         assert (sent.parameters.temperature, sent.parameters.max_output_tokens) == (0.25, 99)
         assert (ended.body["model"], ended.body["temperature"]) == ("helper", 0.25)
@@ -65,7 +68,7 @@ async def test_what_a_request_says_is_added_or_wins() -> None:
             text={"format": {"type": "json_object"}},
         )
         sent = house.sent[0]
-        assert sent.system_prompt.startswith("Be brief.\n\nIn French.\n\n# Knowledge")
+        assert sent.system_prompt.startswith("In French.\n\n# Knowledge")
         assert [tool.name for tool in sent.tools] == ["clock", "weather"]
         assert sent.parameters.temperature == 1.5
         assert sent.parameters.verbosity == "low"
@@ -77,7 +80,8 @@ async def test_a_strict_agent_answers_from_its_bases() -> None:
     async with open_house(*many(1)) as house:
         await put_agent(house, knowledge_mode="strict")
         await house.ask(model="helper", instructions="In French.")
-        assert house.sent[0].system_prompt.startswith(f"Be brief.\n\n{STRICT_KNOWLEDGE}\n\nIn French.\n\n")
+        assert house.sent[0].system_prompt.startswith("In French.\n\n# Knowledge")
+        assert house.sent[0].history == (UserMessage(content=f"Be brief.\n\n{STRICT_KNOWLEDGE}"),)
 
 
 async def test_bases_are_bound_with_the_rights_of_the_caller() -> None:
@@ -150,7 +154,8 @@ async def test_another_model_takes_the_agent_away() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"instructions": "Be long."}, "instructions_changed"),
+        ({"system_prompt": "You are a sailor."}, "instructions_changed"),
+        ({"placement": "classic"}, "instructions_changed"),
         ({"tools": [WEATHER]}, "tools_changed"),
         ({"model": "other-model"}, "model_changed"),
     ],
@@ -203,13 +208,15 @@ async def test_a_chat_client_uses_an_agent_and_is_recognised() -> None:
         for _ in range(2):
             turn = parse_chat_request(orjson.dumps({"model": "helper", "messages": messages, "max_tokens": 50}))
             running = await house.services.start(ADA, turn.request, "req_1")
+            assert isinstance(running, RunningTurn)
             ended = await running.ended()
             await house.registry.release(running)
             messages += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Once more"}]
             assert ended.body["model"] == "helper"
         assert house.sent[1].conversation_id == house.sent[0].conversation_id
         assert house.sent[1].system_prompt == house.sent[0].system_prompt
-        assert house.sent[0].system_prompt.startswith("Be brief.\n\nIn French.\n\n")
+        assert house.sent[0].system_prompt.startswith("In French.\n\n# Knowledge")
+        assert house.sent[0].history == (UserMessage(content="Be brief."),)
         assert house.sent[0].parameters.max_output_tokens == 50
 
 

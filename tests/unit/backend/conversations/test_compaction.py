@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.conversations.domain.attached_files import FileMessage
 from backend.conversations.domain.compaction import (
     MAX_CONTEXT_BYTES,
     TARGET_PERCENT,
@@ -25,8 +26,11 @@ from backend.conversations.domain.conversation_log import (
     sent_entries,
 )
 from backend.conversations.domain.epochs import Epoch, compact
+from backend.conversations.domain.listed_files import left_out_files
+from backend.conversations.domain.placed_blocks import BlockMark
 from shared.errors import ContextTooLong
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
+from shared.prompts.attached_files import attached_file
 from shared.tokens import message_tokens
 from tests.unit.backend.conversations.logs import Said, answer, card, context, log_of, notice, result, user, void
 
@@ -225,7 +229,7 @@ def test_what_was_said_of_knowledge_stays_at_the_head_unless_to_say_it_anew_is_s
     log = log_of([context("c" * 1_200), user("x" * 8_000), answer()], [user("x" * 400), answer()])
     for restated_tokens, restates in ((150, False), (149, True)):
         load = LOAD.model_copy(update={"restated_tokens": restated_tokens})
-        assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=restates)
+        assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=restates, elides_below=5)
         epoch = compact(RUNNING, log, load, card())
         kinds = [entry.kind for entry in sent_entries(log, epoch.reset)]
         assert kinds == [*[EntryKind.DYNAMIC_CONTEXT][restates:], EntryKind.USER, EntryKind.ASSISTANT]
@@ -234,6 +238,33 @@ def test_what_was_said_of_knowledge_stays_at_the_head_unless_to_say_it_anew_is_s
 def test_nothing_is_said_anew_where_no_message_of_the_user_follows() -> None:
     log = log_of([context("c" * 1_200), user("x" * 8_000), answer()], [user("x" * 400), answer("", "call_1")])
     load = LOAD.model_copy(update={"current": None, "needs_calls": True})
-    assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=False)
+    assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=False, elides_below=3)
     deltas = [[context("c" * MAX_CONTEXT_BYTES), user(), answer()] for _ in range(2)]
     assert compacted(log_of(*deltas), load, card(1_000_000, 1), FIRST) is None
+
+
+def test_an_agents_words_stay_through_a_cut_and_are_counted_once_each() -> None:
+    said = EntryKind.PROJECT_FILES, UserMessage(content="p" * 1_200)
+    turns = [[said, user("u" * 400), answer("a" * 3_200)] for _ in range(4)]
+    log = tuple(
+        entry.model_copy(update={"block": BlockMark(digest=f"d{entry.position}")})
+        if entry.kind is EntryKind.PROJECT_FILES
+        else entry
+        for entry in log_of(*turns, reset=FIRST)
+    )
+    load = Load(system_prompt="", current="Hi", needs_calls=False, tools_tokens=0)
+    cut = compacted(sent_entries(log, FIRST), load, card(), FIRST)
+    assert cut == Cut(begins_at=10, restates=False, elides_below=12)
+    assert [entry.position for entry in sent_entries(log, FIRST.model_copy(update={"begins_at": 10}))] == [9, 10, 11]
+    with pytest.raises(ContextTooLong, match="needs about 3301 tokens"):
+        compacted(sent_entries(log, FIRST), load.model_copy(update={"current": "h" * 12_004}), card(), FIRST)
+
+
+@pytest.mark.parametrize(("withholds_users", "listed"), [(False, 2), (True, 1)])
+def test_files_of_users_whose_turns_are_withheld_are_not_listed(withholds_users: bool, listed: int) -> None:
+    blocks = [attached_file(f"{name}.txt", name * 8, "Text.", file_id=f"file_{name}") for name in "ab"]
+    log = log_of(*([(EntryKind.FILE, FileMessage(content=block)), user(), answer()] for block in blocks), [user()])
+    reset = Reset(reason=EpochReason.COMPACTION, begins_at=6, withheld=("turn_0",), withholds_users=withholds_users)
+    found = left_out_files(log, reset)
+    assert len(found) == listed
+    assert ("a.txt" in str(found), "b.txt" in str(found)) == (not withholds_users, True)

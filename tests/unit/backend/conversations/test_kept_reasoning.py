@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import orjson
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, emptied_message
-from backend.conversations.domain.model_calls import ModelCall, PromptHeader, prompt_parts, shown_prompt
+from backend.conversations.domain.model_calls import ModelCall, PromptHeader, WithheldTurns, prompt_parts, shown_prompt
 from backend.conversations.domain.prompt_record import measured
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.sql.codec import entry_parameters, to_entries
@@ -64,7 +64,9 @@ def test_prompts_count_it_and_show_nothing_of_it():
     header = PromptHeader(tools="", system_prompt="")
     call = ModelCall(call=1, epoch=0, epoch_reason=None, log_end=1, header=header)
 
-    shown = shown_prompt(call, prompt_parts(call, (entry(SAID),)), "resp_1", frozenset())
+    shown = shown_prompt(
+        call, prompt_parts(call, (entry(SAID),)), "resp_1", WithheldTurns(frozenset(), with_users=False)
+    )
 
     assert measured(SAID).digest != measured(plain).digest
     assert measured(SAID).size_bytes > measured(plain).size_bytes

@@ -3,6 +3,7 @@
 from hypothesis import given
 
 from backend.conversations.domain.prompt_record import measured
+from backend.conversations.domain.prompt_tail import tail_of
 from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import ModelCallStarted
 from shared.models.execution import ExecutionRequest
@@ -14,13 +15,14 @@ from tests.strategies import execution_requests
 @given(execution_requests())
 def test_what_the_backend_measures_is_what_is_sent(request: ExecutionRequest):
     request = request.model_copy(update={"time_zone": "Asia/Kathmandu", "tools": ()})
-    calls = CallRecorder(FirstPrompt(request, len(request.history), keeps_context=False, epoch_reason=None, last=None))
-    calls.feed(ModelCallStarted(call=1))
+    tail = tail_of(request, (), keeps_context=False)
+    calls = CallRecorder(FirstPrompt(request, len(request.history), epoch_reason=None, last=None, tail=tail))
+    calls.feed(ModelCallStarted(call=1, reminder="Mind the gap."))
     made = calls.changed_calls()
     assert made.sent is not None
-    sent = (*messages_of_request(request), *request.added)
+    sent = (*messages_of_request(request), *request.added, UserMessage(content="Mind the gap."))
     assert made.sent.messages == tuple(measured(message).digest for message in sent)
     context = context_of_request(request)
     (call,) = made.calls
-    assert [tail.text for tail in call.tail] == ([context] if context else [])
-    assert all(messages_of_request(request)[tail.index] == UserMessage(content=tail.text) for tail in call.tail)
+    assert [tail.text for tail in call.tail] == [*([context] if context else []), "Mind the gap."]
+    assert all(sent[tail.index] == UserMessage(content=tail.text) for tail in call.tail)

@@ -245,7 +245,8 @@ async def test_a_running_turn_shows_its_calls_so_far() -> None:
         gate.set()
         await running.ended()
         (ended,) = await prompts(house, running.response.id)
-        assert ended == {**shown[0], "cached_tokens": USAGE.cached_tokens}
+        gauge = {**shown[0]["gauge"], "used_tokens": USAGE.input_tokens}
+        assert ended == {**shown[0], "cached_tokens": USAGE.cached_tokens, "gauge": gauge}
 
 
 async def test_a_turn_whose_call_never_began_has_no_prompts() -> None:

@@ -4,11 +4,12 @@ from hashlib import sha256
 
 import pytest
 
-from backend.conversations.domain.conversation_log import COMPACTED, WITHHELD
+from backend.conversations.domain.conversation_log import WITHHELD
 from shared.models.canonical import canonical_parts
 from shared.models.execution import AccessMode
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION
 from shared.prompts.knowledge_tools import offered_tools
+from shared.prompts.summary import COMPACTED
 
 DIGESTS = {1: "414eb04685499837"}
 """A new version gets a line, and the old ones leave KNOWLEDGE_SECTIONS where tools or notices changed."""

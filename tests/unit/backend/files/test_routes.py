@@ -1,8 +1,11 @@
 """Files over HTTP: what an upload must be, who finds a file, and what each refusal names."""
 
+from typing import Any
+
 import httpx2
 import pytest
 
+from backend.files.domain import FileQuota
 from tests.unit.backend.conftest import Members
 
 FILES = "/v1/files"
@@ -134,3 +137,36 @@ async def test_bytes_that_look_like_the_boundary_belong_to_the_file(members: Mem
     headers = {"content-type": f"multipart/form-data; boundary={BOUNDARY}"}
     shown = (await members.owner.post(FILES, content=content, headers=headers)).json()
     assert (await members.owner.get(f"{FILES}/{shown['id']}/content")).content == body
+
+
+async def test_an_upload_that_is_sent_again_under_its_key_is_one_file(members: Members) -> None:
+    key = {"Idempotency-Key": "once"}
+
+    async def send(body: bytes, name: str = "tea.md", purpose: str = "assistants") -> httpx2.Response:
+        return await members.owner.post(FILES, data={"purpose": purpose}, files={"file": (name, body)}, headers=key)
+
+    first, again = await send(b"Green."), await send(b"Green.")
+    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
+    assert ("idempotent-replayed" in first.headers, again.headers["idempotent-replayed"]) == (False, "true")
+    for other in (await send(b"Black."), await send(b"Green.", "a.md"), await send(b"Green.", purpose="user_data")):
+        assert (other.status_code, other.json()["error"]["param"]) == (422, "Idempotency-Key")
+    assert len((await members.owner.get(FILES)).json()["data"]) == 1
+    assert (await members.foreigner.post(FILES, data={"purpose": "user_data"}, files={"file": ("a", b"b")})).is_success
+    await members.owner.delete(f"{FILES}/{first.json()['id']}")
+    assert (await send(b"Green.")).status_code == 404
+
+
+async def test_a_refused_upload_does_not_use_its_key(members: Members) -> None:
+    form: dict[str, Any] = {"data": {"purpose": "assistants"}, "headers": {"Idempotency-Key": "once"}}
+    assert (await members.owner.post(FILES, files={"file": ("a.txt", b"")}, **form)).status_code == 400
+    assert (await members.owner.post(FILES, files={"file": ("a.txt", b"text")}, **form)).status_code == 201
+
+
+async def test_one_file_too_many_is_refused_with_the_bound(members: Members) -> None:
+    members.house.quota = FileQuota(files=2)
+    members.rebuild()
+    assert [(await upload(members.owner, f"{number}.txt", b"x")).status_code for number in range(3)] == [201, 201, 413]
+    refused = (await upload(members.owner, body=b"x")).json()["error"]
+    assert refused["param"] == "file"
+    assert "no more than 2" in refused["message"]
+    assert (await upload(members.foreigner, body=b"x")).status_code == 201

@@ -83,3 +83,15 @@ async def test_any_origin_may_be_allowed() -> None:
 async def test_without_the_setting_nothing_is_said(stranger: httpx2.AsyncClient) -> None:
     assert ALLOWED not in (await stranger.get("/healthz", headers={"origin": APP})).headers
     assert (await stranger.options("/v1/models", headers=asked(APP))).status_code == 405
+
+
+async def test_a_script_reads_that_the_server_takes_nothing_now() -> None:
+    house = FakeHouse(origins=(APP,))
+    async with client_of(house.app(), await house.key()) as client:
+        house.admission.close()
+        for answer in (
+            await client.get("/readyz", headers={"origin": APP}),
+            await client.post("/v1/responses", json={"input": "Hi"}, headers={"origin": APP}),
+        ):
+            assert (answer.status_code, answer.headers[ALLOWED]) == (503, APP)
+        assert "retry-after" in answer.headers["access-control-expose-headers"].lower()

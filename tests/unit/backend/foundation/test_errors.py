@@ -26,6 +26,7 @@ EXPECTED = {
     "Conflict": 409,
     "KeyHeld": 409,
     "TurnRunning": 409,
+    "NoLongerWaiting": 409,
     "TurnTaken": 409,
     "MethodNotAllowed": 405,
     "TooManyRequests": 429,

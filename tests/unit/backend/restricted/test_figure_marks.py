@@ -22,7 +22,7 @@ FIGURES = """
 ten to nine|quarter to five|3 days|three-month|half an hour|2024|2024-03-05|5 March|March 5, 2024|3rd of March
 the third of May|12/24|the twenty-first|1,2,3|1e6|1.2.3|12.3|4x|two thirds|½|3½|⅔|㉑|٤٨|４８，２００|4\u200b8\u200b2
 48\u00a0200|百分之十二|二〇二四年|四十七分钟|三百五十元|伍拾万元|2万5千|三成|三点五|三分之一|十三|下午三点|三点半|5点30分|3月5日|第十一
-百万美元|两百|3个月
+百万美元|两百|3个月|9 working days|5 square metres|three clear months|6 per year|9个工作日
 """
 
 
@@ -37,6 +37,7 @@ def test_a_figure_is_replaced(figure: str, frame: str) -> None:
 NO_FIGURES = """
 There are three priorities.|Twelve steps, and 12 people.|One of them, and no one else.|two or three|no figure at all
 the first, the second and the tenth|the 3rd and the 10th|The first may go.|You may first ask.|half of it|a dozen
+No one this week|two sharp bits|3 risks in hours
 hundreds of ways, thousands of them, a hundred reasons|A bit later, a second try|UTF-8|IPv6|a4|one-off|[3]|(7) c
 第一，第十。|三个重点|十分重要|一定|统一|一成不变|一点|三点建议|第三天|万一|千万|大陆|十、最后
 """
@@ -67,6 +68,7 @@ def test_the_mark_is_in_the_language_of_the_text() -> None:
         ("At half past nine?", "half past nine, not half past ten", f"half past nine, not {SIGN}"),
         ("On the third of March or 4 May?", "the 4 May, third of March", "the 4 May, third of March"),
         ("top 3", "3 %", SIGN),
+        ("Within 9 working days?", "9 working days, 9 days, not 8 working days", f"9 working days, 9 days, not {SIGN}"),
         ("Is it eleven?", "the eleventh", f"the {SIGN}"),
     ],
 )

@@ -1,5 +1,6 @@
 """Retrieval by ticket: chat_shell's door into knowledge."""
 
+import asyncio
 from datetime import timedelta
 
 import httpx2
@@ -8,6 +9,7 @@ import pytest
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
 from tests.fakes.http_door import SECRET
 from tests.unit.backend.conftest import BASES, MANUAL, Members
+from tests.unit.backend.vector_stores.test_routes import uploaded
 
 INTERNAL = "/internal/v1/knowledge"
 UNBOUNDED = SearchOptions()
@@ -209,3 +211,54 @@ async def test_only_chat_shell_is_let_in(members: Members) -> None:
 async def test_a_wrong_field_is_named(members: Members, path: str, body: dict[str, object], param: str) -> None:
     answer = await ask(members, path, ticket_for(members), **body)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+async def ticket_of_files(members: Members, user_id: str, *file_ids: str, base_ids: tuple[str, ...] = ()) -> str:
+    ticket = Ticket(
+        user_id=user_id,
+        tenant="default",
+        conversation_id="conv_1",
+        turn_id="resp_1",
+        base_ids=base_ids,
+        search=SearchOptions(),
+        file_ids=file_ids,
+        expires_at=members.house.clock.now() + timedelta(seconds=60),
+    )
+    return sign_ticket(ticket, SECRET)
+
+
+async def test_an_attached_file_is_read_in_pages_by_its_owners_ticket_alone(members: Members) -> None:
+    file_id = await uploaded(members.reader, "# Tea\n\nTea is green.")
+    reading = asyncio.create_task(members.house.reading.step())
+    mine = await ticket_of_files(members, "rae", file_id)
+    page = (await ask(members, "read_file", mine, file_id=file_id, offset=2, limit=3)).json()
+    await reading
+    assert (page["text"], page["next_offset"], page["filename"], page["file_id"]) == ("Tea", 5, "tea.md", file_id)
+    assert (await ask(members, "read_file", mine, file_id="file-other")).status_code == 404
+    others = await ticket_of_files(members, "olga", file_id)
+    assert (await ask(members, "read_file", others, file_id=file_id)).status_code == 404
+    unnamed = await ticket_of_files(members, "rae")
+    assert (await ask(members, "read_file", unnamed, file_id=file_id)).status_code == 404
+    assert (await ask(members, "read_file", "forged", file_id=file_id)).status_code == 401
+    await members.reader.delete(f"/v1/files/{file_id}")
+    assert (await ask(members, "read_file", mine, file_id=file_id)).status_code == 404
+
+
+async def test_the_files_of_an_agent_are_searched_as_long_as_the_user_may_use_it(members: Members) -> None:
+    file_id = await uploaded(members.owner, "# Tea\n\nTea is green.")
+    await members.owner.put("/v1/agents/tea", json={"file_ids": [file_id]})
+    await members.owner.put("/v1/agents/tea/members/rae", json={"role": "reader"})
+    await members.house.reading.step()
+    (shelf_id,) = [base_id for base_id in members.house.knowledge.base_ids if base_id.startswith("shelf_")]
+    ticket = await ticket_of_files(members, "rae", base_ids=(shelf_id,))
+    found = (await ask(members, "search", ticket, query="tea")).json()
+    assert [hit["file_id"] for hit in found["data"]] == [file_id]
+    assert (await ask(members, "read", ticket, file_id=file_id)).json()["text"].endswith("Tea is green.")
+    strange = await ticket_of_files(members, "sam", base_ids=(shelf_id,))
+    await members.owner.delete("/v1/agents/tea/members/rae")
+    for lost in (ticket, strange):
+        assert (await ask(members, "search", lost, query="tea")).status_code == 403
+        assert (await ask(members, "documents", lost)).status_code == 403
+        assert (await ask(members, "read", lost, file_id=file_id)).status_code == 403
+    assert (await members.reader.get(f"/v1/knowledge_bases/{shelf_id}")).status_code == 404
+    assert (await members.owner.get(f"/v1/vector_stores/{shelf_id}")).status_code == 404

@@ -223,7 +223,7 @@ async def test_what_an_attached_file_says_is_no_word_of_the_user(order: int) -> 
     asked = {"type": "input_text", "text": "Is it 2,750 kg?"}
     async with restricted_house(answer("It is 4,711 or 2,750 kg.")) as house:
         response = await house.ask(tools=TOOLS, input=[{"role": "user", "content": [file, asked][::order]}])
-        assert "Shelf 4,711" in str(house.sent[0].prompt)
+        assert "Shelf 4,711" in str(house.sent[0].history)
         assert house.sent[0].knowledge.user_words == "Is it 2,750 kg?"
         assert said(response) == f"It is {FIGURE_WITHHELD} or 2,750 kg."
 

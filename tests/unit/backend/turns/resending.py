@@ -15,6 +15,7 @@ from backend.conversations.domain.responses import ResponseStatus, StoredRespons
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.turn_registry import RunningTurn
 from shared.models.canonical import canonical_parts
 from shared.models.events import (
     FinishReason,
@@ -230,6 +231,7 @@ class Twins:
 
     async def _ask(self, house: TurnHouse, caller: Caller, request: TurnRequest) -> StoredResponse:
         running = await house.services.start(caller, request, "req_1")
+        assert isinstance(running, RunningTurn)
         ended = await running.ended()
         await house.registry.release(running)
         return ended

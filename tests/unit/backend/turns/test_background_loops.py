@@ -96,7 +96,7 @@ class RenewedLease(TurnLease):
 
 def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     """Put together what the loops of the backend need, over stores that are broken."""
-    house = TurnHouse(turns_class=lambda _state: broken, failures=failures)
+    house = TurnHouse(turns_class=lambda _state: broken, waiting_class=lambda _state: broken, failures=failures)
     ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
     clock = FakeClock()
     closing = CloseSearches(broken, broken, clock, timedelta(seconds=1))
@@ -113,7 +113,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=house.services,
         agents=broken,
-        files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, ()))),
+        files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
         ),

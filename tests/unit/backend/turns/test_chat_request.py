@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.turns.domain.chat_request import ChatTurn, parse_chat_request
 from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.turn_registry import RunningTurn
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
 from tests.fakes.openai_house import ADA, open_house
@@ -328,6 +329,7 @@ async def test_the_house_is_sent_the_messages_in_their_order() -> None:
             {"role": "tool", "tool_call_id": "c1", "content": "sun"},
         ]
         running = await house.services.start(ADA, asked(messages=messages, seed=3, stop="x").request, "req_1")
+        assert isinstance(running, RunningTurn)
         ended = await running.ended()
         [sent] = house.sent
         assert [message.role for message in sent.history] == ["user", "assistant", "tool"]

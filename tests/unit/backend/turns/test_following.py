@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 import httpx2
+import pytest
 
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
@@ -36,6 +38,34 @@ class LateEvents(MemoryEventLog):
     async def exists(self, response_id: str) -> bool:
         self.looks += 1
         return await super().exists(response_id)
+
+
+class CountedSilence(MemoryEventLog):
+    """Counts how often its readers were told that nothing came."""
+
+    def __init__(self) -> None:
+        super().__init__(600, silence_seconds=0.001)
+        self.silences = 0
+
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        async for batch in super().read(response_id, after):
+            self.silences += not batch
+            yield batch
+
+
+@pytest.mark.parametrize("fields", [{"store": False}, {"store": False, "models": ["demo-model", "vendor/large"]}])
+async def test_a_turn_that_is_not_stored_may_be_silent_for_long(fields: dict[str, Any]) -> None:
+    """Nothing of it is in the database, which does not mean that it has ended."""
+    gate, events = asyncio.Event(), CountedSilence()
+    script = [gate, *answer("Late.")]
+    async with open_house(script, script, events=events, late_seconds=0.005) as house:
+        running = await house.start(**fields)
+        following = asyncio.ensure_future(house.all_events(running.response))
+        await eventually(lambda: events.silences > 50 or following.done(), bool)
+        gate.set()
+        seen = await following
+        assert (seen[-1]["type"], seen[-1]["response"]["status"]) == ("response.completed", "completed")
+        assert "Late." in str(seen[-1]["response"]["output"])
 
 
 async def test_who_follows_before_the_first_event_is_written_gets_them_all() -> None:

@@ -16,13 +16,13 @@ from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
 from backend.knowledge.domain.knowledge import Chunk
 from backend.turns.domain.file_parts import MAX_FILES, STEP_CHARACTERS, GivenFile, bytes_given
 from backend.turns.domain.turn_request import parse_turn_request
-from backend.turns.ports.files_by_id import FileBytes
 from shared.errors import InvalidRequest
+from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, TextPart, UserMessage
 from shared.models.values import objects_in
-from shared.prompts.attached_files import EXCERPT, GAP, WHOLE
+from shared.prompts.attached_files import EXCERPT, GAP, WHOLE, is_attached_file
 from shared.tokens import estimate_tokens
-from tests.fakes.attached_files import FakeAttachedFiles
+from tests.fakes.attached_files import FakeAttachedFiles, FakeText
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, BOB, open_house
 from tests.unit.backend.turns.test_routes import open_door
@@ -54,10 +54,18 @@ def texts(content: Content | None) -> list[str]:
     return [part.text for part in content if isinstance(part, TextPart)]
 
 
+def files_in(sent: ExecutionRequest) -> list[str]:
+    """Return the messages of files, in the order of the prompt."""
+    said = [message.content for message in sent.history if isinstance(message, UserMessage)]
+    return [content for content in said if isinstance(content, str) and is_attached_file(content)]
+
+
 async def test_a_model_reads_the_text_and_clients_see_the_name() -> None:
     async with open_house(answer("In the Alps.")) as house:
         done = await house.ask(input=[user(file())])
-        block, question = texts(house.sent[0].prompt)
+        (block,) = files_in(house.sent[0])
+        assert house.sent[0].history == (UserMessage(content=block),)
+        (question,) = texts(house.sent[0].prompt)
         digest = block.partition('id="')[2].partition('"')[0]
         assert block == f'<file id="{digest}" name="rivers.md">\n{WHOLE}\n\n{RIVERS}\n</file id="{digest}">'
         assert question == "Where does it rise?"
@@ -70,14 +78,13 @@ async def test_a_model_reads_the_text_and_clients_see_the_name() -> None:
 async def test_later_turns_send_the_same_bytes_and_read_nothing_again() -> None:
     async with open_house(answer("One."), answer("Two."), answer("Three.")) as house:
         first = await house.ask(input=[user(file())])
-        block = texts(house.sent[0].prompt)[0]
+        (block,) = files_in(house.sent[0])
         second = await house.ask(input=[user(file()), said("One."), user(text="And then?")])
         third = await house.ask(input="More?", previous_response_id=second.id)
         assert first.conversation_id == second.conversation_id == third.conversation_id
         for sent in house.sent[1:]:
-            message = sent.history[0]
-            assert isinstance(message, UserMessage)
-            assert texts(message.content)[0] == block
+            assert sent.history[0] == UserMessage(content=block)
+            assert files_in(sent) == [block]
         assert house.documents.types == ["text/markdown"]
 
 
@@ -94,9 +101,10 @@ async def test_one_file_given_twice_is_read_once() -> None:
     async with open_house(answer("One.")) as house:
         await house.ask(input=[user(file(), file()), said("Fine."), user(file())])
         assert house.documents.types == ["text/markdown"]
-        message = house.sent[0].history[0]
-        assert isinstance(message, UserMessage)
-        assert texts(house.sent[0].prompt)[0] == texts(message.content)[1]
+        earlier, current = files_in(house.sent[0])
+        assert earlier == current
+        roles = [message.role for message in house.sent[0].history]
+        assert roles == ["user", "user", "assistant", "user"]
 
 
 async def test_a_long_file_is_searched_for_the_question_within_a_quarter_of_the_window() -> None:
@@ -106,7 +114,7 @@ async def test_a_long_file_is_searched_for_the_question_within_a_quarter_of_the_
         await house.ask(
             input=[user(file("cellar.txt", "\n\n".join(lines)), text="Where is the zinfandel of the abbess?")]
         )
-        block = texts(house.sent[0].prompt)[0]
+        (block,) = files_in(house.sent[0])
         assert lines[4_000] in block
         assert f"\n\n{GAP}\n\n" in block
         assert WINDOW // 8 < estimate_tokens(block) <= WINDOW // 4
@@ -148,7 +156,7 @@ async def test_several_files_share_the_quarter() -> None:
     long = "\n\n".join(f"Barrel {number} holds wine." for number in range(6_000))
     async with open_house(answer("There.")) as house:
         await house.ask(input=[user(file(), file("a.txt", long), file("b.txt", f"{long}!"))])
-        blocks = texts(house.sent[0].prompt)[:3]
+        blocks = files_in(house.sent[0])
         assert RIVERS in blocks[0]
         assert sum(map(estimate_tokens, blocks)) <= WINDOW // 4
 
@@ -212,12 +220,12 @@ async def test_the_files_of_a_request_are_counted() -> None:
 
 async def test_a_stored_file_is_its_owners_alone_and_is_recognised_by_its_id() -> None:
     files = FakeAttachedFiles()
-    files.stored[ADA.user_id, "file_1"] = FileBytes("r.txt", None, RIVERS.encode())
+    files.stored[ADA.user_id, "file_1"] = FakeText("r.txt", RIVERS)
     part = {"type": "input_file", "file_id": "file_1"}
     async with open_house(answer("One."), answer("Two."), files=files) as house:
         first = await house.ask(input=[user(part)])
         assert objects_in(first.input_items[0]["content"])[0] == part
-        assert 'name="r.txt"' in texts(house.sent[0].prompt)[0]
+        assert 'name="r.txt" file_id="file_1"' in files_in(house.sent[0])[0]
         del files.stored[ADA.user_id, "file_1"]
         second = await house.ask(input=[user(part), said("One."), user()])
         assert second.conversation_id == first.conversation_id
@@ -253,10 +261,8 @@ async def test_chat_completions_take_files_too() -> None:
         await chat.create(model="demo-model", messages=[first])
         more: Any = [first, said("One."), {"role": "user", "content": "And?"}]
         await chat.create(model="demo-model", messages=more)
-        assert RIVERS in texts(door.turns.sent[0].prompt)[0]
-        message = door.turns.sent[1].history[0]
-        assert isinstance(message, UserMessage)
-        assert texts(message.content)[0] == texts(door.turns.sent[0].prompt)[0]
+        assert RIVERS in files_in(door.turns.sent[0])[0]
+        assert files_in(door.turns.sent[1]) == files_in(door.turns.sent[0])
         assert door.turns.documents.types == ["text/markdown"]
         with pytest.raises(BadRequestError, match="cannot be read: The file is no DOCX") as caught:
             await chat.create(model="demo-model", messages=[said("x"), {"role": "user", "content": [part, bad]}])  # pyright: ignore[reportArgumentType]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from backend.turns.domain.response_events import LoggedEvent, encode_event
 from backend.turns.domain.response_object import finished
 from backend.turns.memory.ended_events import BYTES_BESIDE, pack_events, unpack_events
-from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.memory.event_log import BYTES_PACKED_HERE, MemoryEventLog
 from shared.errors import Conflict, Unavailable
 from shared.models.events import FinishReason, TextDelta
 from tests.contract.event_cases import ManualTimer, make_events, read_all, reading
@@ -200,3 +200,24 @@ async def test_running_turns_together_take_no_more_than_their_bound() -> None:
     await log.append("resp_d", large[:1])
     await log.close("resp_a")
     await log.append("resp_e", large[:1])
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+async def test_a_long_log_is_packed_beside_the_event_loop(is_dropped: bool) -> None:
+    body = b"x" * BYTES_PACKED_HERE
+    long = tuple(LoggedEvent(sequence_number=number, type="a", body=body) for number in range(8))
+    log = MemoryEventLog(600.0)
+    await log.append("resp_a", long)
+    closing = asyncio.create_task(log.close("resp_a"))
+    await asyncio.sleep(0)
+    assert not closing.done()
+    assert [event async for batch in log.read("resp_a", -1) for event in batch] == list(long)
+    with pytest.raises(Conflict):
+        await log.append("resp_a", make_events(8, 1))
+    await log.close("resp_a")
+    if is_dropped:
+        await log.drop("resp_a")
+    await closing
+    assert await log.exists("resp_a") is not is_dropped
+    kept = [event async for batch in log.read("resp_a", 5) for event in batch]
+    assert kept == ([] if is_dropped else list(long[6:]))

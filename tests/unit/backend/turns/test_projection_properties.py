@@ -24,6 +24,8 @@ from shared.models.events import (
     SearchFinished,
     SearchResult,
     SearchStarted,
+    ServedCallFinished,
+    ServedCallStarted,
     TextDelta,
 )
 from shared.models.messages import AssistantMessage
@@ -47,6 +49,8 @@ steps: st.SearchStrategy[ExecutionEvent] = st.one_of(
     ),
     st.builds(SearchStarted, call_id=call_ids, queries=st.tuples(texts)),
     st.builds(SearchFinished, call_id=call_ids, failed=st.booleans(), results=st.tuples(hits)),
+    st.builds(ServedCallStarted, call_id=call_ids, server=texts, tool=texts, arguments=texts),
+    st.builds(ServedCallFinished, call_id=call_ids, output=texts, failed=st.booleans()),
     st.builds(FunctionCallRequested, call_id=call_ids, name=st.just("f"), arguments=texts),
     st.just(MessagesAdded(messages=(AssistantMessage(text="x"),))),
 )
@@ -75,7 +79,7 @@ def test_any_script_makes_a_valid_stream(script: list[ExecutionEvent], ending: E
         events.extend(made.feed(step))
     body, last = made.finish(ending, 1_700_000_009)
     events.extend(last)
-    knows = not any(isinstance(step, SearchStarted | CitationAdded) for step in script)
+    knows = not any(isinstance(step, SearchStarted | CitationAdded | ServedCallStarted) for step in script)
     for event in events:
         check_event(event.body, open_responses=knows)
     check_response(body, open_responses=knows)

@@ -20,6 +20,8 @@ from shared.models.events import (
     SearchFinished,
     SearchResult,
     SearchStarted,
+    ServedCallFinished,
+    ServedCallStarted,
     TextDelta,
     Usage,
 )
@@ -41,7 +43,7 @@ def played(
         events.extend(made.feed(step))
     body, last = made.finish(ending, 1_700_000_009)
     events.extend(last)
-    open_responses = not any(isinstance(step, SearchStarted | CitationAdded) for step in script)
+    open_responses = not any(isinstance(step, SearchStarted | CitationAdded | ServedCallStarted) for step in script)
     for event in events:
         check_event(event.body, open_responses=open_responses)
     check_response(body, open_responses=open_responses)
@@ -217,3 +219,36 @@ def test_a_snapshot_shows_open_items_as_incomplete() -> None:
 
 def searched() -> SearchFinished:
     return SearchFinished(call_id="c1", failed=False, results=(HIT,))
+
+
+CALLED = ServedCallStarted(call_id="c1", server="jira", tool="search", arguments='{"jql": "x"}')
+
+
+def test_a_call_of_a_tool_server_is_shown_in_openais_form() -> None:
+    ended = ServedCallFinished(call_id="c1", output="Two issues.", failed=False)
+    events, body = played([CALLED, ended, TextDelta(text="Two."), DONE], finished(FinishReason.STOP, USAGE))
+    assert types_of(events)[2:8] == [
+        "output_item.added",
+        "mcp_call.in_progress",
+        "mcp_call_arguments.delta",
+        "mcp_call_arguments.done",
+        "mcp_call.completed",
+        "output_item.done",
+    ]
+    item = at(body, "output")[0]
+    assert (item["type"], item["server_label"], item["name"]) == ("mcp_call", "jira", "search")
+    assert (item["arguments"], item["output"], item["status"]) == ('{"jql": "x"}', "Two issues.", "completed")
+
+
+def test_a_failed_call_of_a_tool_server_says_what_the_model_reads() -> None:
+    ended = ServedCallFinished(call_id="c1", output="Away.", failed=True)
+    events, body = played([CALLED, ended, DONE], finished(FinishReason.STOP, USAGE))
+    item = at(body, "output")[0]
+    assert "mcp_call.failed" in types_of(events)
+    assert (item["status"], item["output"]) == ("failed", None)
+    assert item["error"] == {"type": "mcp_tool_execution_error", "content": "Away."}
+
+
+def test_a_call_that_is_cancelled_is_incomplete() -> None:
+    _, body = played([CALLED], Ending(status=ResponseStatus.CANCELLED))
+    assert at(body, "output")[0]["status"] == "incomplete"

@@ -17,7 +17,7 @@ from tests.fakes.openai_types import check_event
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
 from tests.unit.backend.turns.test_projection_properties import endings, play, steps
 
-OPENAI_ONLY = (b"file_search", b"file_citation")
+OPENAI_ONLY = (b"file_search", b"file_citation", b"mcp_call")
 
 
 def shown_of(events: Sequence[Mapping[str, Any]]) -> ShownOutput:

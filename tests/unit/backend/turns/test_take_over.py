@@ -76,7 +76,7 @@ class Replicas:
 
     def make(self, *scripts: Sequence[Any], **fields: Any) -> TurnHouse:
         self._count += 1
-        shared = {"state": self.state, "replica": f"replica-{self._count}", **self._fields, **fields}
+        shared: dict[str, Any] = {"state": self.state, "replica": f"replica-{self._count}", **self._fields, **fields}
         if self._count > 1:
             shared |= {"events": self.last.events, "signals": self.last.signals}
         self.last = TurnHouse(chat_shell=ScriptedChatShell(*scripts), **{**shared, **fields})

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from backend.files.domain import FilePurpose, StoredFile
+from backend.files.domain import FilePurpose, FileQuota, StoredFile
 from backend.knowledge.domain.attachments import AttachedStatus, Attachment, AttachmentClaim
 from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts, ReadingWaits
@@ -75,7 +75,7 @@ async def attached(queue: FakeAttachments, knowledge: FakeKnowledge, files: Fake
         sha256="0",
         created_at=T0,
     )
-    await files.add(file, body, 1_000)
+    await files.add(file, body, FileQuota())
     queued = Attachment(
         knowledge_base_id=base.id,
         file_id=file.id,

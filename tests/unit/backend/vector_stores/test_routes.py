@@ -202,3 +202,39 @@ async def test_a_store_that_is_created_again_under_its_key_has_its_files_once(me
     await members.house.reading.step()
     found = (await members.owner.get(f"{STORES}/{first.json()['id']}")).json()
     assert (found["file_counts"]["completed"], found["file_counts"]["total"]) == (1, 1)
+
+
+async def test_a_batch_that_is_sent_again_under_its_key_is_one_batch(members: Members) -> None:
+    files = [await uploaded(members.owner, text) for text in ("Tea is green.", "Tea is black.")]
+    batches = f"{store_of(members)}/file_batches"
+    key = {"Idempotency-Key": "once"}
+    first = await members.owner.post(batches, json={"file_ids": files}, headers=key)
+    await members.house.reading.step()
+    again = await members.owner.post(batches, json={"file_ids": files}, headers=key)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert (again.json()["id"], again.headers["idempotent-replayed"]) == (first.json()["id"], "true")
+    assert (again.json()["file_counts"]["completed"], again.json()["file_counts"]["total"]) == (1, 2)
+    other = await members.owner.post(batches, json={"file_ids": files[:1]}, headers=key)
+    assert error_of(other) == (422, "Idempotency-Key")
+
+
+async def test_an_attachment_that_is_sent_again_under_its_key_changes_nothing(members: Members) -> None:
+    file_id = await uploaded(members.owner, "Tea is green.")
+    address = f"{store_of(members)}/files"
+    request: dict[str, Any] = {
+        "json": {"file_id": file_id, "attributes": {"kind": "tea"}},
+        "headers": {"Idempotency-Key": "once"},
+    }
+    assert (await members.owner.post(address, **request)).status_code == 201
+    await members.owner.post(f"{address}/{file_id}", json={"attributes": {"kind": "drink"}})
+    again = await members.owner.post(address, **request)
+    assert (again.status_code, again.json()["attributes"]) == (201, {"kind": "drink"})
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+async def test_a_refused_batch_does_not_use_its_key(members: Members) -> None:
+    file_id = await uploaded(members.owner, "Tea is green.")
+    batches, key = f"{store_of(members)}/file_batches", {"Idempotency-Key": "once"}
+    refused = await members.owner.post(batches, json={"file_ids": [file_id, SOME_FILE]}, headers=key)
+    assert error_of(refused) == (404, "file_ids")
+    assert (await members.owner.post(batches, json={"file_ids": [file_id]}, headers=key)).status_code == 201

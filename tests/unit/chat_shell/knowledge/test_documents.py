@@ -10,7 +10,11 @@ from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.tools.domain.tool_answers import FoundDocument
 from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from shared.prompts.documents import NumberedDocument
 from shared.prompts.knowledge_base import BUDGET_WARNING
+from shared.prompts.placed_texts import FILES_REPLACED, TOOL_RESULT_ELIDED
+from shared.prompts.project_files import ListedFile, shown_files
+from shared.prompts.summary import COMPACTED, framed_summary
 from tests.fakes.model_scripted import call
 
 
@@ -84,3 +88,55 @@ def test_numbers_go_on_behind_a_gap():
     content = json.dumps({"documents": [{"document": 7, "title": "t", "file_id": "f"}]})
     numbered, _ = numbers_in(exchange(content)).number([found("a")])
     assert [hit.number for hit in numbered.results] == [8]
+
+
+def project(first: int = 1) -> str:
+    return shown_files(
+        [NumberedDocument(first, "a.md", "file-a", {}, 'The "Rhine"')], [ListedFile("b.md", "file-b", 0)]
+    )
+
+
+@pytest.mark.parametrize("beginning", ["", f"{FILES_REPLACED}\n\n"])
+def test_the_files_of_an_agent_have_numbers_and_those_of_results_go_on(beginning: str):
+    numbers = numbers_in((UserMessage(content=beginning + project(7)),))
+    assert numbers.documents == {7: CitedDocument(file_id="file-a", filename="a.md")}
+    results, _ = numbers.number([found("a")])
+    assert results.results[0].number == 8
+
+
+def test_pages_of_attached_files_have_numbers():
+    numbered, numbers = DocumentNumbers().number([found("a")])
+    assert numbers_in(exchange(numbered.text, "read_file")) == numbers
+
+
+def test_a_message_that_only_quotes_the_files_of_an_agent_has_no_numbers():
+    assert numbers_in((UserMessage(content=f"See: {project()}"),)) == DocumentNumbers()
+
+
+@pytest.mark.parametrize(
+    ("said", "highest"),
+    [
+        ("So it is [3].", 3),
+        ("So it is [2, 7] and 【5】.", 7),
+        ("In [2024] nothing was cited, and list[0] was empty.", 0),
+        ("Nothing.", 0),
+    ],
+)
+def test_numbers_that_answers_cite_of_elided_results_are_not_given_again(said: str, highest: int):
+    before, answer = AssistantMessage(text="[9] was before"), AssistantMessage(text=said)
+    assert numbers_in([before, *exchange(TOOL_RESULT_ELIDED), answer]) == DocumentNumbers(highest=highest)
+    assert numbers_in([before, *exchange("Nothing was found."), answer]) == DocumentNumbers()
+    numbered, _ = numbers_in([*exchange(TOOL_RESULT_ELIDED), answer]).number([found("a")])
+    assert numbered.results[0].number == highest + 1
+
+
+@pytest.mark.parametrize(
+    "mark", [framed_summary("Known from [2]."), COMPACTED, f"{framed_summary('[2]')}\n\n{COMPACTED}"]
+)
+def test_numbers_that_are_cited_behind_an_omission_are_not_given_again(mark: str):
+    said = AssistantMessage(text="So it is [4].")
+    for messages in ((UserMessage(content=mark), said), (said, UserMessage(content=mark))):
+        numbered, _ = numbers_in(messages).number([found("a")])
+        assert numbered.results[0].number == 5
+    numbered, _ = numbers_in([UserMessage(content=mark)]).number([found("a")])
+    assert numbered.results[0].number == (3 if "[2]" in mark else 1)

@@ -314,7 +314,8 @@ async def test_without_reported_usage_the_prompt_is_estimated():
 
 async def test_a_result_for_which_its_forerunners_left_no_room_is_withheld_whole():
     big = KnowledgeShelf({"kb_a": {"big.md": "知" * 42_000}})
-    stage = Stage(ScriptedModel(calls(*(call(SEARCH, '{"query": "x"}', f"c{n}") for n in range(3))), says("Hm")), big)
+    script = calls(*(call(SEARCH, '{"query": "x"}', f"c{n}") for n in range(3)))
+    stage = Stage(ScriptedModel(script, says("Hm")), big, result_tokens=100_000)
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
     told = results(stage.model.calls[1])
     assert [text == texts.BUDGET_EXHAUSTED for text in told] == [False, False, True]
@@ -326,16 +327,17 @@ async def test_a_result_for_which_its_forerunners_left_no_room_is_withheld_whole
 
 
 async def test_a_result_larger_than_what_is_left_is_withheld():
-    big = KnowledgeShelf({"kb_a": {"big.md": "知" * 95_000}})
-    stage = Stage(ScriptedModel(calls(ONE_SEARCH, call("clock")), says("Hm")), big, [FunctionTool("clock")])
+    big = KnowledgeShelf({"kb_a": {"big.md": "知" * 42_000}})
+    script = [end(ONE_SEARCH, call("clock"), input_tokens=60_000)]
+    stage = Stage(ScriptedModel(script, says("Hm")), big, [FunctionTool("clock")], result_tokens=100_000)
     await stage.run(execution_request(knowledge=knowledge("kb_a")))
     assert results(stage.model.calls[1]) == [texts.BUDGET_EXHAUSTED, "clock done"]
 
 
 async def test_behind_90_percent_not_even_a_small_result_goes_in():
-    two = KnowledgeShelf({"kb_a": {"big.md": "知" * 82_000}, "kb_b": {"small.md": "text"}})
+    two = KnowledgeShelf({"kb_a": {"big.md": "知" * 42_000}, "kb_b": {"small.md": "text"}})
     named = [call(SEARCH, json.dumps({"query": "x", "knowledge_base_ids": [base]})) for base in ("kb_a", "kb_b")]
-    stage = Stage(ScriptedModel(calls(*named), says("Hm")), two)
+    stage = Stage(ScriptedModel([end(*named, input_tokens=40_000)], says("Hm")), two, result_tokens=100_000)
     await stage.run(execution_request(knowledge=knowledge("kb_a", "kb_b")))
     assert [text == texts.BUDGET_EXHAUSTED for text in results(stage.model.calls[1])] == [False, True]
 

@@ -1,5 +1,6 @@
 """The Messages API: the request's bytes, and the shapes in which answers and failures come."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -91,6 +92,26 @@ def test_a_whole_conversation_in_bytes():
         '{"type":"ephemeral"}},{"type":"text","text":"And?","cache_control":{"type":"ephemeral"}}]}],"tool_ch'
         'oice":{"type":"auto"},"max_tokens":10000}'
     )
+
+
+def test_a_reminder_ends_the_request_behind_the_last_mark():
+    called = TALK[:-1]
+    body = body_of(model_call(messages=called, stored=1, reminder="Cite."))
+    mark = {"cache_control": {"type": "ephemeral"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "seen", **mark}
+    assert body["messages"][-1] == {"role": "user", "content": [result, {"type": "text", "text": "Cite."}]}
+    assert body["messages"][:-1] == body_of(model_call(messages=called, stored=1))["messages"][:-1]
+
+
+def test_an_answer_that_waits_for_its_results_has_thought_whatever_the_reminder():
+    thinking = asked(reasoning_effort=ReasoningEffort.HIGH)
+    form = replace(FORM, thinking=ThinkingMode.BUDGET)
+    untaught = (*TALK[:-3], AssistantMessage(text="", tool_calls=(CALL,)), ToolMessage(call_id="toolu_1", content="s"))
+    bodies = [
+        body_of(model_call(messages=untaught, parameters=thinking, reminder=reminder), form)
+        for reminder in ("", "Cite.")
+    ]
+    assert [body["thinking"] for body in bodies] == [{"type": "disabled"}] * 2
 
 
 def test_arguments_go_back_as_the_model_wrote_them():

@@ -61,3 +61,14 @@ def test_marks_are_four_at_most_and_never_on_thinking(calls: list[ModelCall]):
         roles = [message["role"] for message in body["messages"]]
         assert all(one != other for one, other in pairwise(roles))
         assert roles[0] == "user"
+
+
+@pytest.mark.parametrize("api", COMPARED)
+def test_a_reminder_comes_last_and_moves_nothing(api: str):
+    talk = (SYSTEM, UserMessage(content="Hi"), AssistantMessage(text="Hello"), UserMessage(content="And now?"))
+    call = model_call(messages=talk, tools=(tool("look"),), stored=3)
+    plain, reminded = (COMPARED[api](one) for one in (call, call.model_copy(update={"reminder": "Cite."})))
+    assert reminded[: len(plain)] == plain
+    (last,) = [orjson.dumps(part) for part in reminded[len(plain) :]]
+    assert b"user" in last
+    assert b'"Cite."' in last

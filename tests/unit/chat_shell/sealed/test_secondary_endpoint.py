@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from chat_shell.app import TOOL_TIMEOUT_SECONDS, secondary_endpoint, turn_defaults
+from chat_shell.app import TOOL_TIMEOUT_SECONDS, secondary_endpoint, tool_timeout_seconds
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.sealed.room_parts import OUTCOME_TIMEOUT_SECONDS, RoomTimes
 from chat_shell.settings import Settings
@@ -51,5 +51,5 @@ def test_a_wrong_address_stops_the_start(address: str):
 def test_a_tool_has_more_time_than_the_room(summary_seconds: float, least: float):
     times = RoomTimes(summary_seconds)
     assert times.longest_seconds == summary_seconds + OUTCOME_TIMEOUT_SECONDS
-    assert turn_defaults(settings(), times).tool_timeout_seconds >= least
-    assert turn_defaults(settings(), times).tool_timeout_seconds > times.longest_seconds
+    assert tool_timeout_seconds(times) >= least
+    assert tool_timeout_seconds(times) > times.longest_seconds

@@ -7,6 +7,7 @@ from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.single_tools import SingleTools
 from shared.models.execution import AccessMode, ExecutionRequest
+from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall
 from shared.models.values import JsonObject
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
@@ -20,13 +21,18 @@ from tests.unit.chat_shell.turns.turn_cases import FunctionTool
 SEARCH = "knowledge_base_search"
 
 
+async def nothing_offered() -> OfferedTools:
+    return OfferedTools(servers=(), skills=())
+
+
 class House:
     def __init__(self, summaries: ScriptedSummaries | None = None) -> None:
         self.shelf = KnowledgeShelf({"kb_1": {"rules.md": "Be kind."}})
         self.summaries = summaries or ScriptedSummaries()
         self.observer, self.model = RecordingObserver(), ScriptedModel()
-        tools = (*knowledge_tools(self.shelf, self.summaries), FunctionTool("read_file"))
-        self.run = SingleTools(Toolbox(tools, FakeClock(), self.observer, 30.0), OneModelDirectory(self.model))
+        tools = (*knowledge_tools(self.shelf, self.summaries), FunctionTool("read_mail"))
+        toolbox = Toolbox(tools, FakeClock(), self.observer, 30.0)
+        self.run = SingleTools(toolbox, OneModelDirectory(self.model), nothing_offered)
 
     async def __call__(self, mode: AccessMode, tool: str = SEARCH, **arguments: str):
         given: JsonObject = {"query": "kindness", **arguments}
@@ -63,7 +69,9 @@ async def test_an_unrestricted_search_gives_passages_as_a_model_reads_them():
     assert result.structured is None
 
 
-@pytest.mark.parametrize("tool", ["knowledge_base_list_documents", "knowledge_base_read_document", "read_file", "nope"])
+@pytest.mark.parametrize(
+    "tool", ["knowledge_base_list_documents", "knowledge_base_read_document", "read_file", "read_mail", "nope"]
+)
 async def test_a_restricted_turn_runs_the_search_alone(tool: str):
     house = House(ScriptedSummaries(released()))
     result = await house(AccessMode.RESTRICTED, tool)

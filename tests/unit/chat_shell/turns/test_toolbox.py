@@ -2,21 +2,20 @@
 
 import pytest
 
-from chat_shell.app import turn_runner
+from chat_shell.app import toolbox_of
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch
 from chat_shell.tools.ports import Tool
-from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_tools import Toolbox
-from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.environment import WrongSetting
 from shared.models.execution import AccessMode, ToolDefinition
 from shared.prompts import knowledge_tools as definitions
 from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
+from shared.prompts.read_file import READ_FILE_TOOL
 from tests.fakes.clock import FakeClock
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import execution_request, knowledge
-from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
+from tests.fakes.model_scripted import RecordingObserver
 from tests.fakes.safe_summaries import ScriptedSummaries
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool
 
@@ -29,11 +28,6 @@ def function(name: str) -> ToolDefinition:
 
 def toolbox(*tools: Tool) -> Toolbox:
     return Toolbox(tools, FakeClock(), RecordingObserver(), 30.0)
-
-
-def runner(*tools: Tool) -> RunTurn:
-    defaults = TurnDefaults(RetryPolicy(jitter=lambda: 0.5))
-    return turn_runner(OneModelDirectory(ScriptedModel()), tools, FakeClock(), defaults)
 
 
 @pytest.mark.parametrize("mode", AccessMode)
@@ -52,13 +46,32 @@ def test_names_stand_in_order():
 
 def test_a_restricted_turn_is_offered_the_search_alone():
     assert offered_tools((), AccessMode.RESTRICTED) == (definitions.SEARCH,)
-    assert [tool.definition.name for tool in OURS if tool.accepts_restricted] == [definitions.SEARCH.name]
+    restricted = [tool.definition.name for tool in OURS if tool.accepts_restricted]
+    assert restricted == [definitions.SEARCH.name, READ_FILE_TOOL.name]
 
 
 def test_a_further_tool_of_ours_is_offered_in_its_place():
-    offered = toolbox(*OURS, FunctionTool("read_file")).offered(execution_request())
+    offered = toolbox(*OURS, FunctionTool("read_mail")).offered(execution_request())
 
-    assert [tool.name for tool in offered] == [*sorted(KNOWLEDGE_TOOLS), "read_file"]
+    assert [tool.name for tool in offered] == [*sorted(KNOWLEDGE_TOOLS), "read_mail"]
+
+
+@pytest.mark.parametrize("mode", AccessMode)
+def test_attached_files_are_read_where_the_epoch_has_the_tool(mode: AccessMode):
+    request = execution_request(knowledge=knowledge(mode=mode), reads_files=True)
+    offered = toolbox(*OURS).offered(request)
+
+    assert offered == offered_tools((), mode, reads_files=True)
+    assert READ_FILE_TOOL in offered
+    assert READ_FILE_TOOL not in toolbox(*OURS).offered(execution_request(knowledge=knowledge(mode=mode)))
+
+
+@pytest.mark.parametrize("reads_files", [False, True])
+def test_a_function_of_the_client_may_have_the_name_of_the_tool_that_reads_files(reads_files: bool):
+    mine = function("read_file")
+    request = execution_request(tools=(mine,), reads_files=reads_files)
+
+    assert [tool for tool in toolbox(*OURS).offered(request) if tool.name == "read_file"] == [mine]
 
 
 def test_a_name_given_twice_is_refused():
@@ -73,6 +86,6 @@ def test_a_missing_knowledge_tool_is_refused():
 
 def test_a_name_given_twice_stops_the_start_with_one_line():
     with pytest.raises(WrongSetting) as raised:
-        runner(*OURS, FunctionTool("lamp"), FunctionTool("lamp"))
+        toolbox_of((*OURS, FunctionTool("lamp"), FunctionTool("lamp")), FakeClock(), 30.0, {})
 
     assert str(raised.value) == "tools: two tools have the name lamp"

@@ -20,7 +20,7 @@ from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
-from tests.fakes.model_requests import execution_request, knowledge
+from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Hanging, Stage, only, results
 
@@ -184,6 +184,16 @@ async def test_a_search_and_the_answer_that_cites_it():
     assert only(CitationAdded, events) == [
         CitationAdded(number=2, file_id="doc_kb_a_notice.md", filename="notice.md", index=13)
     ]
+
+
+@pytest.mark.parametrize(("kind", "marks"), [("json_schema", 0), ("json_object", 0), ("text", 1)])
+async def test_json_that_the_client_asked_for_holds_no_citations(kind: str, marks: int):
+    parameters = PARAMETERS.model_copy(update={"text_format": {"type": kind}})
+    written = '["leave", [1]]'
+    stage = Stage(ScriptedModel(calls(call(*search("a", "c"))), says(written)), shelf())
+    events = await stage.run(execution_request(knowledge=knowledge("kb_a"), parameters=parameters))
+    assert "".join(event.text for event in only(TextDelta, events)) == written
+    assert len(only(CitationAdded, events)) == marks
 
 
 async def test_the_log_keeps_the_models_own_words_and_numbers_go_on_in_the_next_turn():

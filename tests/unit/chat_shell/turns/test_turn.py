@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.turns.domain.turn import (
+    MAX_CALLS_IN_ANSWER,
     CallModel,
     Finish,
+    HandBack,
     ModelAnswered,
     RunTools,
     ToolsAnswered,
@@ -71,6 +73,18 @@ def test_what_the_provider_wants_back_stays_with_its_answer():
     assert waiting.answer.reasoning == kept
     assert ended.added == (AssistantMessage(text="Hello", reasoning=kept),)
     assert cut.added == (AssistantMessage(text="Hello"),)
+
+
+def test_calls_without_end_are_cut_and_each_of_the_others_has_its_result():
+    kept = ProviderReasoning(api="responses", items=(OpaqueItem(content="{}", after_calls=500),))
+    waiting = record(state(), replace(answered("", *[call("ours", call_id="a")] * 1_000), reasoning=kept))
+    step = decide(waiting)
+    assert isinstance(step, RunTools)
+    assert len({one.call_id for one in step.own}) == MAX_CALLS_IN_ANSWER
+    ended = record(waiting, results_for(step))
+    assert [message.role for message in ended.added] == ["assistant", *["tool"] * MAX_CALLS_IN_ANSWER]
+    assert waiting.answer is not None
+    assert waiting.answer.reasoning is None
 
 
 def test_message_and_results_are_added_together():
@@ -187,7 +201,7 @@ def test_every_turn_ends_and_no_call_is_left_without_its_result(
 ):
     turn = state(max_model_calls, tool_choice)
     unused = iter(said)
-    while not isinstance(step := decide(turn), Finish):
+    while not isinstance(step := decide(turn), Finish | HandBack):
         prefix = turn.messages
         observation = next(unused) if isinstance(step, CallModel) else results_for(step)
         turn = record(turn, observation)
@@ -204,4 +218,5 @@ def test_every_turn_ends_and_no_call_is_left_without_its_result(
     ]
     assert len(set(ids)) == len(ids)
     assert results == [call_id for call_id in ids if call_id not in theirs]
+    assert isinstance(step, Finish)
     assert (step.outcome is FinishReason.TOOL_CALLS) == bool(theirs)

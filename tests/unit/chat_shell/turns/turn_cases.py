@@ -2,15 +2,16 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.models.ports import ModelCall
 from chat_shell.tools.domain.tool_answers import ToolAnswer
-from chat_shell.tools.ports import Tool, ToolContext
+from chat_shell.tools.ports import Tool, ToolContext, ToolProvider
 from chat_shell.turns.services.model_answer import RetryPolicy
+from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest, ToolDefinition
@@ -65,20 +66,23 @@ class Stage:
     tools: Sequence[Tool] = ()
     window_tokens: int = 100_000
     tool_timeout_seconds: float = 30.0
+    result_tokens: int = 15_000
+    providers: Mapping[str, ToolProvider] = field(default_factory=dict[str, ToolProvider])
     clock: FakeClock = field(default_factory=FakeClock)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     slept: list[float] = field(default_factory=list[float])
     summaries: ScriptedSummaries = field(default_factory=ScriptedSummaries)
 
     def service(self) -> RunTurn:
+        tools = (*knowledge_tools(self.shelf, self.summaries), *self.tools)
         return RunTurn(
             OneModelDirectory(self.model, window_tokens=self.window_tokens),
-            (*knowledge_tools(self.shelf, self.summaries), *self.tools),
+            Toolbox(tools, self.clock, self.observer, self.tool_timeout_seconds, self.providers),
             self.clock,
             self.observer,
             TurnDefaults(
                 retry=RetryPolicy(jitter=random.Random(7).random, sleep=self._sleep),
-                tool_timeout_seconds=self.tool_timeout_seconds,
+                max_tool_result_tokens=self.result_tokens,
             ),
         )
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import InvalidRequest
-from shared.models.execution import DynamicBlock, ExecutionRequest
+from shared.models.execution import DynamicBlock, ExecutionRequest, Purpose
 from shared.models.messages import (
     AssistantMessage,
     ImageDetail,
@@ -116,7 +116,8 @@ def test_a_turn_sends_system_history_context_and_current_message_in_this_order(r
     assert messages[end : end + len(said)] == said
     assert len(messages) == end + len(said) + (request.prompt is not None)
     if request.prompt is not None:
-        current = with_time_suffix(request.prompt, request.sent_at, request.time_zone)
+        is_answer = request.purpose is Purpose.ANSWER
+        current = with_time_suffix(request.prompt, request.sent_at, request.time_zone) if is_answer else request.prompt
         assert messages[-1] == UserMessage(content=current)
 
 

@@ -1,0 +1,55 @@
+"""The files of agents: whose they must be, and the shelves on which their texts stand."""
+
+from collections.abc import Sequence
+
+from backend.agents.domain.agent import Agent, AgentDefinition
+from backend.files.services import Files
+from backend.identity.domain import Caller
+from backend.knowledge.domain.shelves import shelf_of_agent
+from backend.vector_stores.services.shelves import Shelves
+from shared.errors import InvalidRequest, NotFound
+
+
+class AgentFiles:
+    """Keeps the shelf of an agent in step with its definition."""
+
+    def __init__(self, files: Files, shelves: Shelves) -> None:
+        self.files = files
+        self.shelves = shelves
+
+    async def check(self, caller: Caller, definition: AgentDefinition, kept: Sequence[str]) -> None:
+        """Check that the files of a definition are the caller's, unless the agent has them already.
+
+        Raises:
+            InvalidRequest: one is named twice, or is neither; `param` names it.
+        """
+        seen = set[str]()
+        for place, file_id in enumerate(definition.file_ids):
+            param = f"file_ids[{place}]"
+            if file_id in seen:
+                raise InvalidRequest(f"The file '{file_id}' is named twice; name each once.", param=param)
+            seen.add(file_id)
+            if file_id not in kept and not await self._is_his(caller, file_id):
+                message = f"You have no file '{file_id}'; upload it, and name it by its id."
+                raise InvalidRequest(message, param=param)
+
+    async def withdraw(self, agent: Agent, file_ids: Sequence[str]) -> None:
+        """Take all but these files from an agent; its users find nothing of the others any more."""
+        if agent.definition.file_ids:
+            await self.shelves.keep_only(shelf_of_agent(agent.tenant, agent.id), file_ids)
+
+    async def read(self, agent: Agent) -> None:
+        """Have the files of an agent read in the background."""
+        if agent.definition.file_ids:
+            await self.shelves.put(shelf_of_agent(agent.tenant, agent.id), agent.definition.file_ids)
+
+    async def clear(self, agent: Agent) -> None:
+        """Delete the texts of an agent's files."""
+        await self.shelves.clear(shelf_of_agent(agent.tenant, agent.id))
+
+    async def _is_his(self, caller: Caller, file_id: str) -> bool:
+        try:
+            await self.files.find(caller, file_id)
+        except NotFound:
+            return False
+        return True

@@ -1,0 +1,38 @@
+"""Naming the author of what a user gives to a conversation that several people use."""
+
+from collections.abc import Sequence
+
+from backend.conversations.domain.responses import ItemBody
+from backend.conversations.domain.turn_input import ParsedInput
+from shared.models.messages import Content, HistoryMessage, UserMessage
+from shared.prompts.authors import with_author, without_marks
+
+
+def authored(read: ParsedInput, author: str | None) -> ParsedInput:
+    """Return an input whose messages of the user name their author; without one they only cannot pretend to.
+
+    What another than the user said in the history that he gives, he says himself.
+    """
+    current = None if read.current is None else _authored(read.current, author)
+    return read.model_copy(
+        update={"history": tuple(_authored_message(each, author) for each in read.history), "current": current}
+    )
+
+
+def authored_bodies(bodies: Sequence[ItemBody], author: str | None) -> tuple[ItemBody, ...]:
+    """Return items in which the messages of the user show their author to clients."""
+    if author is None:
+        return tuple(bodies)
+    return tuple({**body, "author": author} if body.get("role") == "user" else body for body in bodies)
+
+
+def _authored_message(message: HistoryMessage, author: str | None) -> HistoryMessage:
+    if not isinstance(message, UserMessage):
+        return message
+    content = _authored(message.content, author)
+    return message if content == message.content else UserMessage(content=content)
+
+
+def _authored(content: Content, author: str | None) -> Content:
+    escaped = without_marks(content)
+    return escaped if author is None else with_author(escaped, author)

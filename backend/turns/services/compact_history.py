@@ -1,0 +1,96 @@
+"""Leaving out an earlier part of the conversation in a running turn: before its first model call, or between two."""
+
+from backend.conversations.domain.compaction import input_budget_tokens
+from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.left_out import (
+    Omission,
+    PromptRoom,
+    left_out_by_input,
+    left_out_of_running,
+    summary_entry,
+)
+from backend.turns.domain.summary_request import fixed_tokens, request_tokens
+from backend.turns.domain.turn_plan import later_request
+from backend.turns.ports.observer import CompactionOutcome
+from backend.turns.services.execution_reader import ExecutionReader
+from backend.turns.services.summarise import Summarise, Summary
+from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_writer import TurnWriter
+from shared.models.execution import ExecutionRequest
+from shared.tokens import estimate_tokens
+
+
+def due_at_start(turn: Turn) -> Omission | None:
+    """Return what the turn's input leaves out, where no summary of it was tried yet."""
+    if turn.card is None or turn.has_shown_compaction:
+        return None
+    return left_out_by_input(turn.log, turn.response.id)
+
+
+def is_long_when_taken_over(turn: Turn) -> bool:
+    """Say whether a turn that another process has begun would have been handed back before its next model call."""
+    limit = turn.request.limits.hand_back_tokens
+    return bool(turn.request.added) and limit is not None and request_tokens(turn.request) >= limit
+
+
+class CompactHistory:
+    """Compacts the conversation of one turn; the log tells another process how far it has come."""
+
+    def __init__(self, ports: TurnPorts, turn: Turn, reader: ExecutionReader, writer: TurnWriter) -> None:
+        self._ports = ports
+        self._turn = turn
+        self._reader = reader
+        self._writer = writer
+
+    async def at_start(self, left_out: Omission) -> None:
+        """Put a summary in the place of what the turn's input has left out; without one its notice stands there."""
+        await self._put(self._turn.request, left_out)
+
+    async def between_calls(self, request: ExecutionRequest, prompt_tokens: int) -> None:
+        """Leave out what must be left out before the next model call; `request` was the newest of the turn.
+
+        `prompt_tokens` is what the next prompt would have, as its provider counts, where that is known.
+
+        Raises:
+            ContextTooLong: the newest turn does not fit by itself.
+        """
+        turn, limit = self._turn, request.limits.hand_back_tokens
+        if turn.card is None or limit is None:
+            return
+        later = later_request(request, self._writer.log, turn.places, turn.moved)
+        if max(prompt_tokens, request_tokens(later)) < limit:
+            return
+        moved = sum(estimate_tokens(block.text) for block in turn.moved)
+        fixed = moved + fixed_tokens(request, keeps_context=turn.keeps_context)
+        room = PromptRoom(turn.card, fixed, prompt_tokens)
+        left_out = left_out_of_running(self._writer.log, turn.response.id, room)
+        if left_out is not None:
+            await self._put(request, left_out)
+
+    async def _put(self, request: ExecutionRequest, left_out: Omission) -> None:
+        began_at = self._ports.clock.now()
+        summary = await self._summary(request, left_out)
+        if self._reader.is_stopped:
+            return
+        turn, log = self._turn, self._writer.log
+        entries = summary_entry(left_out, summary.text, log, turn.response.id, self._ports.clock.now())
+        if summary.text is not None and not self._fits(request, entries):
+            summary = Summary(None, CompactionOutcome.TOO_LONG)
+            entries = summary_entry(left_out, None, log, turn.response.id, self._ports.clock.now())
+        await self._writer.compact(entries)
+        seconds = (self._ports.clock.now() - began_at).total_seconds()
+        self._ports.observer.history_compacted(turn.response, summary.outcome, seconds)
+        if left_out.begins_epoch:
+            epoch, reason = entries[-1].epoch, left_out.reset.reason
+            self._ports.observer.epoch_started(turn.response.conversation_id, epoch, reason)
+
+    async def _summary(self, request: ExecutionRequest, left_out: Omission) -> Summary:
+        card = self._turn.card
+        if card is None or not left_out.entries:
+            return Summary(None, CompactionOutcome.ELIDED)
+        return await Summarise(self._ports, self._reader, self._writer, card)(request, left_out)
+
+    def _fits(self, request: ExecutionRequest, entries: tuple[Entry, ...]) -> bool:
+        card = self._turn.card
+        later = later_request(request, (*self._writer.log, *entries), self._turn.places, self._turn.moved)
+        return card is not None and request_tokens(later) <= input_budget_tokens(card)

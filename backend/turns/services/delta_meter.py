@@ -1,0 +1,34 @@
+"""Measuring how soon and how evenly the text of a turn comes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from backend.turns.ports.observer import TurnObserver
+from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta
+
+DELTAS = (TextDelta, ReasoningDelta)
+
+
+class DeltaMeter:
+    """Tells the observer of the deltas of one turn, which was asked for at `received_at`."""
+
+    def __init__(self, observer: TurnObserver, received_at: datetime) -> None:
+        self._observer = observer
+        self._received_at = received_at
+        self._newest_at: datetime | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the first delta has come."""
+        return self._newest_at is not None
+
+    def feed(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
+        """Count the deltas among events that have just come."""
+        count = sum(isinstance(event, DELTAS) for event in batch)
+        if not count:
+            return
+        if self._newest_at is None:
+            self._observer.first_delta((now - self._received_at).total_seconds())
+        else:
+            self._observer.deltas(count, (now - self._newest_at).total_seconds())
+        self._newest_at = now

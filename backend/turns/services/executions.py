@@ -1,0 +1,117 @@
+"""The executions of a running turn: chat_shell runs it in one or in several, and each is asked for with a request."""
+
+import asyncio
+from collections.abc import Sequence
+
+from backend.conversations.domain.conversation_log import EpochReason
+from backend.conversations.domain.left_out import Omission
+from backend.conversations.domain.prompt_tail import tail_of
+from backend.turns.domain.turn_plan import later_request, moved_in
+from backend.turns.services.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
+from backend.turns.services.execution_reader import ExecutionReader
+from backend.turns.services.steering import Steering
+from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_writer import TurnWriter
+from shared.batch_buffer import BatchBuffer
+from shared.errors import ContextTooLong
+from shared.models.events import ExecutionEvent, MessagesAdded
+from shared.models.execution import ExecutionRequest
+from shared.models.messages import ToolMessage
+
+
+class Executions:
+    """Runs all executions of one turn; who sets `asked` ends the one that runs at its next boundary.
+
+    A boundary lies between two model calls, where all calls of tools have their results in the log. There, and behind
+    the last model call, messages enter that wait for the turn; it then goes on with one more call at least.
+    """
+
+    def __init__(
+        self, ports: TurnPorts, turn: Turn, reader: ExecutionReader, writer: TurnWriter, asked: asyncio.Event
+    ) -> None:
+        self._turn = turn
+        self._reader = reader
+        self._writer = writer
+        self._asked = asked
+        self._steering = Steering(ports, turn, writer)
+        self._compact = CompactHistory(ports, turn, reader, writer)
+        self._due: Omission | None = None
+        self._is_long = False
+        self._inbox: BatchBuffer[ExecutionEvent] | None = None
+
+    def start(self) -> None:
+        """Send the turn's first request, unless the conversation has to be compacted before."""
+        self._due = due_at_start(self._turn)
+        self._is_long = is_long_when_taken_over(self._turn)
+        if self._due is None and not self._is_long:
+            self._inbox = self._reader.start(self._turn.request)
+
+    async def run(self) -> None:
+        """Write all that the turn brings forth, to its end."""
+        turn, reader, writer = self._turn, self._reader, self._writer
+        request = turn.request
+        if self._due is not None:
+            await self._compact.at_start(self._due)
+            request = self._go_on(request, turn.declared_reset)
+        elif self._is_long:
+            request = await self._shortened(request)
+        while self._inbox is not None:
+            is_at_boundary = await self._write_execution(self._inbox)
+            if reader.is_stopped or writer.is_cut or not await self._goes_on(is_at_boundary=is_at_boundary):
+                return
+            self._asked.clear()
+            request = await self._shortened(request)
+
+    async def _goes_on(self, *, is_at_boundary: bool) -> bool:
+        """Let messages that wait enter the turn; return whether a further execution follows."""
+        is_between_calls = is_at_boundary or self._writer.is_handed_back
+        has_entered = (is_between_calls or self._writer.may_go_on) and await self._steering.enter()
+        return is_between_calls or has_entered
+
+    async def _shortened(self, request: ExecutionRequest) -> ExecutionRequest:
+        """Go on between two model calls, with less of the conversation where that is needed; or end the turn."""
+        try:
+            await self._compact.between_calls(request, self._writer.handed_back_tokens)
+        except ContextTooLong as error:
+            self._inbox = None
+            self._writer.fail(error)
+            return request
+        return self._go_on(request, None)
+
+    def _go_on(self, request: ExecutionRequest, reset: str | None) -> ExecutionRequest:
+        """Send a request that goes on from the log; `reset` is why it need not extend what was sent before."""
+        turn, log = self._turn, self._writer.log
+        later = later_request(request, log, turn.places, turn.moved)
+        tail = tail_of(later, moved_in(log, turn.places, turn.moved), keeps_context=turn.keeps_context)
+        is_new = later.epoch != request.epoch
+        self._writer.go_on(later, tail, EpochReason.COMPACTION if is_new else reset)
+        self._inbox = self._reader.start(later)
+        return later
+
+    async def _write_execution(self, inbox: BatchBuffer[ExecutionEvent]) -> bool:
+        """Write the events of one execution; return whether it was ended here, at a boundary."""
+        reader, writer, is_ended = self._reader, self._writer, False
+        while batch := await inbox.take():
+            if is_ended:
+                continue  # the model call behind the boundary is made again
+            until = _boundary(batch) if self._asked.is_set() else None
+            await writer.write(batch[:until])
+            is_ended = until is not None
+            if is_ended or writer.is_cut:
+                reader.end()
+        if not is_ended:
+            await writer.write_rest()
+        return is_ended
+
+
+def _boundary(batch: Sequence[ExecutionEvent]) -> int | None:
+    """Return how many events lead to the first boundary in a batch; None where it holds none."""
+    ends = (place for place, event in enumerate(batch, 1) if isinstance(event, MessagesAdded) and _is_whole(event))
+    return next(ends, None)
+
+
+def _is_whole(added: MessagesAdded) -> bool:
+    """Say whether a further model call follows: all calls have results, and none waits for the client."""
+    calls = [call.call_id for said in added.messages if said.role == "assistant" for call in said.tool_calls]
+    answered = {message.call_id for message in added.messages if isinstance(message, ToolMessage)}
+    return bool(answered) and answered.issuperset(calls)

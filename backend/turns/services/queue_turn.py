@@ -1,0 +1,131 @@
+"""Letting a turn wait for the conversation that another turn holds."""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import NamedTuple
+
+from backend.conversations.domain.responses import Conversation, StoredResponse
+from backend.conversations.domain.waiting_turns import MOST_WAITING, IfRunning, WaitingTurn
+from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.services.steps import beside_others
+from backend.identity.domain import Caller
+from backend.knowledge.domain.labels import encode_labels
+from backend.turns.domain.asked_later import AskedLater, request_json
+from backend.turns.domain.lanes import lane_to_continue
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.item_references import ResolvedInput
+from backend.turns.services.turn_drafting import TurnDrafting
+from backend.turns.services.turn_ports import TurnPorts
+from shared.errors import InternalError, NotFound, Unavailable
+from shared.models.messages import UserMessage
+
+
+class AcknowledgedTurn(NamedTuple):
+    """A turn that waits for its conversation; `steered` is the one that its message is to enter, as it is now."""
+
+    response: StoredResponse
+    steered: StoredResponse | None
+
+
+def steer_signal(response_id: str, entered_count: int) -> str:
+    """Return the name of the signal by which a turn that so many messages have entered hears of another one."""
+    return f"{response_id}/{entered_count}"
+
+
+class QueueTurn:
+    """Stores turns that wait; `timeout` is the longest time that a turn may take."""
+
+    def __init__(self, ports: TurnPorts, drafting: TurnDrafting, timeout: timedelta) -> None:
+        self._conversations = ports.conversations
+        self._turns = ports.turns
+        self._waiting = ports.waiting
+        self._signals = ports.signals
+        self._withheld = ports.withheld
+        self._clock = ports.clock
+        self._drafting = drafting
+        self._timeout = timeout
+
+    async def __call__(
+        self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
+    ) -> AcknowledgedTurn:
+        """Store a turn that begins once its conversation is free, or whose message enters the turn that runs.
+
+        Raises:
+            InvalidRequest: the input is not valid, or answers calls that the running turn may still make.
+            KeyHeld: another request has used the key of the claim.
+            NotFound: the conversation, the model or a base does not exist for this caller.
+            TooManyRequests: too many turns wait for the conversation. Retryable later.
+            Unavailable: a service that the turn depends on is unavailable. Retryable.
+        """
+        how = IfRunning(request.if_running or IfRunning.QUEUE)
+        conversation = await self._conversation(caller, request)
+        resolved = await self._drafting.resolved(caller, request)
+        draft = await self._drafting.queued(caller, resolved, conversation)
+        response = draft.response
+        waiting = WaitingTurn(
+            response=response,
+            if_running=how,
+            asked=await _asked(caller, resolved, request_id, draft.messages),
+            expires_at=self._clock.now() + (MOST_WAITING + 1) * self._timeout,
+            claim=claim.of(response.id) if claim is not None else None,
+        )
+        holder_id = await self._waiting.add(waiting, MOST_WAITING)
+        steered = await self._told(caller, how, holder_id) if holder_id is not None else None
+        return AcknowledgedTurn(response, steered)
+
+    async def _told(self, caller: Caller, how: IfRunning, holder_id: str) -> StoredResponse | None:
+        """Tell the process of the running turn; where that fails, the next look for waiting turns finds it."""
+        if how is IfRunning.CANCEL:
+            with suppress(Unavailable):
+                await self._signals.send(holder_id)
+        holder = await self._turns.find(holder_id) if how is IfRunning.STEER else None
+        if holder is None or holder.user_id != caller.user_id or await self._withheld.concerns(caller, holder):
+            return None
+        with suppress(Unavailable):
+            await self._signals.send(steer_signal(holder_id, len(await self._waiting.entered(holder_id))))
+        return holder
+
+    async def _conversation(self, caller: Caller, request: TurnRequest) -> Conversation:
+        """Return the conversation that the request continues; whoever calls has found that the caller may use it.
+
+        Behind a joined response it is that of a lane: the one that the joined response holds itself has no log.
+        """
+        conversation_id, param = request.conversation_id, "conversation"
+        if conversation_id is None:
+            previous = await self._turns.find(request.previous_response_id or "")
+            if previous is not None:
+                # The lanes that branch off are conversations of who asked for them.
+                model = request.model if previous.user_id == caller.user_id else None
+                lane = lane_to_continue(previous.body, model)
+                previous = previous if lane is None else await self._turns.find(lane.response_id)
+            conversation_id, param = previous.conversation_id if previous is not None else "", "previous_response_id"
+        found = await self._conversations.find(conversation_id)
+        if found is None:
+            raise NotFound("There is no such conversation any more.", param=param)
+        return found
+
+
+async def _asked(caller: Caller, resolved: ResolvedInput, request_id: str, messages: tuple[UserMessage, ...]) -> str:
+    request = resolved.request
+    count = 1 if isinstance(request.input, str) else len(request.input)
+    labels = {item_id: encoded for item_id, each in resolved.labels.items() if (encoded := encode_labels(each))}
+    later = AskedLater(
+        caller=caller,
+        request_id=request_id,
+        request=await beside_others(count, lambda: request_json(request)),
+        labels=labels,
+        messages=messages,
+    )
+    return later.model_dump_json()
+
+
+def asked_of(waiting: WaitingTurn) -> AskedLater:
+    """Read what is stored of a waiting turn.
+
+    Raises:
+        InternalError: it cannot be read; another release may have stored it.
+    """
+    try:
+        return AskedLater.model_validate_json(waiting.asked)
+    except ValueError as error:
+        raise InternalError("The request of this turn cannot be read any more.") from error

@@ -1,0 +1,86 @@
+"""Showing events to clients, and storing the end of a turn: what holds for each kind of turn."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from backend.conversations.domain.responses import FinishedTurn, StoredResponse
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.until_stored import until_stored
+from shared.errors import BallastError, Conflict, Unavailable
+
+
+class ShownEvents:
+    """Appends the events of one response; `newest` is the number of the newest one that was shown, -1 before any."""
+
+    def __init__(self, ports: TurnPorts, response_id: str, newest: int, *, is_stored: bool) -> None:
+        self._ports = ports
+        self._response_id = response_id
+        self._is_stored = is_stored
+        self._are_lost = False
+        self.newest = newest
+
+    async def append(self, events: Sequence[LoggedEvent]) -> None:
+        """Append events; where the event log stays away, the turn goes on without: its answer is stored all the same.
+
+        The first events are an exception, because nobody could follow.
+        """
+        if not events:
+            return
+        if self._is_stored:
+            await self._ports.lease.held()
+        if not self._are_lost:
+            try:
+                await self._ports.events.append(self._response_id, events)
+            except Unavailable as error:
+                if self.newest < 0:
+                    raise
+                self._are_lost = True
+                self._ports.background.report("turn_events", error)
+        self.newest = events[-1].sequence_number
+
+    async def finish(
+        self, ended: FinishedTurn, last_events: Sequence[LoggedEvent], pauses_seconds: Sequence[float]
+    ) -> StoredResponse | None:
+        """Store the end of a turn, then append its last events: clients get them for a stored end only.
+
+        Return the stored response: where another process has ended the turn, as that one stored it; None where another
+        process has taken the turn over and runs it. A turn that is not stored is returned as it ended.
+        """
+        try:
+            stored = await _stored_end(self._ports, ended, pauses_seconds) if self._is_stored else ended.response
+        except BallastError:
+            await self._close()
+            raise
+        if stored != ended.response:
+            self._ports.events.leave(self._response_id)
+            return stored
+        try:
+            await self._append_last(last_events)
+        finally:
+            await self._close()
+        return stored
+
+    async def _append_last(self, events: Sequence[LoggedEvent]) -> None:
+        """Append the last events, unless earlier ones were lost: readers then use the stored response."""
+        if events[0].sequence_number != self.newest + 1:
+            return
+        with suppress(Conflict):
+            await self.append(events)
+
+    async def _close(self) -> None:
+        """Close the event log; where it cannot be reached, readers use the stored response."""
+        try:
+            await self._ports.events.close(self._response_id)
+        except (Conflict, Unavailable):
+            return
+
+
+async def _stored_end(ports: TurnPorts, ended: FinishedTurn, pauses_seconds: Sequence[float]) -> StoredResponse | None:
+    async def stored_end() -> StoredResponse | None:
+        if await ports.turns.finish(ended):
+            return ended.response
+        stored = await ports.turns.find(ended.response.id)
+        return None if stored is not None and not stored.status.is_terminal else stored or ended.response
+
+    return await until_stored(stored_end, pauses_seconds)

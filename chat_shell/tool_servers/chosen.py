@@ -1,0 +1,23 @@
+"""Loading the library of the Model Context Protocol where servers are configured: it takes a second and 50 MB."""
+
+import asyncio
+from collections.abc import Sequence
+
+from chat_shell.tool_servers.domain.server_entry import ServerEntry, WebServer
+from chat_shell.tool_servers.ports import ToolServer
+
+
+async def reached_servers(entries: Sequence[ServerEntry]) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+    """Return each entry with the server that it stands for; nothing is sent or started yet."""
+    return await asyncio.to_thread(_reached, entries) if entries else ()
+
+
+def _reached(entries: Sequence[ServerEntry]) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+    from chat_shell.tool_servers.mcp.local_server import LocalToolServer
+    from chat_shell.tool_servers.mcp.web_server import WebToolServer
+
+    def reached(entry: ServerEntry) -> ToolServer:
+        link = entry.link
+        return WebToolServer(entry, link) if isinstance(link, WebServer) else LocalToolServer(entry, link)
+
+    return tuple((entry, reached(entry)) for entry in entries)

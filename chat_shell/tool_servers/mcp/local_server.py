@@ -1,0 +1,106 @@
+"""A tool server that runs as a child: one session for all calls, in which each call is a request of its own."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from mcp.client.client import Client
+from mcp.client.session import ClientSession
+
+from chat_shell.tool_servers.domain.definitions import ListedTool
+from chat_shell.tool_servers.domain.server_entry import LocalServer, ServerEntry
+from chat_shell.tool_servers.mcp.child_streams import Child, Streams, started_child
+from chat_shell.tool_servers.mcp.messages import call_tool, read_list
+from chat_shell.tool_servers.mcp.sessions import ServerTasks, tried
+from chat_shell.tool_servers.ports import CallFailure, CallResult, ToolServerFailed
+from shared.models.values import JsonObject
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+HANDSHAKE_SECONDS = 30.0
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+"""Between a child's end and its next start. Each pause is twice as long, until a child has lived this long."""
+
+
+class LocalToolServer:
+    """Implements `ToolServer` for a command.
+
+    A child that dies, or writes more than may be read, ends the calls that run and is started again after a pause.
+    """
+
+    def __init__(self, entry: ServerEntry, link: LocalServer, sleep: Sleep = asyncio.sleep) -> None:
+        self._link = link
+        self._max_bytes = entry.max_message_bytes
+        self._sleep = sleep
+        self._tasks = ServerTasks()
+        self._session: ClientSession | None = None
+        self._child: Child | None = None
+        self._has_started = asyncio.Event()
+        self._has_started.set()
+
+    async def run(self) -> None:
+        """Keep a child running until cancelled."""
+        await self._tasks.run(self._keep_running())
+
+    async def list_tools(self) -> tuple[ListedTool, ...]:
+        """Return its tools as it lists them now.
+
+        Raises:
+            ToolServerFailed: it gave no list.
+        """
+        return await self._in_session(read_list)
+
+    async def call(self, tool: str, arguments: JsonObject) -> CallResult:
+        """Call a tool.
+
+        Raises:
+            ToolServerFailed: it gave no result.
+        """
+        return await self._in_session(lambda session: call_tool(session, tool, arguments))
+
+    async def _in_session(self, work: Callable[[ClientSession], Awaitable[T]]) -> T:
+        await self._has_started.wait()
+        session, child = self._session, self._child
+        if session is None or child is None:
+            raise ToolServerFailed(CallFailure.AWAY)
+        try:
+            return await self._tasks.result_of(lambda: work(session))
+        except ToolServerFailed as failed:
+            raise ToolServerFailed(CallFailure.TOO_LARGE if child.is_too_large else failed.failure) from None
+
+    async def _keep_running(self) -> None:
+        pause_seconds = FIRST_PAUSE_SECONDS
+        loop = asyncio.get_running_loop()
+        while True:
+            started_at = loop.time()
+            await tried(self._live)
+            if loop.time() - started_at > LONGEST_PAUSE_SECONDS:
+                pause_seconds = FIRST_PAUSE_SECONDS
+            await self._sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+
+    async def _live(self) -> None:
+        """Start a child, and let calls use it until it ends; calls wait meanwhile for it to start, or to fail."""
+        self._has_started.clear()
+        try:
+            async with (
+                started_child(self._link, self._max_bytes) as (child, streams),
+                asyncio.timeout(HANDSHAKE_SECONDS) as limit,
+                Client(_as_transport(streams)) as client,
+            ):
+                limit.reschedule(None)
+                self._session, self._child = client.session, child
+                self._has_started.set()
+                await child.ended.wait()
+                self._session = self._child = None
+        finally:
+            self._session = self._child = None
+            self._has_started.set()
+
+
+@asynccontextmanager
+async def _as_transport(streams: Streams) -> AsyncGenerator[Streams]:
+    yield streams

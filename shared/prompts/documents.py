@@ -1,0 +1,66 @@
+"""Documents as a model sees them: JSON objects, numbered consecutively through a whole conversation.
+
+chat_shell shows what tools find in this form, the backend the files of an agent.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from shared.models.values import JsonObject
+
+RENDERED_START = '{"documents"'
+_JSON_STRING = r'("(?:[^"\\]|\\.)*")'
+_DOCUMENT_HEAD = re.compile(rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}')
+
+
+class NumberedDocument(NamedTuple):
+    """A document with the number by which it is cited; `metadata` is shown in its own key order."""
+
+    number: int
+    title: str
+    file_id: str
+    metadata: JsonObject
+    content: str
+
+
+class DocumentHead(NamedTuple):
+    """The beginning of a document in a prompt."""
+
+    number: int
+    title: str
+    file_id: str
+
+
+def rendered_documents(documents: Iterable[NumberedDocument]) -> str:
+    """Render documents as JSON text: the number first, the content last, the same bytes for the same values."""
+    shown = [
+        {"document": one.number, "title": one.title, "file_id": one.file_id, **one.metadata, "content": one.content}
+        for one in documents
+    ]
+    return json.dumps({"documents": shown}, ensure_ascii=False)
+
+
+def document_heads(text: str) -> Iterator[DocumentHead]:
+    """Yield the documents of a rendered text, without decoding their contents.
+
+    Inside a JSON string every quotation mark is escaped, so the head of a document is found nowhere else.
+    """
+    for head in _DOCUMENT_HEAD.finditer(text):
+        number, title, file_id = head.groups()
+        try:
+            yield DocumentHead(int(number), _decode(title), _decode(file_id))
+        except ValueError:
+            continue
+
+
+def _decode(json_string: str) -> str:
+    """Decode a JSON string.
+
+    Raises:
+        ValueError: it contains an invalid escape, or half of a surrogate pair.
+    """
+    text: str = json.loads(json_string) if "\\" in json_string else json_string[1:-1]
+    text.encode()
+    return text

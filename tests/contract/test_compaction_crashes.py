@@ -1,0 +1,209 @@
+"""`kill -9` at each write of a turn that leaves a part of its conversation out, over every store."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.conversations.domain.conversation_log import broken_at
+from backend.conversations.domain.responses import Exchange, FinishedTurn, Hold, NewTurn, StoredResponse
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.ports.chat_shell import ChatShell
+from shared.models.messages import AssistantMessage, Message, ToolMessage
+from shared.models.values import objects_in
+from tests.contract.store_cases import KINDS, Stores, open_stores
+from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
+from tests.fakes.openai_house import TurnHouse
+
+LONG = "word " * 800
+MOST_WRITES = 60
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+class Death:
+    """Ends a process at its write of a number, before or after the write is done; writes count from 0."""
+
+    def __init__(self, at: int | None, *, is_after: bool) -> None:
+        self.at = at
+        self.count = 0
+        self.has_come = asyncio.Event()
+        self._is_after = is_after
+
+    async def around(self, write: Callable[[], Awaitable[Any]]) -> Any:
+        number, self.count = self.count, self.count + 1
+        if self.has_come.is_set() or (number == self.at and not self._is_after):
+            await self._die()
+        outcome = await write()
+        if number == self.at:
+            await self._die()
+        return outcome
+
+    async def _die(self) -> None:
+        self.has_come.set()
+        await asyncio.Event().wait()
+
+
+class MortalTurns:
+    """A `TurnStore` whose writes may be the last."""
+
+    def __init__(self, turns: Any, death: Death) -> None:
+        self._turns = turns
+        self._death = death
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._turns, name)
+
+    async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
+        await self._death.around(lambda: self._turns.append(hold, expected_log_length, exchange))
+
+    async def finish(self, turn: FinishedTurn) -> bool:
+        return await self._death.around(lambda: self._turns.finish(turn))
+
+    async def begin(self, turn: NewTurn) -> None:
+        await self._turns.begin(turn)
+
+
+class MortalEvents:
+    """An `EventLog` whose writes may be the last."""
+
+    def __init__(self, events: Any, death: Death) -> None:
+        self._events = events
+        self._death = death
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._events, name)
+
+    async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
+        await self._death.around(lambda: self._events.append(response_id, events))
+
+
+class World:
+    """Replicas over the same stores, one after another."""
+
+    def __init__(self, stores: Stores, **fields: Any) -> None:
+        self._stores = stores
+        self._fields = fields
+        self._number = 0
+        self._events: Any = None
+        self.conversations = stores.conversations
+
+    def house(self, death: Death, chat_shell: ChatShell | None = None) -> TurnHouse:
+        self._number += 1
+        house = TurnHouse(
+            chat_shell=chat_shell or TalkingChatShell(16_000, 1_000),
+            replica=f"replica-{self._number}",
+            turns_class=lambda _: MortalTurns(self._stores.turns, death),  # pyright: ignore[reportArgumentType]
+            conversations_class=lambda _: self._stores.conversations,
+            waiting_class=lambda _: self._stores.waiting,
+            **self._fields,
+        )
+        if self._events is None:
+            self._events = house.events
+        object.__setattr__(house.ports, "events", MortalEvents(self._events, death))
+        return house
+
+
+@pytest.fixture(params=KINDS)
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    async with open_stores(request.param, request, tmp_path) as opened:
+        yield World(opened)
+
+
+async def prepared(house: TurnHouse) -> StoredResponse:
+    """Ask until the next question is more than the window takes."""
+    last = await house.ask(input=f"FACT-a {LONG}")
+    for number in range(8):
+        last = await house.ask(input=f"FACT-b{number} {LONG}", previous_response_id=last.id)
+    return last
+
+
+QUESTIONS = {"before the first call": f"FACT-c {LONG}", "between two calls": "LOOK 2500 2500 1000"}
+
+
+def prompts(house: TurnHouse) -> list[tuple[Message, ...]]:
+    assert isinstance(house.chat_shell, TalkingChatShell)
+    return [whole_prompt(request) for request in house.chat_shell.answers]
+
+
+def check_pairs(messages: Sequence[Message]) -> None:
+    waiting: set[str] = set()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            assert message.call_id in waiting
+            waiting.remove(message.call_id)
+        else:
+            assert not waiting
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            waiting = {call.call_id for call in calls}
+
+
+@pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("when", QUESTIONS)
+async def test_nothing_is_lost_wherever_the_process_ends(world: World, when: str, *, is_after: bool) -> None:
+    twin_prompt, outcomes = await whole(world, when), list[str]()
+    for number in range(MOST_WRITES):
+        death = Death(number, is_after=is_after)
+        ended, known = await killed_and_continued(world, when, death)
+        if ended is None:
+            break
+        outcomes.append(ended.status)
+        assert known >= {fact for fact in facts_in(twin_prompt) if not fact.removeprefix("FACT-").isdigit()}
+    else:
+        raise AssertionError("the turn never ended")
+    assert outcomes.count("completed") > len(outcomes) // 2
+    assert "failed" not in outcomes
+
+
+async def whole(world: World, when: str) -> tuple[Message, ...]:
+    """Return the last prompt of a turn that nobody kills."""
+    house = world.house(Death(None, is_after=False))
+    async with house.registry:
+        before = await prepared(house)
+        ended = await house.ask(input=QUESTIONS[when], previous_response_id=before.id)
+        assert (ended.status, bool(house.observer.compactions)) == ("completed", True)
+    return prompts(house)[-1]
+
+
+async def killed_and_continued(world: World, when: str, death: Death) -> tuple[StoredResponse | None, set[str]]:
+    """Kill a process at its write, let another continue, and ask once more; return the response and the known facts.
+
+    The response is None where the turn ended before that write.
+    """
+    first = world.house(Death(None, is_after=False))
+    async with first.registry:
+        before = await prepared(first)
+    victim = world.house(death)
+    with suppress(Killed):
+        async with victim.registry:
+            ends = asyncio.create_task(victim.ask(input=QUESTIONS[when], previous_response_id=before.id))
+            dies = asyncio.create_task(death.has_come.wait())
+            await asyncio.wait({ends, dies}, return_when=asyncio.FIRST_COMPLETED)
+            ends.cancel()
+            dies.cancel()
+            if not death.has_come.is_set():
+                return None, set()
+            raise Killed
+    survivor = world.house(Death(None, is_after=False))
+    async with asyncio.timeout(30), survivor.registry:
+        found = await world.conversations.find(before.conversation_id)
+        assert found is not None
+        response_id = str(found.latest_response_id)
+        await survivor.recovery.at_start()
+    ended = await survivor.turns.find(response_id)
+    assert ended is not None
+    assert [str(item["type"]) for item in objects_in(ended.body["output"])].count("compaction") <= 1
+    last = world.house(Death(None, is_after=False))
+    async with last.registry:
+        await last.ask(input="And now?", conversation=ended.conversation_id)
+    assert survivor.observer.drifts + last.observer.drifts == []
+    log = await world.conversations.log(ended.conversation_id, 1_000)
+    assert broken_at(log, len(log)) is None
+    shown = prompts(last)[-1]
+    check_pairs(shown)
+    return ended, set(facts_in(shown))

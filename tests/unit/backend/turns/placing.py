@@ -1,0 +1,148 @@
+"""Turns of agents, with project files and uploads, and what their prompts hold in letters."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from backend.agents.domain.agent import Agent, AgentDefinition
+from backend.conversations.domain.responses import StoredResponse
+from backend.identity.domain import Caller
+from backend.turns.domain.turn_origin import TurnStart
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.services.queue_turn import QueueTurn
+from backend.turns.services.start_turn import StartTurn
+from backend.turns.services.turn_draft import TurnDraft
+from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
+from shared.models.events import FinishReason, MessagesAdded, ModelCallFinished, ModelCallStarted, SearchStarted
+from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
+from tests.fakes.openai_house import ADA, TurnHouse
+
+REMINDER = "<system-reminder>Cite.</system-reminder>"
+
+
+@dataclass
+class Uploads:
+    """What the files of an agent and of messages say: those of the next turn are taken by it."""
+
+    project_files: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass
+class DraftingWithFiles(TurnDrafting):
+    """Drafts turns, and puts files into them."""
+
+    inner: TurnDrafting
+    uploads: Uploads = field(default_factory=Uploads)
+
+    async def asked(self, caller: Caller, request: TurnRequest) -> AskedTurn:
+        return await self.inner.asked(caller, request)
+
+    async def start(self, asked: AskedTurn) -> TurnStart:
+        return await self.inner.start(asked)
+
+    async def draft(self, asked: AskedTurn, start: TurnStart, request_id: str) -> TurnDraft:
+        draft = await self.inner.draft(asked, start, request_id)
+        is_agents = draft.blocks.agent is not None
+        added = {
+            "project_files": self.uploads.project_files if is_agents else "",
+            "files": self.uploads.files if draft.read.current is not None else (),
+        }
+        return replace(draft, blocks=draft.blocks.model_copy(update=added))
+
+
+def uploads_of(house: TurnHouse) -> Uploads:
+    """Have a house take files from the value that is returned."""
+    drafting = DraftingWithFiles(house.drafting)
+    queue = QueueTurn(house.ports, drafting, timedelta(seconds=600))
+    start = StartTurn(house.ports, drafting, queue, house.admission, house.registry)
+    house.services = replace(house.services, start=start)
+    return drafting.uploads
+
+
+@asynccontextmanager
+async def agents_house(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[tuple[TurnHouse, Uploads]]:
+    """Open a house whose turns may have files."""
+    house = TurnHouse(chat_shell=ScriptedChatShell(*scripts), **fields)
+    uploads = uploads_of(house)
+    async with house.registry:
+        yield house, uploads
+
+
+def definition(**fields: Any) -> AgentDefinition:
+    """Define an agent."""
+    return AgentDefinition.model_validate({"model": "demo-model", "instructions": "CA", **fields})
+
+
+async def put_agent(house: TurnHouse, name: str = "helper", owner: Caller = ADA, **fields: Any) -> str:
+    """Make an agent and return its id."""
+    agent_id = f"agent_{name}_{house.clock.now().timestamp()}"
+    agent = Agent(
+        id=agent_id, tenant=owner.tenant, name=name, created_at=house.clock.now(), definition=definition(**fields)
+    )
+    assert await house.agents.create(agent, owner.user_id, 10)
+    return agent.id
+
+
+def searching(*names: str, said: str, reminder: str = REMINDER) -> list[Any]:
+    """Script a turn with a search for each name, one after the other, and reminders behind the first."""
+    script: list[Any] = []
+    for number, name in enumerate(names, 1):
+        call = ToolCall(call_id=name, name="knowledge_base_search", arguments="{}")
+        script += [
+            ModelCallStarted(call=number, reminder=reminder if number > 1 else ""),
+            ModelCallFinished(call=number, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+            SearchStarted(call_id=name, queries=(name,)),
+            MessagesAdded(
+                messages=(
+                    AssistantMessage(text="", tool_calls=(call,)),
+                    ToolMessage(call_id=name, content=f"Found {name}."),
+                )
+            ),
+        ]
+    first, _, finished, *rest = answer(said)
+    assert isinstance(first, ModelCallStarted)
+    assert isinstance(finished, ModelCallFinished)
+    last = len(names) + 1
+    return [
+        *script,
+        ModelCallStarted(call=last, reminder=reminder if names else ""),
+        finished.model_copy(update={"call": last}),
+        *rest,
+    ]
+
+
+async def prompts_of(house: TurnHouse, response: StoredResponse, caller: Caller = ADA) -> list[dict[str, Any]]:
+    """Return what `/prompts` shows of a turn."""
+    shown: list[Any] = await house.conversation_services.prompts(caller, response.id)
+    return shown
+
+
+def letters(call: dict[str, Any]) -> str:
+    """Write the messages of a call as letters."""
+    return " ".join(_letter(message) for message in call["messages"])
+
+
+_LETTERS = {
+    "system": "S",
+    "custom_instructions": "CA",
+    "project_files": "P",
+    "file": "F",
+    "dynamic_context": "K",
+    "notice": "N",
+    "reminder": "R",
+}
+
+
+def _letter(message: dict[str, Any]) -> str:
+    if message["kind"] == "assistant":
+        return "TC" if message.get("tool_calls") else message["content"]
+    if message["kind"] == "user":
+        return str(message["content"]).partition("\n")[0]
+    if message["kind"] == "tool_result":
+        return "tr" if message["content"] == TOOL_RESULT_ELIDED else "TR"
+    return _LETTERS[message["kind"]]

@@ -1,0 +1,19 @@
+"""Reading executions: whoever waits for the events of one comes to their end, whenever it is ended."""
+
+import asyncio
+
+from backend.turns.services.execution_reader import ExecutionReader
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import open_house
+
+
+async def test_an_execution_that_is_ended_before_it_has_begun_comes_to_its_end() -> None:
+    async with open_house(answer("One.")) as house:
+        await house.ask()
+        async with asyncio.TaskGroup() as group:
+            reader = ExecutionReader(house.ports, group)
+            inbox = reader.start(house.sent[0])
+            reader.end()
+            async with asyncio.timeout(5):
+                assert await inbox.take() == []
+        assert (reader.error, len(house.sent)) == (None, 1)

@@ -1,0 +1,187 @@
+"""Events and items of lanes, joined in any order in which they come, and by as many processes as it takes."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.conversations.domain.responses import ResponseStatus
+from backend.turns.domain.joined_output import JoinedProjection, joined_ending
+from backend.turns.domain.lanes import Lane, lane_body
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.turns.domain.response_projection import ResponseProjection
+from backend.turns.domain.shown_output import ShownOutput
+from shared.models.events import ErrorReport, ExecutionEvent, FinishReason, Usage
+from shared.models.values import objects_in
+from tests.examples import examples
+from tests.fakes.openai_types import check_joined_event
+from tests.unit.backend.turns.samples import USAGE, counting_ids, decoded, fresh_body, request
+from tests.unit.backend.turns.test_projection_properties import endings, rebuilt, steps
+
+LANES = [Lane(model=name, response_id=f"resp_{name}", conversation_id=f"conv_{name}") for name in ("a", "b", "c")]
+REPORT = ErrorReport(type="ModelUnavailable", code="server_error", message="503", param=None, retryable=True)
+
+
+class Said(NamedTuple):
+    """What one lane has said: its events, where those of each step end, and its response at the end."""
+
+    events: Sequence[LoggedEvent]
+    ends: Sequence[int]
+    body: ResponseBody
+
+
+def joined(count: int) -> JoinedProjection:
+    lanes = [lane_body(lane, None) for lane in LANES[:count]]
+    return JoinedProjection({**fresh_body(request()), "lanes": lanes}, with_results=True)
+
+
+def said(script: Sequence[ExecutionEvent], ending: Ending, new_id: Any) -> Said:
+    made = ResponseProjection(fresh_body(request()), new_id, with_results=True)
+    events, ends = made.start(), [0]
+    for step in script:
+        ends.append(len(events))
+        events += made.feed(step)
+    body, last = made.finish(ending, 1_700_000_009)
+    return Said([*events, *last], [*ends, len(events), len(events) + len(last)], body)
+
+
+scripts = st.lists(st.tuples(st.lists(steps, max_size=12), endings), min_size=2, max_size=3)
+
+
+def lanes_of(played: Sequence[tuple[Sequence[ExecutionEvent], Ending]]) -> list[Said]:
+    new_id = counting_ids()
+    return [said(script, ending, new_id) for script, ending in played]
+
+
+def in_some_order(lanes: Sequence[Said], data: st.DataObject) -> list[tuple[int, LoggedEvent]]:
+    """Return the events of all lanes in an order that one process may find them in."""
+    places = [place for place, lane in enumerate(lanes) for _ in lane.events]
+    left = [iter(lane.events) for lane in lanes]
+    return [(place, next(left[place])) for place in data.draw(st.permutations(places))]
+
+
+@examples(60)
+@given(scripts, st.data())
+def test_lanes_make_one_valid_stream_in_any_order(
+    played: list[tuple[list[ExecutionEvent], Ending]], data: st.DataObject
+) -> None:
+    lanes = lanes_of(played)
+    made = joined(len(lanes))
+    events = made.start()
+    for place, event in in_some_order(lanes, data):
+        events += made.feed(place, [event])
+        if event is lanes[place].events[-1]:
+            events += made.end_lane(place, lanes[place].body)
+    body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
+    shown = decoded([*events, *last])
+    assert [event["sequence_number"] for event in shown] == list(range(len(shown)))
+    assert rebuilt(shown) == body["output"] == made.output()
+    check_lanes(body, lanes)
+    if not any("file_" in event.type or b"file_" in event.body for event in events):
+        for event in events:
+            check_joined_event(event.body)
+
+
+@examples(60)
+@given(scripts, st.data())
+def test_another_process_goes_on_behind_any_event(
+    played: list[tuple[list[ExecutionEvent], Ending]], data: st.DataObject
+) -> None:
+    lanes = lanes_of(played)
+    first = joined(len(lanes))
+    events = first.start()
+    order = in_some_order(lanes, data)
+    for place, event in order:
+        events += first.feed(place, [event])
+        if event is lanes[place].events[-1] and data.draw(st.booleans()):
+            events += first.end_lane(place, lanes[place].body)
+    kept = events[: data.draw(st.integers(2, len(events)))]
+    second = joined(len(lanes))
+    second.restore(kept)
+    for place, lane in data.draw(st.permutations(list(enumerate(lanes)))):
+        kept += second.feed(place, lane.events)
+        kept += second.end_lane(place, lane.body)
+    body, last = second.finish(second.ending(is_cancelled=False), 1_700_000_009)
+    shown = decoded([*kept, *last])
+    assert [event["sequence_number"] for event in shown] == list(range(len(shown)))
+    assert rebuilt(shown) == body["output"]
+    check_lanes(body, lanes)
+
+
+@examples(40)
+@given(scripts, st.data())
+def test_what_events_of_a_lane_did_not_show_its_end_does(
+    played: list[tuple[list[ExecutionEvent], Ending]], data: st.DataObject
+) -> None:
+    """Events are appended, and lost, as those of one step together."""
+    lanes = lanes_of(played)
+    made = joined(len(lanes))
+    events = made.start()
+    for place, lane in enumerate(lanes):
+        events += made.feed(place, lane.events[: data.draw(st.sampled_from(lane.ends))])
+        events += made.end_lane(place, lane.body)
+    body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
+    announced = [event["item"]["id"] for event in decoded(events) if event["type"] == "response.output_item.done"]
+    assert sorted(announced) == sorted(str(item["id"]) for item in objects_in(body["output"]))
+    check_lanes(body, lanes)
+    assert decoded(last)[-1]["response"] == body
+
+
+def check_lanes(body: ResponseBody, lanes: Sequence[Said]) -> None:
+    """Check that each lane's items are those of its own response, in their order, and marked."""
+    output = objects_in(body["output"])
+    for lane, own in zip(LANES, lanes, strict=False):
+        found = [item for item in output if item["response_id"] == lane.response_id]
+        marks = {"model": lane.model, "response_id": lane.response_id}
+        assert found == [{**item, **marks} for item in objects_in(own.body["output"])]
+    assert [lane["status"] for lane in objects_in(body["lanes"])] == [own.body["status"] for own in lanes]
+
+
+def test_rebuilt_events_say_from_which_lane_their_items_come() -> None:
+    """Readers of a joined response whose events are lost get them from what is stored."""
+    message: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "status": "completed",
+        "role": "assistant",
+        "content": [],
+    }
+    marks = {"model": "a", "response_id": "resp_a"}
+    rest = ShownOutput().rest_until(9, {**fresh_body(request()), "output": [{**message, **marks}]})
+    items = [event["item"] for event in decoded(list(rest or ())) if "item" in event]
+    assert items == [{**message, **marks, "status": "in_progress"}, {**message, **marks}]
+
+
+def ended(status: str, **fields: Any) -> ResponseBody:
+    return {"status": status, "usage": None, "error": None, "incomplete_details": None, **fields}
+
+
+CUT = ended("incomplete", incomplete_details={"reason": "max_output_tokens"})
+FAILED = ended("failed", error={"code": "server_error", "message": "503", "type": "ModelUnavailable"})
+
+
+@pytest.mark.parametrize(
+    ("lanes", "expected"),
+    [
+        ([FAILED, ended("completed")], Ending(status=ResponseStatus.COMPLETED)),
+        ([CUT, ended("completed")], Ending(status=ResponseStatus.COMPLETED)),
+        ([FAILED, CUT], finished(FinishReason.LENGTH, Usage())),
+        ([FAILED, ended("incomplete")], Ending(status=ResponseStatus.INCOMPLETE)),
+        ([FAILED, ended("cancelled")], Ending(status=ResponseStatus.CANCELLED)),
+        ([FAILED, FAILED], failed(REPORT.model_copy(update={"retryable": False}), Usage())),
+    ],
+)
+def test_a_joined_response_ends_as_the_most_successful_of_its_lanes(
+    lanes: list[ResponseBody], expected: Ending
+) -> None:
+    assert joined_ending(lanes, is_cancelled=False) == expected
+    assert joined_ending(lanes, is_cancelled=True).status is ResponseStatus.CANCELLED
+
+
+def test_usage_is_the_sum_of_the_lanes() -> None:
+    told = said([], finished(FinishReason.STOP, USAGE), counting_ids()).body
+    usage = joined_ending([told, ended("failed"), told], is_cancelled=False).usage
+    assert usage == Usage(input_tokens=22, cached_tokens=8, cache_write_tokens=0, output_tokens=14, reasoning_tokens=4)

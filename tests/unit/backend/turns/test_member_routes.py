@@ -1,0 +1,108 @@
+"""Members of a conversation over HTTP, and what one with fewer rights gets of events as they come."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from backend.knowledge.domain.knowledge import MemberRole
+from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.openai_types import check_item, check_response
+from tests.unit.backend.turns.test_executions import answered, searched
+from tests.unit.backend.turns.test_routes import Door, open_door
+from tests.unit.backend.turns.test_running import eventually
+from tests.unit.backend.turns.test_starting import add_base, searching
+
+CANARY = "kanary-7731"
+
+
+async def key_of(door: Door, user_id: str) -> str:
+    """Return a key of another user."""
+    house = FakeHouse(state=door.turns.state)
+    return await house.key(user_id)
+
+
+async def share(door: Door, place: str, user_id: str, role: str = "writer") -> int:
+    answer = await door.http.put(f"/v1/conversations/{place}/members/{user_id}", json={"role": role})
+    return answer.status_code
+
+
+async def test_members_are_put_listed_and_deleted() -> None:
+    async with open_door() as door:
+        place = (await door.http.post("/v1/conversations", json={})).json()["id"]
+        path = f"/v1/conversations/{place}/members"
+        assert [await share(door, place, "bob"), await share(door, place, "bob", "reader")] == [201, 200]
+        assert await share(door, place, "bob", "editor") == 400
+        listed = (await door.http.get(path)).json()
+        assert [(one["user_id"], one["role"]) for one in listed["data"]] == [("ada", "owner"), ("bob", "reader")]
+        assert (listed["object"], listed["has_more"]) == ("list", False)
+        async with (
+            client_of(door.app, await key_of(door, "bob")) as bob,
+            client_of(door.app, await key_of(door, "cat")) as cat,
+        ):
+            assert (await bob.get(f"{path}/ada")).json()["role"] == "owner"
+            refused = await bob.post("/v1/responses", json={"input": "Hi", "conversation": place})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "permission_denied")
+            assert (await cat.get(path)).status_code == 404
+            assert (await bob.delete(f"{path}/bob")).status_code == 403
+        gone = (await door.http.delete(f"{path}/bob")).json()
+        assert gone == {"id": "bob", "object": "conversation.member.deleted", "deleted": True}
+        assert (await door.http.delete(f"{path}/ada")).status_code == 409
+
+
+@pytest.mark.parametrize("is_queued", [False, True])
+async def test_who_may_not_read_a_base_follows_no_words_of_it(is_queued: bool) -> None:
+    gate = asyncio.Event()
+    told: Sequence[Any] = [*searched(1), gate, *answered(2, f"It says {CANARY}.")]
+    before = [[gate, *answered(1)]] if is_queued else []
+    async with open_door(*before, told) as door:
+        await add_base(door.turns, "kb_1")
+        await door.turns.knowledge.set_member("kb_1", "bob", MemberRole.RESTRICTED_ANALYST)
+        place = (await door.http.post("/v1/conversations", json={})).json()["id"]
+        await share(door, place, "bob")
+        asked = {"conversation": place, "background": True, "input": f"Quote {CANARY}!"}
+        if is_queued:
+            await door.http.post("/v1/responses", json={**asked, "input": "First."})
+        tools = [searching("kb_1")]
+        body = {**asked, "tools": tools, "if_running": "queue"}
+        created = (await door.http.post("/v1/responses", json=body)).json()
+        assert created["status"] == ("queued" if is_queued else "in_progress")
+        check_response(created, open_responses=False)
+        async with client_of(door.app, await key_of(door, "bob")) as bob:
+            path = f"/v1/responses/{created['id']}"
+            following = asyncio.create_task(bob.get(f"{path}?stream=true"))
+            gate.set()
+            while door.turns.state.waiting:
+                await door.turns.services.waiting.step()
+            followed = (await following).text
+            assert followed.endswith("data: [DONE]\n\n")
+            ways = [path, f"{path}/input_items", f"{path}/prompts", f"{path}?stream=true"]
+            items = (await bob.get(f"/v1/conversations/{place}/items")).json()["data"]
+            seen = [followed, str(items), *[(await bob.get(way)).text for way in ways]]
+            assert [CANARY in each or "Whale 1" in each for each in seen] == [False] * len(seen)
+            assert CANARY in (await door.http.get(f"{path}?stream=true")).text
+        for item in items:
+            check_item(item)
+
+
+async def test_a_message_that_steers_is_answered_with_the_response_that_it_enters() -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answered(1, "One.")], answered(2, "Two.")) as door:
+        place = (await door.http.post("/v1/conversations", json={})).json()["id"]
+        asked = {"conversation": place, "input": "Hi"}
+        running = (await door.http.post("/v1/responses", json={**asked, "background": True})).json()
+        steer = {**asked, "if_running": "steer"}
+        again = await door.http.post("/v1/responses", json={**steer, "background": True})
+        assert (again.json()["id"], again.headers["x-ballast-response-id"]) == (running["id"], running["id"])
+        waiting = await door.http.get(f"/v1/responses/{again.headers['x-ballast-steer-id']}")
+        assert waiting.json()["status"] == "queued"
+        whole = asyncio.create_task(door.http.post("/v1/responses", json=steer))
+        streamed = asyncio.create_task(door.http.post("/v1/responses", json={**steer, "stream": True}))
+        await eventually(lambda: door.turns.state.waiting, lambda waiting: len(waiting) == 3)
+        gate.set()
+        assert ((await whole).json()["id"], (await whole).json()["status"]) == (running["id"], "completed")
+        assert running["id"] in (await streamed).text
+        assert (await door.http.get(f"/v1/responses/{again.headers['x-ballast-steer-id']}")).json()["id"] == running[
+            "id"
+        ]

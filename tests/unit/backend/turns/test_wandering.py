@@ -1,0 +1,118 @@
+"""Whatever happens to a conversation, within an epoch no byte moves that was sent, but those that are declared to."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind, broken_at
+from backend.conversations.domain.placed_blocks import CLASSIC
+from shared.models.execution import ExecutionRequest, Purpose
+from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from shared.prompts.knowledge_tools import tools_of_request
+from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from tests.examples import of_many
+from tests.fakes.chat_shell_talking import whole_prompt
+from tests.unit.backend.turns.wandering import CLASSIC_WORDS, KINDS, Walk
+
+FILES_OF_AGENT = "These files belong to the assistant"
+PARTS = of_many(100, few=1)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_nothing_that_was_sent_moves(part: int) -> None:
+    seen: set[str] = set()
+    for seed in range(part, of_many(2_000, few=40), PARTS):
+        walk = asyncio.run(Walk(seed).run())
+        check(walk)
+        seen |= walk.seen | set(walk.world.observer.compactions)
+    assert seen >= {*KINDS, "summarised"}
+
+
+def test_a_moved_byte_would_be_seen() -> None:
+    walk = next(walk for walk in walks() if has_extended(walk))
+    sent = walk.world.requests
+    place = next(number for number, request in enumerate(sent) if len(request.history) > 3)
+    first = sent[place].history[0].model_copy(update={"content": "Something else."})
+    sent[place] = sent[place].model_copy(update={"history": (first, *sent[place].history[1:])})
+    with pytest.raises(AssertionError, match=f"seed {walk.seed}"):
+        check(walk)
+
+
+def walks() -> Iterator[Walk]:
+    for seed in range(50):
+        yield asyncio.run(Walk(seed).run())
+
+
+def has_extended(walk: Walk) -> bool:
+    """Say whether the first request with more than three messages goes on in an epoch that keeps its place."""
+    sent = walk.world.requests
+    place = next((number for number, request in enumerate(sent) if len(request.history) > 3), 0)
+    log = walk.world.state.entries.get(sent[place].conversation_id, [])
+    is_kept = all(entry.reset is None or entry.reset.placement != CLASSIC for entry in log)
+    return is_kept and newest_stored(sent[:place], sent[place], log) is not None
+
+
+def check(walk: Walk) -> None:
+    world = walk.world
+    assert world.observer.drifts == [], f"seed {walk.seed}"
+    assert world.observer.broken == [], f"seed {walk.seed}"
+    for log in world.state.entries.values():
+        assert broken_at(log, len(log)) is None, f"seed {walk.seed}"
+    answers = [request for request in world.requests if request.purpose is Purpose.ANSWER]
+    for place, request in enumerate(answers):
+        check_order(whole_prompt(request))
+        log = world.state.entries[request.conversation_id]
+        before = newest_stored(answers[:place], request, log)
+        if before is not None:
+            assert tools_of_request(before) == tools_of_request(request), f"seed {walk.seed}"
+            kept = declared_part(before, log)
+            assert declared_part(request, log)[: len(kept)] == kept, f"seed {walk.seed}, {request.turn_id}"
+
+
+def newest_stored(
+    earlier: Sequence[ExecutionRequest], request: ExecutionRequest, log: Sequence[Entry]
+) -> ExecutionRequest | None:
+    """Return the newest earlier request of the same epoch that lies wholly in the log behind which this one stands."""
+    void = {entry.turn_id for entry in log if entry.kind is EntryKind.VOID}
+    turns = {entry.turn_id for entry in log} - void
+    before = [each for each in earlier if each.turn_id in turns and each.epoch == request.epoch]
+    return before[-1] if before else None
+
+
+def declared_part(request: ExecutionRequest, log: Sequence[Entry]) -> tuple[Message, ...]:
+    """Return the messages of a request that must not move: under `classic` those above the blocks of its agent.
+
+    Results of tools, which `classic` elides from the next turn on, are equal there whatever they say.
+    """
+    prompt = whole_prompt(request)
+    resets = [entry.reset for entry in log if entry.reset is not None and entry.epoch == request.epoch]
+    if not any(reset.placement == CLASSIC for reset in resets):
+        return prompt
+    blocks = [number for number, message in enumerate(prompt) if is_block(message)]
+    kept = prompt[: blocks[0]] if blocks else prompt
+    return tuple(
+        message.model_copy(update={"content": TOOL_RESULT_ELIDED}) if isinstance(message, ToolMessage) else message
+        for message in kept
+    )
+
+
+def is_block(message: Message) -> bool:
+    said = message.content if isinstance(message, UserMessage) else ""
+    return isinstance(said, str) and said.startswith((CLASSIC_WORDS, FILES_OF_AGENT))
+
+
+def check_order(prompt: Sequence[Message]) -> None:
+    """System message first and alone, results right behind their calls in call order, no assistant first."""
+    said = [message for message in prompt if not isinstance(message, SystemMessage)]
+    assert len(said) >= len(prompt) - 1
+    assert isinstance(said[0], UserMessage)
+    waiting: list[str] = []
+    for message in said:
+        if isinstance(message, ToolMessage):
+            assert message.call_id == waiting.pop(0)
+        else:
+            assert not waiting
+        if isinstance(message, AssistantMessage):
+            waiting = [call.call_id for call in message.tool_calls]
+    assert not waiting

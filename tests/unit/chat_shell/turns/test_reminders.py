@@ -1,0 +1,125 @@
+"""The reminder at the end of a request: which parts it has, in which order, and that it is kept nowhere."""
+
+import json
+from typing import Any
+
+import pytest
+
+from chat_shell.models.ports import ModelCall
+from shared.models.events import MessagesAdded, ModelCallStarted
+from shared.models.execution import AccessMode, ExecutionRequest, Purpose, TurnLimits
+from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
+from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
+from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
+from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
+from tests.fakes.model_scripted import ScriptedModel, ScriptLine, call, calls, says
+from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only
+
+CITE, LAST = reminder_text((CITATIONS,)), reminder_text((LAST_CALL,))
+DOCUMENTS = json.dumps({"documents": [{"document": 4, "title": "t", "file_id": "f", "content": "c"}]})
+
+
+def search(call_id: str) -> list[ScriptLine]:
+    return calls(call(KNOWLEDGE_BASE_SEARCH, json.dumps({"query": call_id}), call_id))
+
+
+def staged(*scripts: list[ScriptLine], text: str = "Thirty days.") -> Stage:
+    shelf = KnowledgeShelf({"kb_a": {"leave.md": text} if text else {}})
+    return Stage(ScriptedModel(*scripts), shelf, tools=[FunctionTool("clock")])
+
+
+def asks(calls_at_most: int | None = None, **changes: Any) -> ExecutionRequest:
+    limits = TurnLimits(max_knowledge_calls=10, max_model_calls=calls_at_most)
+    return execution_request(**{"knowledge": knowledge("kb_a"), "limits": limits, **changes})
+
+
+def roles(sent: ModelCall) -> list[str]:
+    return [message.role for message in sent.sent_messages]
+
+
+async def test_one_reminder_stands_last_from_the_first_search_to_the_end():
+    stage = staged(search("a"), search("b"), says("Done [1]."))
+    events = await stage.run(asks())
+    assert [roles(sent) for sent in stage.model.calls] == [
+        ["system", "user"],
+        ["system", "user", "assistant", "tool", "user"],
+        ["system", "user", "assistant", "tool", "assistant", "tool", "user"],
+    ]
+    assert [sent.reminder for sent in stage.model.calls] == ["", CITE, CITE]
+    assert stage.model.calls[1].sent_messages[-1] == UserMessage(content=CITE)
+    assert [event.reminder for event in only(ModelCallStarted, events)] == ["", CITE, CITE]
+    assert "system-reminder" not in str(only(MessagesAdded, events))
+
+
+@pytest.mark.parametrize("script", [calls(call("clock", "{}", "a")), search("a")])
+async def test_without_documents_there_is_nothing_to_cite(script: list[ScriptLine]):
+    stage = staged(script, says("Done."), text="")
+    await stage.run(asks())
+    assert [sent.reminder for sent in stage.model.calls] == ["", ""]
+
+
+async def test_a_turn_that_is_taken_over_is_reminded_from_its_first_call():
+    asked = AssistantMessage(text="", tool_calls=(call(KNOWLEDGE_BASE_SEARCH, "{}", "a"),))
+    stage = staged(says("Done."))
+    await stage.run(asks(added=(asked, ToolMessage(call_id="a", content=DOCUMENTS))))
+    assert [sent.reminder for sent in stage.model.calls] == [CITE]
+
+
+async def test_documents_of_earlier_turns_bring_no_reminder():
+    asked = AssistantMessage(text="", tool_calls=(call(KNOWLEDGE_BASE_SEARCH, "{}", "a"),))
+    history = (UserMessage(content="Hi"), asked, ToolMessage(call_id="a", content=DOCUMENTS))
+    stage = staged(says("Done."))
+    await stage.run(asks(history=(*history, AssistantMessage(text="Hello [4]."))))
+    assert [sent.reminder for sent in stage.model.calls] == [""]
+
+
+async def test_the_last_call_of_a_turn_that_has_called_tools_is_announced():
+    stage = staged(calls(call("clock", "{}", "a")), says("Noon."))
+    await stage.run(asks(calls_at_most=2))
+    assert [sent.reminder for sent in stage.model.calls] == ["", LAST]
+
+
+@pytest.mark.parametrize("limit", [1, None])
+async def test_a_plain_turn_has_no_reminder(limit: int | None):
+    stage = staged(says("Hello."))
+    await stage.run(asks(calls_at_most=limit))
+    assert [sent.reminder for sent in stage.model.calls] == [""]
+
+
+async def test_who_forbade_tools_needs_no_notice_of_it():
+    asked = AssistantMessage(text="", tool_calls=(call("clock", "{}", "a"),))
+    forbidding = PARAMETERS.model_copy(update={"tool_choice": "none"})
+    stage = staged(says("Done."))
+    added = (asked, ToolMessage(call_id="a", content="noon"))
+    await stage.run(asks(calls_at_most=2, added=added, parameters=forbidding))
+    assert [sent.reminder for sent in stage.model.calls] == [""]
+
+
+async def test_the_parts_stand_in_their_order():
+    stage = staged(search("a"), says("Done [1]."))
+    await stage.run(asks(calls_at_most=2, reminder="Be kind."))
+    assert [sent.reminder for sent in stage.model.calls] == [
+        "<system-reminder>\nBe kind.\n</system-reminder>",
+        f"<system-reminder>\nBe kind.\n\n{LAST_CALL}\n\n{CITATIONS}\n</system-reminder>",
+    ]
+
+
+async def test_a_blank_reminder_is_none():
+    stage = staged(says("Done."))
+    await stage.run(asks(reminder=" \n"))
+    assert stage.model.calls[0].reminder == ""
+
+
+async def test_a_summary_has_no_reminder():
+    asked = AssistantMessage(text="", tool_calls=(call(KNOWLEDGE_BASE_SEARCH, "{}", "a"),))
+    stage = staged(says("They spoke."))
+    added = (asked, ToolMessage(call_id="a", content=DOCUMENTS))
+    await stage.run(asks(reminder="Be kind.", added=added, purpose=Purpose.SUMMARY))
+    assert stage.model.calls[0].reminder == ""
+
+
+async def test_restricted_turns_have_nothing_to_cite():
+    stage = staged(search("a"), says("Done."))
+    await stage.run(asks(knowledge=knowledge("kb_a", mode=AccessMode.RESTRICTED)))
+    assert [sent.reminder for sent in stage.model.calls] == ["", ""]
