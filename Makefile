@@ -21,7 +21,7 @@ LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal
 # a week before the day on which the clients were locked
 CLIENTS_BEFORE ?= 2026-11-16
 
-.PHONY: help run test test-thorough check bench bench-cache eval-retrieval leak-test test-upgrade test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -42,8 +42,13 @@ test-upgrade: setup ## run the last release beside this one through an upgrade a
 test-clients: setup ## try foreign clients, each in its own environment, on the real pair; writes docs/clients/table.md
 	@$(BIN)/python -m tests.clients
 
-check: setup lint types floors protos-check manifests ## what CI runs: lint, types, floors, generated code, then the tests, those of sizes and names among them
+test-failed: setup ## run the tests that failed last time once more, one after another
+	@$(PYTEST) --last-failed --last-failed-no-failures none --inline-snapshot=disable
+
+check: verify ## what CI runs: what `verify` does, then the tests, those of sizes and names among them
 	@$(MAKE) --no-print-directory test
+
+verify: setup lint types floors protos-check manifests ## lint, types, floors and generated code, without the tests
 
 bench: setup ## measure the pair on both stores; prints tables, writes var/bench/*.json
 	@$(BIN)/python -m tests.bench

@@ -1,0 +1,49 @@
+"""The ports of search by meaning: what makes vectors of texts, and what reorders texts by how well they answer."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector
+
+
+class Embedder(Protocol):
+    """A model that makes vectors of texts."""
+
+    async def model(self) -> EmbeddingModel:
+        """Return what the vectors are made by; the first call may ask the provider for the dimension.
+
+        Raises:
+            Unavailable: the provider is away. Retryable.
+        """
+        ...
+
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
+        """Return a vector for each text, in order; texts that are too long for the model are cut by it.
+
+        Raises:
+            Unavailable: the provider is away, overloaded or slow. Retryable.
+            ModelRequestRejected: the provider refuses these texts, and will refuse them again.
+        """
+        ...
+
+
+class QuestionEmbedding(Protocol):
+    """Vectors of questions, in time for their searches."""
+
+    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+        """Return the vector of a question; None where there is no embedder, or it is away or too slow.
+
+        It never raises for a failure of the provider, and takes no longer than the deadline of a search.
+        """
+        ...
+
+
+class Reranker(Protocol):
+    """A model that reads a question and texts, and says how well each text answers the question."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> tuple[float, ...] | None:
+        """Return a score for each text, in order, greater for the better one.
+
+        None where there is no reranker, or it is away or too slow; it never raises for a failure of the provider.
+        """
+        ...
