@@ -82,6 +82,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell pyproject.toml -o requirements/run.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
+	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
 
 lock-clients: ## resolve the newest versions of the foreign clients (needs uv and npm)
 	@for folder in $(dir $(wildcard tests/clients/*/requirements.in)); do \
@@ -118,6 +119,5 @@ protos-check: setup
 manifests:
 	@echo "== manifests"
 	@if command -v kubectl >/dev/null 2>&1; \
-	then for base in $$(find deploy/kustomize -name kustomization.yaml); do \
-		kubectl kustomize "$$(dirname "$$base")" >/dev/null || exit 1; done; \
-	else echo "kubectl is not installed: manifests are not rendered, only validated by the tests"; fi
+	then for overlay in deploy/kustomize/overlays/*; do kubectl kustomize "$$overlay" >/dev/null || exit 1; done; \
+	else echo "kubectl is not installed: overlays are not rendered, and the tests look at the base alone"; fi

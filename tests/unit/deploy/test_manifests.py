@@ -1,12 +1,15 @@
-"""The Kubernetes manifests hold to the schemas of Kubernetes itself, field for field, overlays' own ones too.
+"""The Kubernetes manifests, read as an operator would read what he is about to apply.
 
-What only kubectl can tell, whether everything renders, `make check` asks it where it is installed.
+Where `kubectl` is installed every overlay is rendered, and the whole of it is looked at; elsewhere the base's own files
+are, which are most of it. `make check` says which of the two was done.
 """
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import kubernetes_validate
 import pytest
@@ -23,118 +26,255 @@ KUSTOMIZATION_FIELDS = {
 }  # fmt: skip
 """What kustomize reads of a Kustomization and has not deprecated; it ignores a misspelt field without a word."""
 
-KUBERNETES_VERSION = "1.37"
+KUBERNETES_VERSIONS = ("1.35", "1.36", "1.37")
 SETTING = re.compile(r"(?:BACKEND|CHAT_SHELL)_[A-Z_]+")
+TURN_SECONDS, CLOSING_SECONDS = 600, 10
+"""The deadline of a turn by default, and the least time in which a process closes what is open afterwards."""
+
+KUBECTL = shutil.which("kubectl")
+PAIR = {"ballast-backend", "ballast-chat-shell"}
+Manifest = dict[str, Any]
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+class Workload(NamedTuple):
+    """What makes pods, and the pods' specification."""
+
+    overlay: str
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        return self.manifest["metadata"]["name"]
+
+    @property
+    def pod(self) -> Manifest:
+        return self.manifest["spec"]["template"]["spec"]
+
+    @property
+    def container(self) -> Manifest:
+        (container,) = self.pod["containers"]
+        return container
 
 
-def manifest_files(folder: Path) -> list[Path]:
-    """Find what is written out below a folder; of a Kustomization Kubernetes knows nothing."""
-    found = [*folder.rglob("*.yaml"), *folder.rglob("*.yml"), *folder.rglob("*.json")]
-    return sorted(path for path in found if path.name != KUSTOMIZATION)
+def documents(text: str) -> list[Manifest]:
+    return [document for document in yaml.safe_load_all(text) if document]
 
 
-def generated(kustomization: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Write out the ConfigMaps that literals make."""
-    for generator in kustomization.get("configMapGenerator", ()):
-        pairs = (literal.partition("=") for literal in generator.get("literals", ()))
-        content = {key: value for key, _, value in pairs}
-        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": generator["name"]}, "data": content}
+def read(path: Path) -> list[Manifest]:
+    return documents(path.read_text(encoding="utf-8"))
 
 
-FILES = manifest_files(KUSTOMIZE)
+def render(folder: Path) -> list[Manifest]:
+    assert KUBECTL
+    done = subprocess.run([KUBECTL, "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return documents(done.stdout)
+
+
+def looked_at() -> dict[str, list[Manifest]]:
+    """Return what is looked at, by overlay."""
+    if KUBECTL is None:
+        written = (path for path in sorted(BASE.glob("*.yaml")) if path.name != KUSTOMIZATION)
+        return {"base": [manifest for path in written for manifest in read(path)]}
+    return {path.parent.name: render(path.parent) for path in sorted(KUSTOMIZE.glob("overlays/*/" + KUSTOMIZATION))}
+
+
+RENDERED = looked_at()
 KUSTOMIZATIONS = {str(path.parent.relative_to(KUSTOMIZE)): read(path)[0] for path in KUSTOMIZE.rglob(KUSTOMIZATION)}
-GENERATED = [manifest for kustomization in KUSTOMIZATIONS.values() for manifest in generated(kustomization)]
-MANIFESTS = [manifest for path in manifest_files(BASE) for manifest in read(path)]
-EVERY_MANIFEST = {
-    **{f"{path.relative_to(KUSTOMIZE)}:{place}": one for path in FILES for place, one in enumerate(read(path))},
-    **{f"generated:{place}": manifest for place, manifest in enumerate(GENERATED)},
+BY_NAME = {
+    f"{overlay}:{one['kind']}/{one['metadata']['name']}": one for overlay, found in RENDERED.items() for one in found
 }
+WORKLOADS = {
+    name: Workload(name.partition(":")[0], one)
+    for name, one in BY_NAME.items()
+    if one["kind"] in ("Deployment", "Job", "StatefulSet")
+}
+SERVICES = {name: one for name, one in WORKLOADS.items() if one.name in PAIR}
 
 
-@pytest.mark.parametrize("name", EVERY_MANIFEST)
-def test_manifest_is_valid_and_has_no_unknown_field(name: str) -> None:
-    kubernetes_validate.validate(EVERY_MANIFEST[name], KUBERNETES_VERSION, strict=True)
+def of_kind(overlay: str, kind: str) -> dict[str, Manifest]:
+    return {one["metadata"]["name"]: one for one in RENDERED[overlay] if one["kind"] == kind}
+
+
+def is_known_to_kubernetes(manifest: Manifest) -> bool:
+    """Tell whether a manifest is of Kubernetes itself, and not of an operator that extends it."""
+    return not manifest["apiVersion"].startswith("monitoring.coreos.com/")
+
+
+@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
+@pytest.mark.parametrize("name", [name for name, one in BY_NAME.items() if is_known_to_kubernetes(one)])
+def test_manifest_is_valid_and_has_no_unknown_field(name: str, version: str) -> None:
+    kubernetes_validate.validate(BY_NAME[name], version, strict=True)
+
+
+def test_a_misspelt_field_is_found() -> None:
+    manifest: Manifest = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"port": []}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(manifest, KUBERNETES_VERSIONS[0], strict=True)
 
 
 @pytest.mark.parametrize("folder", KUSTOMIZATIONS)
 def test_kustomization_has_no_unknown_field_and_lists_what_lies_beside_it(folder: str) -> None:
     kustomization = KUSTOMIZATIONS[folder]
     assert set(kustomization) <= KUSTOMIZATION_FIELDS
-    assert (kustomization["apiVersion"], kustomization["kind"]) == ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+    assert kustomization["apiVersion"].startswith("kustomize.config.k8s.io/")
     here = KUSTOMIZE / folder
     patches = [patch["path"] for patch in kustomization.get("patches", ()) if "path" in patch]
     listed = [(here / name).resolve() for name in (*kustomization.get("resources", ()), *patches)]
-    bases = [path for path in listed if path.is_dir()]
-    assert all((base / KUSTOMIZATION).is_file() for base in bases)
-    assert sorted(path for path in listed if path not in bases) == [path for path in FILES if path.parent == here]
+    files = [path for path in listed if not path.is_dir()]
+    assert all((path / KUSTOMIZATION).is_file() for path in listed if path.is_dir())
+    assert sorted(files) == sorted(path for path in here.glob("*.yaml") if path.name != KUSTOMIZATION)
 
 
-@pytest.mark.parametrize("folder", KUSTOMIZATIONS)
-def test_what_an_overlay_changes_is_in_the_base(folder: str) -> None:
-    """A name that is misspelt changes nothing, or makes a ConfigMap that nobody reads."""
-    known = {manifest["metadata"]["name"] for manifest in of_kind("ConfigMap")}
-    merged = [one for one in KUSTOMIZATIONS[folder].get("configMapGenerator", ()) if one.get("behavior") == "merge"]
-    assert {generator["name"] for generator in merged} <= known
-    containers = [
-        container
-        for manifest in (*of_kind("Deployment"), *of_kind("Job"))
-        for container in manifest["spec"]["template"]["spec"]["containers"]
-    ]
-    images = {image["name"] for image in KUSTOMIZATIONS[folder].get("images", ())}
-    assert images <= {container["image"] for container in containers}
+def settings_in_maps() -> Iterator[str]:
+    for path in BASE.glob("*.env"):
+        yield from (line.partition("=")[0] for line in path.read_text(encoding="utf-8").splitlines() if line)
+    for kustomization in KUSTOMIZATIONS.values():
+        for generator in kustomization.get("configMapGenerator", ()):
+            yield from (literal.partition("=")[0] for literal in generator.get("literals", ()))
 
 
 def test_every_setting_in_a_manifest_is_one_that_a_service_reads() -> None:
     documented = set(SETTING.findall((ROOT / "docs" / "settings.md").read_text(encoding="utf-8")))
-    maps = [manifest for manifest in EVERY_MANIFEST.values() if manifest["kind"] == "ConfigMap"]
-    assert {key for manifest in maps for key in manifest["data"]} <= documented
+    assert set(settings_in_maps()) <= documented
 
 
-def test_an_overlays_own_files_are_looked_at(tmp_path: Path) -> None:
-    overlay = tmp_path / "overlays" / "mine"
-    overlay.mkdir(parents=True)
-    (overlay / KUSTOMIZATION).write_text("resources: [x.yaml]\nconfigMapGenerator: [{name: c, literals: [A=b=c]}]")
-    (overlay / "x.yaml").write_text("kind: Service\n---\n---\nkind: Job\n")
-    assert manifest_files(tmp_path) == [overlay / "x.yaml"]
-    assert [manifest["kind"] for manifest in read(overlay / "x.yaml")] == ["Service", "Job"]
-    (made,) = generated(read(overlay / KUSTOMIZATION)[0])
-    assert (made["metadata"]["name"], made["data"]) == ("c", {"A": "b=c"})
+def test_what_an_overlay_merges_is_in_the_base() -> None:
+    """A name that is misspelt makes a ConfigMap that nobody reads."""
+    of_base = {generator["name"] for generator in KUSTOMIZATIONS["base"]["configMapGenerator"]}
+    merged = [
+        one for each in KUSTOMIZATIONS.values() for one in each.get("configMapGenerator", ()) if "behavior" in one
+    ]
+    assert {generator["name"] for generator in merged} <= of_base == PAIR
 
 
-def test_a_misspelt_field_is_found() -> None:
-    manifest: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"port": []}}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(manifest, KUBERNETES_VERSION, strict=True)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_no_pod_has_a_privilege(name: str) -> None:
+    pod, container = WORKLOADS[name].pod, WORKLOADS[name].container
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    own = container["securityContext"]
+    assert own["allowPrivilegeEscalation"] is False
+    assert own["privileged"] is False
+    assert own["readOnlyRootFilesystem"] is True
+    assert own["capabilities"] == {"drop": ["ALL"]}
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False
 
 
-def of_kind(kind: str) -> list[dict[str, Any]]:
-    return [manifest for manifest in MANIFESTS if manifest["kind"] == kind]
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_pod_is_bounded_and_writes_to_named_places_only(name: str) -> None:
+    pod, container = WORKLOADS[name].pod, WORKLOADS[name].container
+    assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+    assert "memory" in container["resources"]["limits"]
+    assert "cpu" not in container["resources"]["limits"], "a bound on the CPU delays every stream"
+    mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert volumes[mounted["/tmp"]]["emptyDir"]["sizeLimit"]
 
 
-def test_both_services_have_what_a_rollout_needs() -> None:
-    names = {"ballast-backend", "ballast-chat-shell"}
-    for kind in ("Deployment", "Service", "PodDisruptionBudget"):
-        assert {manifest["metadata"]["name"] for manifest in of_kind(kind)} == names
-    for deployment in of_kind("Deployment"):
-        pod = deployment["spec"]["template"]["spec"]
-        container = pod["containers"][0]
-        assert pod["securityContext"]["runAsNonRoot"]
-        assert container["securityContext"]["readOnlyRootFilesystem"]
-        assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
-        assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
-        # A turn may last 600 s by default; what runs must be able to finish.
-        assert pod["terminationGracePeriodSeconds"] > 600
-        assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+@pytest.mark.parametrize("name", SERVICES)
+def test_probes_ask_what_they_are_for(name: str) -> None:
+    container = SERVICES[name].container
+    startup, liveness, readiness = (container[f"{kind}Probe"] for kind in ("startup", "liveness", "readiness"))
+    assert startup["httpGet"]["path"] == liveness["httpGet"]["path"] == "/healthz"
+    assert readiness["httpGet"]["path"] == "/readyz"
+    assert startup["periodSeconds"] * startup["failureThreshold"] >= 60
+    assert [readiness[field] for field in ("periodSeconds", "timeoutSeconds", "failureThreshold")] == [5, 3, 3]
 
 
-def test_the_migration_runs_as_a_job_of_the_backend() -> None:
-    (job,) = of_kind("Job")
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_rollout_takes_no_capacity_and_lets_turns_end(name: str) -> None:
+    workload = SERVICES[name]
+    assert workload.manifest["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    sleep_seconds = workload.container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert sleep_seconds >= 5
+    assert workload.pod["terminationGracePeriodSeconds"] >= sleep_seconds + TURN_SECONDS + CLOSING_SECONDS
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_pods_are_spread_over_nodes_and_zones(name: str) -> None:
+    spread = SERVICES[name].pod["topologySpreadConstraints"]
+    assert [one["topologyKey"] for one in spread] == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    assert all(one["labelSelector"]["matchLabels"] == {"app.kubernetes.io/name": SERVICES[name].name} for one in spread)
+
+
+@pytest.mark.parametrize("overlay", RENDERED)
+def test_each_service_has_an_account_a_budget_a_scaler_and_a_policy(overlay: str) -> None:
+    accounts = of_kind(overlay, "ServiceAccount")
+    assert set(accounts) == PAIR
+    assert not any(account["automountServiceAccountToken"] for account in accounts.values())
+    budgets = of_kind(overlay, "PodDisruptionBudget")
+    assert {name: one["spec"]["maxUnavailable"] for name, one in budgets.items()} == dict.fromkeys(PAIR, 1)
+    scalers = of_kind(overlay, "HorizontalPodAutoscaler")
+    assert {one["spec"]["scaleTargetRef"]["name"] for one in scalers.values()} == PAIR
+    for scaler in scalers.values():
+        turns, cpu = scaler["spec"]["metrics"]
+        assert turns["pods"]["metric"]["name"] == "ballast_streams_active"
+        assert cpu["resource"]["name"] == "cpu"
+        assert scaler["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] >= 300
+    assert set(of_kind(overlay, "NetworkPolicy")) >= PAIR
+
+
+@pytest.mark.parametrize("overlay", RENDERED)
+def test_chat_shell_is_reached_by_the_backend_and_its_metrics_by_monitoring(overlay: str) -> None:
+    policy = of_kind(overlay, "NetworkPolicy")["ballast-chat-shell"]["spec"]
+    from_backend, from_monitoring = policy["ingress"]
+    (backend,), (monitoring,) = from_backend["from"], from_monitoring["from"]
+    assert backend == {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "ballast-backend"}}}
+    assert monitoring == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+
+
+@pytest.mark.parametrize("overlay", RENDERED)
+def test_the_backend_sees_every_replica_of_chat_shell(overlay: str) -> None:
+    service = of_kind(overlay, "Service")["ballast-chat-shell"]
+    assert service["spec"]["clusterIP"] == "None"
+    assert {port["port"] for port in service["spec"]["ports"]} >= {50051, 8001}
+
+
+@pytest.mark.parametrize("overlay", RENDERED)
+def test_the_migration_is_a_hook_that_no_setting_changes(overlay: str) -> None:
+    (job,) = of_kind(overlay, "Job").values()
     container = job["spec"]["template"]["spec"]["containers"][0]
-    assert (container["image"], container["args"]) == ("ballast-backend", ["migrate"])
+    assert container["args"] == ["migrate"]
+    assert job["metadata"]["annotations"]["argocd.argoproj.io/hook"] == "PreSync"
+    # A Job's template cannot be changed, so nothing in it may carry a generated name.
+    assert "envFrom" not in container
+    release = job["metadata"]["name"].removeprefix("ballast-migrate-")
+    assert re.fullmatch(r"\d+-\d+-\d+", release)
+    image = KUSTOMIZATIONS["base"]["images"][0]
+    assert (image["name"], image["newTag"].replace(".", "-")) == ("ballast-backend", release)
+
+
+if KUBECTL is not None:  # what only a rendered overlay can tell
+
+    @pytest.mark.parametrize("name", SERVICES)
+    def test_a_changed_setting_rolls_the_pods(name: str) -> None:
+        config, _ = SERVICES[name].container["envFrom"]
+        map_name = config["configMapRef"]["name"]
+        assert re.fullmatch(rf"{SERVICES[name].name}-[a-z0-9]{{10}}", map_name)
+        assert map_name in of_kind(SERVICES[name].overlay, "ConfigMap")
+
+    def test_in_a_restricted_network_each_pod_reaches_what_is_named() -> None:
+        policies = of_kind("restricted-network", "NetworkPolicy")
+        egress = {name: one["spec"] for name, one in policies.items() if one["spec"]["policyTypes"] == ["Egress"]}
+        assert len(egress) == 4
+        for spec in egress.values():
+            assert all(rule["to"] and rule["ports"] for rule in spec["egress"])
+        (names,) = egress["ballast-egress-names"]["podSelector"]["matchExpressions"]
+        workloads = {one.name for key, one in WORKLOADS.items() if key.startswith("restricted-network:")}
+        named = set(names["values"])
+        assert all(any(workload.startswith(each) for each in named) for workload in workloads)
+
+    def test_only_the_overlay_to_try_it_with_brings_stores() -> None:
+        assert set(of_kind("dev", "StatefulSet")) == {"postgres", "valkey"}
+        assert not of_kind("production", "StatefulSet")
+
+    def test_production_is_watched_and_has_no_pod_to_spare() -> None:
+        assert set(of_kind("production", "ServiceMonitor")) == PAIR
+        assert all(one["spec"]["minReplicas"] >= 3 for one in of_kind("production", "HorizontalPodAutoscaler").values())
 
 
 def test_compose_runs_the_pair_with_postgresql_and_valkey() -> None:
