@@ -34,6 +34,7 @@ from backend.identity.services import KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
 from backend.lookups.wiring import lookup_services
+from backend.meaning.wiring import build_meaning_room
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
@@ -195,7 +196,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
 
 
 def _knowledge(database: Database, clock: Clock, stack: AsyncExitStack) -> KnowledgeRoom:
-    knowledge = build_knowledge_room(database, clock, base_deletion_hooks=(forget_results_of,))
+    meaning = build_meaning_room()
+    knowledge = build_knowledge_room(database, clock, (forget_results_of,), meaning)
     stack.push_async_callback(knowledge.reader.close)
     return knowledge
 

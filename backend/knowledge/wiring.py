@@ -16,6 +16,7 @@ from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
+from backend.meaning.ports import MeaningPorts
 from shared.clock import Clock
 
 
@@ -31,12 +32,16 @@ class KnowledgeRoom:
     reader: LibraryDocumentReader
     attachments: AttachmentStore
     active: ActiveBases
+    meaning: MeaningPorts
 
 
 def build_knowledge_room(
-    database: Database, clock: Clock, base_deletion_hooks: Sequence[BaseDeletionHook]
+    database: Database, clock: Clock, base_deletion_hooks: Sequence[BaseDeletionHook], meaning: MeaningPorts
 ) -> KnowledgeRoom:
-    """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base."""
+    """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base.
+
+    `meaning` is what searches by meaning, where the operator has set that up.
+    """
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
     retrieval, reader = SqlRetrieval(database), LibraryDocumentReader()
     attachments = SqlAttachmentStore(database, clock)
@@ -45,4 +50,4 @@ def build_knowledge_room(
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, retrieval, LoggingDescriptionObserver())
     services = build_knowledge(ports, descriptions)
-    return KnowledgeRoom(store, ports, protected, descriptions, services, reader, attachments, active)
+    return KnowledgeRoom(store, ports, protected, descriptions, services, reader, attachments, active, meaning)

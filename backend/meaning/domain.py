@@ -51,7 +51,7 @@ def to_vector(numbers: Sequence[float]) -> Vector:
     return Vector(array(_FLOAT, [number / length for number in numbers]).tobytes())
 
 
-def vector_numbers(vector: Vector) -> array[float]:
+def vector_numbers(vector: Vector) -> "array[float]":
     """Return the numbers of a vector."""
     numbers = array(_FLOAT)
     numbers.frombytes(vector)

@@ -1,7 +1,7 @@
 """The ports of search by meaning: what makes vectors of texts, and what reorders texts by how well they answer."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector
 
@@ -47,3 +47,11 @@ class Reranker(Protocol):
         None where there is no reranker, or it is away or too slow; it never raises for a failure of the provider.
         """
         ...
+
+
+class MeaningPorts(NamedTuple):
+    """What the operator has set up for search by meaning; without an embedder, the other two always return None."""
+
+    embedder: Embedder | None
+    questions: QuestionEmbedding
+    reranker: Reranker

@@ -47,13 +47,14 @@ _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
 from backend.knowledge.wiring import build_knowledge_room
+from backend.meaning.services.absent import NO_MEANING
 from backend.migrations.migrate import migrate
 from shared.clock import SystemClock
 
 async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
-    caretaker = build_knowledge_room(database, SystemClock(), ()).store.caretaker
+    caretaker = build_knowledge_room(database, SystemClock(), (), NO_MEANING).store.caretaker
     await caretaker.sweep(is_only_replica=True)
     await caretaker.tidy()
     await database.close()

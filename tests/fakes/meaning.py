@@ -1,0 +1,101 @@
+"""An embedder, vectors of questions and a reranker that a test can predict, and let fail."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from itertools import pairwise
+
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector, to_vector
+from backend.meaning.ports import Embedder
+from shared.errors import BallastError, ModelRequestRejected, Unavailable
+
+FAKE_DIMENSION = 64
+
+
+class FakeEmbedder:
+    """Implements `backend.meaning.ports.Embedder` over the words and pairs of characters of texts.
+
+    Texts that share words lie near to each other. `synonyms` gives words that mean the same as another one, in
+    whatever language: {"报销": "reimbursement"}. `failure` is raised by every call while it is set, and `refused`
+    are texts that are refused for good. While `held` is set, calls wait until it is set to None or an event is set.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "fake-embedder",
+        dimension: int = FAKE_DIMENSION,
+        synonyms: Mapping[str, str] | None = None,
+        refused: Sequence[str] = (),
+    ) -> None:
+        self.failure: BallastError | None = None
+        self.held: asyncio.Event | None = None
+        self.calls: list[tuple[tuple[str, ...], TextKind]] = []
+        self.refused = set(refused)
+        self._model = EmbeddingModel(name=name, dimension=dimension)
+        self._synonyms = dict(synonyms or {})
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts so far, in the order in which they came."""
+        return [text for texts, _ in self.calls for text in texts]
+
+    async def model(self) -> EmbeddingModel:
+        """Return what makes the vectors."""
+        if self.failure is not None:
+            raise self.failure
+        return self._model
+
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
+        """Return a vector for each text."""
+        self.calls.append((tuple(texts), kind))
+        if self.held is not None:
+            await self.held.wait()
+        if self.failure is not None:
+            raise self.failure
+        if self.refused.intersection(texts):
+            raise ModelRequestRejected("the embedder rejected the request (status 400)")
+        return tuple(self._vector(text) for text in texts)
+
+    def _vector(self, text: str) -> Vector:
+        numbers = [0.0] * self._model.dimension
+        numbers[0] = 0.01  # no text is without a direction
+        for feature in self._features(text):
+            numbers[int.from_bytes(sha256(feature.encode()).digest()[:4]) % len(numbers)] += 1.0
+        return to_vector(numbers)
+
+    def _features(self, text: str) -> list[str]:
+        text = text.lower()
+        for word, meaning in self._synonyms.items():
+            text = text.replace(word.lower(), f" {meaning.lower()} ")
+        words = text.split()
+        return [*words, *("".join(pair) for word in words if not word.isascii() for pair in pairwise(word))]
+
+
+class FakeQuestions:
+    """Implements `backend.meaning.ports.QuestionEmbedding` over an embedder; None while that one fails."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+        """Return the vector of a question."""
+        try:
+            [vector] = await self._embedder.embed([query], TextKind.QUERY)
+            return EmbeddedQuery(await self._embedder.model(), vector)
+        except (Unavailable, ModelRequestRejected):
+            return None
+
+
+class FakeReranker:
+    """Implements `backend.meaning.ports.Reranker`: texts score by what a test gives, others 0; None while `is_away`."""
+
+    def __init__(self, scores: Mapping[str, float] | None = None) -> None:
+        self.known = dict(scores or {})
+        self.is_away = False
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
+
+    async def scores(self, query: str, texts: Sequence[str]) -> tuple[float, ...] | None:
+        """Return a score for each text."""
+        self.calls.append((query, tuple(texts)))
+        return None if self.is_away else tuple(self.known.get(text, 0.0) for text in texts)
