@@ -152,7 +152,9 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     knowledge = _knowledge(database, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
     vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
-    shelves, conversations = vector_stores.shelves, build_conversation_room(database, knowledge.store, clock, secret)
+    shelves, limits, admission = vector_stores.shelves, _limits(settings), Admission(store.presence, settings.max_turns)
+    agents = build_agent_room(database, knowledge.store, chat_shell, AgentFiles(files.services, shelves), clock)
+    conversations = build_conversation_room(database, agents.labelled, agents.presets, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
@@ -170,10 +172,8 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         files=UploadsById(files.services, shelves),
         agent_files=shelves,
     )
-    admission, limits = Admission(store.presence, settings.max_turns), _limits(settings)
-    agents = build_agent_room(database, knowledge.store, chat_shell, AgentFiles(files.services, shelves), clock)
-    context, cited = turn_context(ports, knowledge.store, knowledge.descriptions), CitedDocuments(knowledge.store)
-    sources = TurnSources(context, agents.models, conversations.services.withheld, cited)
+    context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
+    sources = TurnSources(context, agents.models, conversations.services.withheld, CitedDocuments(knowledge.store))
     turns = turn_services(ports, sources, policy, admission)
     return Backend(
         admission=admission,

@@ -11,6 +11,7 @@ from backend.agents.services.use_cases import AgentServices
 from backend.agents.sql.store import SqlAgentStore
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.restricted.services.use_cases import UploadAccess
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.services.model_catalogue import ModelCatalogue
@@ -21,9 +22,11 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class AgentRoom:
-    """The use cases of agents, the names of models with those of agents among them, and who may search their files."""
+    """The use cases of agents, the names of models with those of agents among them, and who may use what of them."""
 
     models: ModelNames
+    presets: AgentPresets
+    labelled: LabelAccess
     services: AgentServices
     uploads: UploadAccess
 
@@ -33,7 +36,10 @@ def build_agent_room(
 ) -> AgentRoom:
     """Build the room."""
     store = SqlAgentStore(database)
-    models = ModelNames(ModelCatalogue(chat_shell, clock), AgentPresets(store))
+    presets = AgentPresets(store)
+    models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     named = NamedParts(models, ToolCatalogue(chat_shell, clock))
     services = AgentServices(agents=AgentCatalogue(store, knowledge, named, files, clock), members=AgentMembers(store))
-    return AgentRoom(models, services, UploadAccess(files.files, files.shelves, AgentShelfAccess(store)))
+    shelves = AgentShelfAccess(store)
+    uploads = UploadAccess(files.files, files.shelves, shelves)
+    return AgentRoom(models, presets, LabelAccess(knowledge, shelves), services, uploads)

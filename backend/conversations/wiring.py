@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.conversations.ports.agent_use import AgentUse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
@@ -13,7 +14,7 @@ from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.conversations.sql.waiting_turns import SqlWaitingTurnStore
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_access import LabelAccess
 from shared.clock import Clock
 
 
@@ -28,15 +29,15 @@ class ConversationRoom:
 
 
 def build_conversation_room(
-    database: Database, knowledge: KnowledgeStore, clock: Clock, secret: str
+    database: Database, labelled: LabelAccess, agents: AgentUse, clock: Clock, secret: str
 ) -> ConversationRoom:
     """Build the room; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
-    withheld, access = WithheldText(store, knowledge), ConversationAccess(store, turns)
+    withheld, access = WithheldText(store, labelled), ConversationAccess(store, turns)
     services = ConversationServices(
         conversations=CallerConversations(store, clock, secret),
         members=ConversationMembers(store, access),
-        prompts=ReadPrompts(turns, store, access, withheld),
+        prompts=ReadPrompts(turns, store, access, withheld, agents),
         withheld=withheld,
     )
     return ConversationRoom(store, turns, SqlWaitingTurnStore(database), services)

@@ -8,6 +8,7 @@ from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import Supervisor
 from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.memory.event_log import MemoryEventLog
@@ -54,13 +55,15 @@ async def event_store(
     return EventStore(events, signals, await stack.enter_async_context(watching(client, supervisor)))
 
 
-def turn_context(ports: TurnPorts, knowledge: KnowledgeStore, descriptions: SafeDescriptions) -> ContextSources:
+def turn_context(
+    ports: TurnPorts, knowledge: KnowledgeStore, access: LabelAccess, descriptions: SafeDescriptions
+) -> ContextSources:
     """Build the sources of the dynamic context, with the dynamic blocks of all installed packages.
 
     Raises:
         TypeError: an installed package registers an object that is no block source.
     """
-    return ContextSources(knowledge, descriptions, installed_blocks(), ports.observer)
+    return ContextSources(knowledge, access, descriptions, installed_blocks(), ports.observer)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from backend.agents.services.agent_access import AgentShelfAccess
 from backend.agents.services.agent_presets import AgentPresets
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms
@@ -22,6 +23,7 @@ from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole
+from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.services.outgoing_check import OutgoingCheck
@@ -175,6 +177,7 @@ class TurnHouse:
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
         self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
+        self.labelled = LabelAccess(self.knowledge, AgentShelfAccess(self.agents))
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,
@@ -188,7 +191,7 @@ class TurnHouse:
             lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
             documents=self.documents,
-            withheld=WithheldText(self.conversations, self.knowledge),
+            withheld=WithheldText(self.conversations, self.labelled),
             files=self.files,
             agent_files=self.agent_files,
         )
@@ -207,15 +210,15 @@ class TurnHouse:
             secret=SECRET,
             system_prompt=self.system_prompt,
         )
-        context = ContextSources(self.knowledge, self.descriptions, self.blocks, self.observer)
+        context = ContextSources(self.knowledge, self.labelled, self.descriptions, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
         drafting = self.drafting = TurnDrafting(self.ports, context, models, policy)
-        withheld = WithheldText(self.conversations, self.knowledge)
+        withheld = self.ports.withheld
         access = ConversationAccess(self.conversations, self.turns)
         self.conversation_services = ConversationServices(
             conversations=CallerConversations(self.conversations, self.clock, SECRET),
             members=ConversationMembers(self.conversations, access),
-            prompts=ReadPrompts(self.turns, self.conversations, access, withheld),
+            prompts=ReadPrompts(self.turns, self.conversations, access, withheld, AgentPresets(self.agents)),
             withheld=withheld,
         )
         queue = QueueTurn(self.ports, drafting, policy.timeout)

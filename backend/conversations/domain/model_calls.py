@@ -15,7 +15,7 @@ from backend.conversations.domain.conversation_log import (
     sent_before,
     sent_entries,
 )
-from backend.conversations.domain.placed_blocks import ANCHORED, Placement
+from backend.conversations.domain.placed_blocks import ANCHORED, AgentRef, Placement
 from backend.conversations.domain.prompt_record import NO_REUSE, Reuse, SentPrompt, Shortfall, inherited
 from shared.models.canonical import message_json
 from shared.models.events import Cost, Usage
@@ -113,26 +113,37 @@ NO_CALLS = CallsMade(conversation_id="", response_id="", calls=(), sent=None)
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """One message of a prompt, with its position in the log and its turn; both are None outside of the log."""
+    """One message of a prompt, with its position in the log and its turn; both are None outside of the log.
+
+    `agent` is the one whose words the message may hold.
+    """
 
     kind: str
     message: Message
     position: int | None
     turn_id: str | None
+    agent: AgentRef | None = None
 
 
-def prompt_parts(call: ModelCall, log: Sequence[Entry]) -> tuple[PromptPart, ...]:
-    """Rebuild the messages of a call; `log` is the log of the conversation from position 0."""
+def prompt_parts(call: ModelCall, log: Sequence[Entry], agent: AgentRef | None = None) -> tuple[PromptPart, ...]:
+    """Rebuild the messages of a call of a turn with this agent; `log` is the conversation's from position 0.
+
+    All that such a turn has sent outside of the log may hold words of its agent.
+    """
     held = log[: call.log_end]
-    parts = [PromptPart(SYSTEM, message, None, None) for message in system_messages(call.header.system_prompt)]
+    parts = [PromptPart(SYSTEM, message, None, None, agent) for message in system_messages(call.header.system_prompt)]
     parts += [
-        PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id)
+        PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id, _agent_in(entry))
         for entry in _sent_in(call, held)
         if entry.message is not None
     ]
     for tail in call.tail:
-        parts.insert(tail.index, PromptPart(tail.kind, UserMessage(content=tail.text), None, None))
+        parts.insert(tail.index, PromptPart(tail.kind, UserMessage(content=tail.text), None, None, agent))
     return tuple(parts)
+
+
+def _agent_in(entry: Entry) -> AgentRef | None:
+    return entry.block.agent if entry.block is not None else None
 
 
 def _sent_in(call: ModelCall, held: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -158,10 +169,14 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
 
 @dataclass(frozen=True, slots=True)
 class WithheldTurns:
-    """The turns that a reader may not read; `with_users` says that what users wrote in them is withheld, too."""
+    """The turns that a reader may not read; `with_users` says that what users wrote in them is withheld, too.
+
+    Of the turns with an agent of `agents`, which he may not use, its words are withheld.
+    """
 
     ids: frozenset[str]
     with_users: bool
+    agents: frozenset[AgentRef] = frozenset()
 
 
 def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: WithheldTurns) -> JsonObject:
@@ -204,6 +219,8 @@ def _shown_part(part: PromptPart, withheld: WithheldTurns, turn_id: str, *, is_r
     # A message outside of the log belongs to this turn, except the system message, which holds no text of knowledge.
     is_withheld = (part.turn_id or turn_id) in withheld.ids and part.kind != SYSTEM
     message = _emptied(part, withheld) if is_withheld else part.message
+    if part.agent in withheld.agents:
+        message = SystemMessage(content=WITHHELD) if part.kind == SYSTEM else UserMessage(content=WITHHELD)
     return {
         "kind": part.kind,
         **message_json(message),

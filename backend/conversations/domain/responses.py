@@ -11,13 +11,14 @@ from typing import NamedTuple
 from backend.conversations.domain.conversation_log import Entry, Reset
 from backend.conversations.domain.members import ConversationRole, People
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
+from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.served_tools import ServedTools
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.execution import ToolDefinition
-from shared.models.values import JsonObject, Value
+from shared.models.values import JsonObject, Value, objects_in
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
 from shared.prompts.message_order import join_blocks
 
@@ -70,12 +71,20 @@ class ConversationSettings(Value):
 class PresetUse(Value):
     """The preset by whose name a turn asked for its model, and the settings of the turn without that preset.
 
-    `own.model` is the model that ran.
+    `own.model` is the model that ran, `agent_id` the id of the agent. `instructions` are those of the turn with what
+    the preset has put before them, which clients are not shown: who reads a response need not be a user of the agent.
     """
 
     response_id: str
     name: str
     own: ConversationSettings
+    agent_id: str = ""
+    instructions: str = ""
+
+    @property
+    def agent(self) -> AgentRef:
+        """The agent that the preset was made of."""
+        return AgentRef(name=self.name, id=self.agent_id)
 
 
 class SettingsDigest(NamedTuple):
@@ -238,6 +247,11 @@ class StoredResponse(Value):
         shown = self.body.get("conversation")
         found = shown.get("id") if isinstance(shown, dict) else None
         return found if isinstance(found, str) else self.conversation_id
+
+
+def lane_ids(body: JsonObject) -> tuple[str, ...]:
+    """Return the ids of the responses that a joined response shows; none of any other."""
+    return tuple(str(lane["response_id"]) for lane in objects_in(body.get("lanes") or []))
 
 
 class NewTurn(Value):

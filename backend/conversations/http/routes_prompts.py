@@ -55,6 +55,9 @@ class PromptGauge(BaseModel):
 class Prompt(BaseModel):
     """What one model call sent, and what of it the call before had sent already."""
 
+    response_id: str | None = Field(
+        default=None, description="The response of the lane that made the call; only in a joined response's list."
+    )
     call: int
     epoch: int
     epoch_reason: str | None = Field(description="Why an epoch began with this call; null where it went on.")

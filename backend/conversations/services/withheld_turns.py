@@ -8,27 +8,26 @@ from backend.conversations.domain.withheld import emptied_body, emptied_item
 from backend.conversations.ports.conversations import ConversationStore
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
-from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.services.knowledge_access import access_to
+from backend.knowledge.services.knowledge_access import LabelAccess
 
 
 class WithheldText:
     """Replaces stored text that came from knowledge by notices, for readers who have lost access to that knowledge."""
 
-    def __init__(self, conversations: ConversationStore, knowledge: KnowledgeStore) -> None:
+    def __init__(self, conversations: ConversationStore, access: LabelAccess) -> None:
         self._conversations = conversations
-        self._knowledge = knowledge
+        self._access = access
 
     async def of(self, caller: Caller, conversation_id: str) -> WithheldTurns:
         """Return the turns that are withheld from this caller."""
         labels = await self._conversations.labels(conversation_id)
-        access = await access_to(self._knowledge, caller, frozenset[Label]().union(*labels.values()))
+        access = await self._access.of(caller, frozenset[Label]().union(*labels.values()))
         ids = frozenset(turn_id for turn_id, label in labels.items() if not may_read(access, label))
         return WithheldTurns(ids, with_users=bool(ids) and await self._is_shared(conversation_id))
 
     async def concerns(self, caller: Caller, response: StoredResponse) -> bool:
         """Return whether a response, running or ended, is withheld from this caller."""
-        return not may_read(await access_to(self._knowledge, caller, response.label), response.label)
+        return not may_read(await self._access.of(caller, response.label), response.label)
 
     async def shown(self, caller: Caller, response: StoredResponse) -> StoredResponse:
         """Return a response in the form that this caller may see."""

@@ -5,8 +5,10 @@ from collections.abc import Collection
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
-from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.domain.shelves import SHELF_ID_START
+from backend.knowledge.ports.knowledge import KnowledgeStore, ShelfAccess
 from shared.errors import NotFound
+from shared.models.execution import AccessMode
 
 
 async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> Binding:
@@ -21,9 +23,23 @@ async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> B
     return found[0]
 
 
-async def access_to(store: KnowledgeStore, caller: Caller, labels: Collection[Label]) -> Access:
-    """Return the mode that the caller has today in each of the labelled bases of which he is a member."""
-    if not labels:
-        return {}
-    found = await store.bindings(caller.tenant, caller.user_id, sorted({label.base_id for label in labels}))
-    return {binding.base.id: binding.role.access_mode for binding in found}
+class LabelAccess:
+    """Tells what callers may read today of what labels name: bases by membership, files of agents by their agents."""
+
+    def __init__(self, store: KnowledgeStore, shelves: ShelfAccess) -> None:
+        self._store = store
+        self._shelves = shelves
+
+    async def of(self, caller: Caller, labels: Collection[Label]) -> Access:
+        """Return the mode that the caller has today in each of the labelled bases that he may use.
+
+        Raises:
+            Unavailable: the database is away. Retryable.
+        """
+        named = {label.base_id for label in labels}
+        shelves = sorted(base_id for base_id in named if base_id.startswith(SHELF_ID_START))
+        bases = sorted(named.difference(shelves))
+        found = await self._store.bindings(caller.tenant, caller.user_id, bases) if bases else ()
+        opened = await self._shelves.open_to(caller.tenant, caller.user_id, shelves) if shelves else ()
+        modes = {binding.base.id: binding.role.access_mode for binding in found}
+        return modes | dict.fromkeys(opened, AccessMode.FULL)

@@ -159,7 +159,7 @@ def forked(
             "epoch": log[-1].epoch if log else conversation.epoch,
             "model": use.own.model if use is not None else body["model"],
             "preset_use": use,
-            "instructions": body["instructions"] or "",
+            "instructions": use.instructions if use is not None else body["instructions"] or "",
             "functions": _functions_in(body),
             "knowledge_base_ids": file_search.vector_store_ids,
             "search": SearchOptions(

@@ -9,7 +9,7 @@ from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.services.knowledge_access import access_to
+from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.turns.domain.requested_settings import base_param
 from backend.turns.domain.turn_request import TurnRequest
@@ -25,11 +25,13 @@ class ContextSources:
     def __init__(
         self,
         knowledge: KnowledgeStore,
+        access: LabelAccess,
         descriptions: SafeDescriptions,
         blocks: Sequence[DynamicBlockSource],
         observer: TurnObserver,
     ) -> None:
         self._knowledge = knowledge
+        self._access = access
         self._descriptions = descriptions
         self._blocks = tuple(blocks)
         self._observer = observer
@@ -54,11 +56,11 @@ class ContextSources:
 
     async def withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of the turns of a log whose text the caller may not read today."""
-        return withheld_turns(log, await access_to(self._knowledge, caller, labels_in(log)))
+        return withheld_turns(log, await self._access.of(caller, labels_in(log)))
 
     async def access(self, caller: Caller, labels: Collection[Label]) -> Access:
         """Return the caller's mode of today in each of the labelled bases of which he is a member."""
-        return await access_to(self._knowledge, caller, labels)
+        return await self._access.of(caller, labels)
 
     async def dynamic_blocks(self, mode: AccessMode, facts: TurnFacts) -> tuple[DynamicBlock, ...]:
         """Return the blocks of this deployment; a restricted turn gets those of sources that accept it.

@@ -44,6 +44,7 @@ from backend.conversations.domain.turn_entries import (
 from backend.conversations.domain.withheld import labels_in
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
+from backend.knowledge.domain.shelves import shelf_of_agent
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from backend.turns.domain.requested_settings import model_parameters
 from backend.turns.domain.response_object import new_body
@@ -206,7 +207,10 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
 def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> StoredResponse:
     conversation_id = draft.origin.conversation.id
     asked_at = draft.waited.created_at if draft.waited is not None else draft.now
-    body = new_body(draft.request, draft.settings, draft.response_id, conversation_id, asked_at)
+    use = draft.preset_use
+    own = {"instructions": use.own.instructions} if use is not None else {}
+    shown = draft.settings.model_copy(update=own)
+    body = new_body(draft.request, shown, draft.response_id, conversation_id, asked_at)
     return StoredResponse(
         id=draft.response_id,
         tenant=draft.caller.tenant,
@@ -314,8 +318,14 @@ def _knowledge(draft: TurnDraft, expires_at: datetime, log: Sequence[Entry]) -> 
 
 
 def _label(draft: TurnDraft) -> Labels:
-    """Label the turn with the bases whose text it may hold: its own, and those of the turns that its model gets."""
+    """Label the turn with the bases whose text it may hold: its own, and those of the turns that its model gets.
+
+    The files of its agent, shown or searched, are one of them: who may use the agent may read their shelf.
+    """
     own = [Label(binding.base.id, binding.role.access_mode) for binding in draft.bindings]
+    agent = draft.blocks.agent
+    if agent is not None and (draft.blocks.project_files or draft.project_base is not None):
+        own.append(Label(shelf_of_agent(draft.caller.tenant, agent.id).id, AccessMode.FULL))
     withheld = frozenset(draft.epoch.reset.withheld)
     sent = labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])
     return joined_labels([*own, *draft.given, *sent])

@@ -154,7 +154,8 @@ class TurnDrafting:
         has_files = known.preset is not None and bool(known.preset.file_ids)
         check_choice(known.request, known.settings, has_bases=bool(known.bindings) or has_files)
         now, response_id = self._clock.now(), new_id(IdPrefix.RESPONSE)
-        body = new_body(start.request, known.settings, response_id, conversation.id, now)
+        shown = known.settings.model_copy(update={"instructions": known.own.instructions})
+        body = new_body(start.request, shown, response_id, conversation.id, now)
         steering = start.request.if_running == IfRunning.STEER
         messages = await self._messages(asked, start) if steering else ()
         response = StoredResponse(
@@ -254,7 +255,7 @@ class TurnDrafting:
             needs_calls=bool(start.waiting),
             seen=start.seen,
             given=start.labels,
-            preset_use=_use(facts.turn_id, meaning, own),
+            preset_use=_use(facts.turn_id, meaning, own, settings),
             waited=asked.waited,
             blocks=blocks,
             project_base=project.base,
@@ -325,5 +326,15 @@ class TurnDrafting:
         )
 
 
-def _use(response_id: str, meaning: ModelMeaning, own: ConversationSettings) -> PresetUse | None:
-    return None if meaning.preset is None else PresetUse(response_id=response_id, name=meaning.name, own=own)
+def _use(
+    response_id: str, meaning: ModelMeaning, own: ConversationSettings, settings: ConversationSettings
+) -> PresetUse | None:
+    if meaning.preset is None:
+        return None
+    return PresetUse(
+        response_id=response_id,
+        name=meaning.name,
+        own=own,
+        agent_id=meaning.preset.id,
+        instructions=settings.instructions,
+    )

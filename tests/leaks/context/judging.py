@@ -13,6 +13,9 @@ from tests.leaks.context.staging import SMALL_BUDGET, UNLABELLED, ContextStage
 from tests.leaks.oracle.oracle import Circumstances, Leak
 from tests.leaks.sinks import leaves
 
+AGENT_TEXTS = ("instructions", "system_prompt", "reminder", "files")
+"""What an agent of a case says."""
+
 _SCANNED_KINDS = ("figure", "run", "canary")
 """What the scan keeps out of an answer, whoever has put it into the prompt."""
 
@@ -70,6 +73,19 @@ class _Judge:
             yield from (fault for fault in found if fault.leak.kind in _SCANNED_KINDS)
         for text in self._played.received:
             yield from self._faults(text.sink, text.text, lenient)
+        yield from self._agents_words()
+
+    def _agents_words(self) -> Iterator[Fault]:
+        """Yield the faults of what reached people who may not use the agent, or the models that they asked."""
+        case = self._played.case
+        if "agent words" not in case.forbidden:
+            return
+        words = [each for name, each in case.world["agent"].items() if name in AGENT_TEXTS]
+        seen = [(text.sink, text.text) for text in self._played.received]
+        restricted = [asked for asked in self._played.asked if not asked.is_full]
+        seen += [("main model", body.decode()) for asked in restricted for body in asked.requests]
+        for secret in strings_of(words):
+            yield from (Fault(case.name, sink, Leak("agent", "words", secret)) for sink, text in seen if secret in text)
 
     def _given(self, people: Sequence[str], *, is_planted: bool) -> Circumstances:
         shown = frozenset(one.chunk_id for one in self._stage.base.shelf.passages)

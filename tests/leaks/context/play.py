@@ -177,6 +177,8 @@ class Player:
             body["input"] = [{"role": "user", "content": [*files, {"type": "input_text", "text": words}]}]
         if "models" in step:
             body["models"] = [MODEL, SECOND, THIRD][: step["models"]]
+        elif step.get("plain"):
+            body["model"] = MODEL
         elif "agent" in self._case.world or "skills" in self._case.world:
             body["model"] = self._agent
         elif self._needs_tiny:
@@ -218,9 +220,15 @@ class Player:
             fields["skills"] = [skill_name(self._case.name)]
         if "tools" in agent:
             fields["tools"] = [{"type": "mcp", "server_label": UNLABELLED}]
-        whole = fields | {"file_ids": ids, "visibility": "tenant", "knowledge_base_ids": [self._stage.base.id]}
+        is_own = "users" in agent
+        visibility = "private" if is_own else "tenant"
+        whole = fields | {"file_ids": ids, "visibility": visibility, "knowledge_base_ids": [self._stage.base.id]}
         answer = await self._stage.service.put(f"/v1/agents/{self._agent}", json=whole, headers=headers)
         assert answer.status_code in (200, 201), answer.text
+        for who in agent.get("users", ()):
+            place = f"/v1/agents/{self._agent}/members/{self._people[who]}"
+            answer = await self._stage.service.put(place, json={"role": "reader"}, headers=headers)
+            assert answer.status_code in (200, 201), answer.text
 
     async def _open_conversation(self) -> None:
         if "skills" in self._case.world:

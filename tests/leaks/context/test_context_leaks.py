@@ -24,6 +24,9 @@ CHOSEN = (
     "lanes_add_budgets",
     "summary_of_full_turns",
     "summary_scanned",
+    "others_agent_anchored_words",
+    "others_agent_classic_words",
+    "others_agent_system_prompt",
 )
 HONEST = "The rules are sound, but practice is uneven. A review would help."
 

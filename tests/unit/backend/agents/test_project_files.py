@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind
+from backend.knowledge.domain.labels import Label
 from backend.knowledge.domain.shelves import ShelfState
 from backend.knowledge.domain.tickets import verify_ticket
 from backend.turns.services.project_files import SHOWN_PERCENT
@@ -121,7 +122,7 @@ async def test_files_that_are_too_long_are_listed_and_searched() -> None:
         assert verify_ticket(sent.knowledge.ticket, SECRET, house.clock.now()).base_ids == (base.id,)
         assert projects_in(house.sent[1]) == [listing]
         assert house.agent_files.reads == []
-        assert house.log_of(first.conversation_id)[0].label == ()
+        assert house.log_of(first.conversation_id)[0].label == (Label(base.id, AccessMode.FULL),)
 
 
 async def test_a_little_less_is_shown_whole() -> None:

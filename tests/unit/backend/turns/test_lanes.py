@@ -79,6 +79,20 @@ async def test_each_model_answers_by_itself() -> None:
         assert house.observer.broken == []
 
 
+async def test_prompts_of_a_response_are_those_of_its_lanes() -> None:
+    async with lane_house() as house:
+        first = await house.ask(input="One")
+        await share(house, first.conversation_id, CAT)
+        ended = await house.ask(input="Two", conversation=first.conversation_id, models=BOTH)
+        main, branch = (lane.response_id for lane in lanes_in(ended.body))
+        prompts = house.conversation_services.prompts
+        assert [(call["response_id"], call["call"]) for call in await prompts(ADA, ended.id)] == [
+            (main, 1),
+            (branch, 1),
+        ]
+        assert [call["response_id"] for call in await prompts(CAT, ended.id)] == [main]
+
+
 async def test_the_first_model_runs_in_the_named_conversation_and_the_others_branch_off() -> None:
     async with lane_house() as house:
         first = await house.ask(input="One")
