@@ -30,7 +30,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
-from backend.identity.services import KeyAdministration
+from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
 from backend.lookups.wiring import lookup_services
@@ -179,7 +179,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         admission=admission,
         readiness=Readiness(admission, database),
         once=OncePerKey(SqlClaimStore(database), clock, secret),
-        identity=identity_services(database, clock),
+        identity=_identity(settings, database, clock),
         conversations=conversations.services,
         knowledge=knowledge.services,
         files=files,
@@ -193,6 +193,12 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         supervisor=supervisor,
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
     )
+
+
+def _identity(settings: Settings, database: Database, clock: Clock) -> IdentityServices:
+    trust = settings.token_trust
+    proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
+    return identity_services(database, clock, trust, proxy)
 
 
 def _knowledge(database: Database, clock: Clock, stack: AsyncExitStack) -> KnowledgeRoom:

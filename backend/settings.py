@@ -10,7 +10,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
-from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings
+from backend.identity.domain import TOKEN_FORM, ClaimNames, TokenTrust
+from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
+from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
@@ -65,7 +67,7 @@ def _split_budgets(value: object) -> object:
     return dict(budgets)
 
 
-def _split_origins(value: object) -> object:
+def _split_list(value: object) -> object:
     return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
 
 
@@ -76,6 +78,27 @@ def _one_meaning(origins: tuple[str, ...]) -> tuple[str, ...]:
     if ANY_ORIGIN in origins and len(origins) > 1:
         raise ValueError("must hold either * alone or origins, such as https://app.example.com")
     return origins
+
+
+TOKEN_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Algorithms with a public key: with a shared secret, whoever can check tokens could also make them."""
+
+
+def _known_algorithms(algorithms: tuple[str, ...]) -> tuple[str, ...]:
+    if not algorithms or not set(algorithms) <= set(TOKEN_ALGORITHMS):
+        raise ValueError(f"must list some of {', '.join(TOKEN_ALGORITHMS)}, separated by commas")
+    return algorithms
+
+
+def _unforgeable_address(value: str) -> str:
+    """Check the address of the keys that tokens are checked with: who can change them on their way can be anybody."""
+    if value and urlsplit(web_address(value)).scheme != "https" and not _is_loopback(value):
+        raise ValueError("must be an https address; plain http may lead to this machine only")
+    return value
+
+
+def _is_loopback(address: str) -> bool:
+    return urlsplit(address).hostname in LOOPBACK_HOSTS
 
 
 class DatabaseSettings(ServiceSettings):
@@ -118,13 +141,69 @@ class Settings(DatabaseSettings):
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
-    cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_origins), AfterValidator(_one_meaning)] = Field(
+    cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
         (), alias="BACKEND_CORS_ORIGINS"
     )
     embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
     embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL")
+    jwt_issuer: str = Field("", alias="BACKEND_JWT_ISSUER")
+    jwt_audience: Annotated[tuple[str, ...], BeforeValidator(_split_list)] = Field((), alias="BACKEND_JWT_AUDIENCE")
+    jwt_jwks_url: Annotated[str, AfterValidator(_unforgeable_address)] = Field("", alias="BACKEND_JWT_JWKS_URL")
+    jwt_algorithms: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_known_algorithms)] = Field(
+        ("RS256", "ES256"), alias="BACKEND_JWT_ALGORITHMS"
+    )
+    jwt_user_claim: str = Field("sub", alias="BACKEND_JWT_USER_CLAIM")
+    jwt_tenant_claim: str = Field("", alias="BACKEND_JWT_TENANT_CLAIM")
+    jwt_roles_claim: str = Field("", alias="BACKEND_JWT_ROLES_CLAIM")
+    jwt_admin_role: str = Field("", alias="BACKEND_JWT_ADMIN_ROLE")
+    jwt_service_role: str = Field("", alias="BACKEND_JWT_SERVICE_ROLE")
+    https_proxy: ProxyAddress | None = Field(None, alias="HTTPS_PROXY")
+    no_proxy: str = Field("", alias="NO_PROXY")
     service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
+
+    @property
+    def token_trust(self) -> TokenTrust | None:
+        """Whose tokens name callers; None where no issuer is set."""
+        if not self.jwt_issuer:
+            return None
+        claims = ClaimNames(
+            user=self.jwt_user_claim,
+            tenant=self.jwt_tenant_claim,
+            roles=self.jwt_roles_claim,
+            admin_role=self.jwt_admin_role,
+            service_role=self.jwt_service_role,
+        )
+        return TokenTrust(
+            issuer=self.jwt_issuer,
+            audiences=self.jwt_audience,
+            key_set_url=self.jwt_jwks_url,
+            algorithms=self.jwt_algorithms,
+            claims=claims,
+        )
+
+    @property
+    def proxy(self) -> OutgoingProxy:
+        """The way to addresses outside."""
+        return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
+
+    @model_validator(mode="after")
+    def _whole_trust(self) -> Self:
+        given = {name: field.alias for name, field in type(self).model_fields.items() if name in self.model_fields_set}
+        tokens = [alias for name, alias in given.items() if name.startswith("jwt_")]
+        for name in ("jwt_issuer", "jwt_audience", "jwt_jwks_url"):
+            if tokens and not getattr(self, name):
+                raise ValueError(f"{type(self).model_fields[name].alias}: must be set where {tokens[0]} is")
+        if (self.jwt_admin_role or self.jwt_service_role) and not self.jwt_roles_claim:
+            raise ValueError("BACKEND_JWT_ROLES_CLAIM: must name the claim in which a token lists its roles")
+        return self
+
+    @model_validator(mode="after")
+    def _key_is_no_token(self) -> Self:
+        key = self.admin_key.get_secret_value() if self.admin_key is not None else ""
+        if self.jwt_issuer and TOKEN_FORM.fullmatch(key):
+            raise ValueError("BACKEND_ADMIN_KEY: has the form of a JWT, and would be taken for one")
+        return self
 
     @model_validator(mode="after")
     def _one_body_fits(self) -> Self:

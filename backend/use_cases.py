@@ -12,7 +12,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
-from backend.identity.services import WRITE_USES_SECONDS, IdentityServices
+from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SECONDS, IdentityServices
 from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, ActiveBases
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.lookups.chosen import McpLibrary
@@ -58,7 +58,8 @@ class Backend:
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
         """What runs beside the requests until this process drains."""
         forgetting, closing = self.restricted.forgetting, self.restricted.closing
-        repeat = self.supervisor.repeat_forever
+        repeat, tokens = self.supervisor.repeat_forever, self.identity.tokens
+        if_tokens = (partial(repeat, "token_keys", tokens.refresh, REFRESH_TOKEN_KEYS_SECONDS),) if tokens else ()
         return (
             partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
             partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
@@ -70,5 +71,6 @@ class Backend:
             partial(repeat, "clear_files", self.files.clearing.clear, CLEAR_FILES_SECONDS),
             partial(repeat, "write_activity", self.active_bases.write, WRITE_ACTIVITY_SECONDS),
             *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
+            *if_tokens,
             partial(repeat, "keep_index", self.caretaking, 0.0),
         )

@@ -1,9 +1,19 @@
-"""API keys, their roles, and authenticated callers."""
+"""API keys, tokens of an identity provider, their roles, and authenticated callers."""
 
+import hashlib
+import re
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import cast
 
+from shared.errors import Unauthenticated
 from shared.models.values import Value
+
+DEFAULT_TENANT = "default"
+MAX_PRINCIPAL_CHARS = 256
+TOKEN_FORM = re.compile(r"ey[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
+"""What begins with `{` in base64 and has three parts is a token (RFC 7515); no key that is issued here does."""
 
 
 class KeyRole(StrEnum):
@@ -17,7 +27,7 @@ class KeyRole(StrEnum):
 class Caller(Value):
     """The authenticated user of a request; with a service key, this is the user on whose behalf it calls.
 
-    `key_id` is the id of the key; it is empty where no key was presented.
+    `key_id` is the id of the key, or made of the user whom a token names; it is empty where neither was presented.
     """
 
     user_id: str
@@ -55,3 +65,72 @@ class ApiKey(Value):
     def has_expired(self, now: datetime) -> bool:
         """Whether the key is refused because of its age."""
         return self.expires_at is not None and now >= self.expires_at
+
+
+class ClaimNames(Value):
+    """Which claims of a token name its user, tenant and roles, and which roles mean what; an empty name is no claim.
+
+    A name is that of a claim, or a path into objects, such as `realm_access.roles`.
+    """
+
+    user: str = "sub"
+    tenant: str = ""
+    roles: str = ""
+    admin_role: str = ""
+    service_role: str = ""
+
+
+class TokenTrust(Value):
+    """Whose tokens are accepted: the issuer's, for one of the audiences, signed with one of the algorithms."""
+
+    issuer: str
+    audiences: tuple[str, ...]
+    key_set_url: str
+    algorithms: tuple[str, ...]
+    claims: ClaimNames = ClaimNames()
+
+
+def caller_of_claims(claims: Mapping[str, object], names: ClaimNames) -> Caller:
+    """Return whom the claims of a valid token name.
+
+    Raises:
+        Unauthenticated: they name no user or no tenant.
+    """
+    user_id = _principal(claims, names.user, "user")
+    tenant = _principal(claims, names.tenant, "tenant") if names.tenant else DEFAULT_TENANT
+    digest = hashlib.sha256(f"{tenant}\0{user_id}".encode("utf-8", "surrogatepass")).hexdigest()
+    return Caller(user_id=user_id, tenant=tenant, role=_role(claims, names), key_id=f"jwt_{digest[:24]}")
+
+
+def is_principal(name: str) -> bool:
+    """Whether a user or a tenant may have this name."""
+    return 0 < len(name) <= MAX_PRINCIPAL_CHARS and name.isprintable() and name == name.strip()
+
+
+def _role(claims: Mapping[str, object], names: ClaimNames) -> KeyRole:
+    given = _claim(claims, names.roles)
+    listed: object = given.split() if isinstance(given, str) else given
+    roles = cast(list[object], listed) if isinstance(listed, list) else []
+    if names.admin_role and names.admin_role in roles:
+        return KeyRole.ADMIN
+    return KeyRole.SERVICE if names.service_role and names.service_role in roles else KeyRole.USER
+
+
+def _principal(claims: Mapping[str, object], name: str, kind: str) -> str:
+    value = _claim(claims, name)
+    if isinstance(value, str) and is_principal(value):
+        return value
+    raise Unauthenticated(
+        f"The token names no {kind}: its claim '{name}' must be a text of 1 to {MAX_PRINCIPAL_CHARS} printable "
+        "characters without blanks around them."
+    )
+
+
+def _claim(claims: Mapping[str, object], name: str) -> object:
+    """Return the claim of this name, or what the path leads to; some providers use names with dots in them."""
+    if name in claims:
+        return claims[name]
+    place: object = claims
+    for step in name.split("."):
+        place = cast(Mapping[str, object], place).get(step) if isinstance(place, dict) else None
+    return place

@@ -1,4 +1,4 @@
-"""The port for storing API keys."""
+"""The ports for storing API keys and for checking tokens."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -47,5 +47,26 @@ class ApiKeyStore(Protocol):
         """Delete a key; return False where there is none with this id.
 
         A key that it has replaced may be replaced again.
+        """
+        ...
+
+
+class TokenVerifier(Protocol):
+    """Checks tokens of the operator's identity provider."""
+
+    async def refresh(self) -> None:
+        """Fetch the provider's public keys anew.
+
+        Raises:
+            Unavailable: the provider is away; its keys from before stay in use for a time.
+        """
+        ...
+
+    async def claims_of(self, token: str) -> Mapping[str, object]:
+        """Return the claims of a token whose signature, issuer, audience and time are right.
+
+        Raises:
+            Unauthenticated: the token is not valid; the message tells nothing that stands in it.
+            Unavailable: the keys that would tell are not known, because the provider is away.
         """
         ...

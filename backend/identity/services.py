@@ -1,26 +1,35 @@
-"""Authenticate callers by their API keys, and administer the keys."""
+"""Authenticate callers by their API keys or tokens, and administer the keys."""
 
 import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from backend.identity.domain import ApiKey, Caller, KeyOrigin, KeyRole
-from backend.identity.ports import ApiKeyStore
+from backend.identity.domain import (
+    DEFAULT_TENANT,
+    MAX_PRINCIPAL_CHARS,
+    TOKEN_FORM,
+    ApiKey,
+    Caller,
+    ClaimNames,
+    KeyOrigin,
+    KeyRole,
+    caller_of_claims,
+)
+from backend.identity.ports import ApiKeyStore, TokenVerifier
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
 from shared.ids import IdPrefix, new_id
 from shared.shares import MOST, Holder
 
 ACT_FOR_HEADER = "X-Ballast-User"
-MAX_USER_ID_CHARS = 256
 KEY_PREFIX = "sk-ballast-"
 KEY_BYTES = 32
-DEFAULT_TENANT = "default"
 ADMIN = Caller(user_id="admin", tenant=DEFAULT_TENANT, role=KeyRole.ADMIN)
 """Whom the operator's own key names."""
 
 WRITE_USES_SECONDS = 60.0
+REFRESH_TOKEN_KEYS_SECONDS = 300.0
 
 
 def hash_of(key: str) -> str:
@@ -55,52 +64,82 @@ class KeyUses:
         self._unwritten = {key_id: at for key_id, at in self._unwritten.items() if uses.get(key_id) != at}
 
 
-class Authenticate:
-    """Reads the key from the store at every request, so that a revoked key is refused at once."""
+class TokenCallers:
+    """Tells whom a token names."""
 
-    def __init__(self, store: ApiKeyStore, uses: KeyUses, clock: Clock) -> None:
+    def __init__(self, verifier: TokenVerifier, names: ClaimNames) -> None:
+        self._verifier = verifier
+        self._names = names
+
+    async def refresh(self) -> None:
+        """Fetch the provider's keys; see the port."""
+        await self._verifier.refresh()
+
+    async def caller(self, token: str) -> Caller:
+        """Return whom a token names.
+
+        Raises:
+            Unauthenticated: the token is not valid, or names nobody.
+            Unavailable: the provider is away, and its keys are not known.
+        """
+        return caller_of_claims(await self._verifier.claims_of(token), self._names)
+
+
+class Authenticate:
+    """Reads the key from the store at every request, so that a revoked key is refused at once.
+
+    Where tokens are accepted, what has the form of one is a token and never looked up as a key.
+    """
+
+    def __init__(self, store: ApiKeyStore, uses: KeyUses, clock: Clock, tokens: TokenCallers | None = None) -> None:
         self._store = store
         self._uses = uses
         self._clock = clock
+        self._tokens = tokens
 
     async def user(self, secret: str | None, act_for: str | None) -> Caller:
-        """Return the user of the key, or the user `act_for` on whose behalf a service calls.
+        """Return the user of the key or token, or the user `act_for` on whose behalf a service calls.
 
         Raises:
-            Unauthenticated: the key is missing, unknown or expired.
-            InvalidRequest: the key is a service key, and `act_for` is missing or not a valid user id.
-            PermissionDenied: the key is not a service key, and `act_for` is another user.
+            Unauthenticated: the key or token is missing, unknown or expired.
+            Unavailable: the keys that tokens are checked with cannot be fetched.
+            InvalidRequest: a service calls, and `act_for` is missing or not a valid user id.
+            PermissionDenied: no service calls, and `act_for` is another user.
         """
-        key = await self._known(secret)
-        if key.role is KeyRole.SERVICE:
-            return Caller(user_id=_checked_user_id(act_for), tenant=key.tenant, role=key.role, key_id=key.id)
-        if act_for not in (None, key.user_id):
-            raise PermissionDenied(f"Only a service key may act for a user with {ACT_FOR_HEADER}.")
-        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id)
+        caller = await self._known(secret)
+        if caller.role is KeyRole.SERVICE:
+            return caller.model_copy(update={"user_id": _checked_user_id(act_for)})
+        if act_for not in (None, caller.user_id):
+            raise PermissionDenied(f"Only a service may act for a user with {ACT_FOR_HEADER}.")
+        return caller
 
     async def admin(self, secret: str | None) -> Caller:
         """Return the administrator who calls.
 
         Raises:
-            Unauthenticated: the key is missing, unknown or expired.
-            PermissionDenied: the key has another role.
+            Unauthenticated: the key or token is missing, unknown or expired.
+            Unavailable: the keys that tokens are checked with cannot be fetched.
+            PermissionDenied: it has another role.
         """
-        key = await self._known(secret)
-        if key.role is not KeyRole.ADMIN:
-            raise PermissionDenied("This takes an API key with role admin.")
-        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id)
+        caller = await self._known(secret)
+        if caller.role is not KeyRole.ADMIN:
+            raise PermissionDenied("This takes an API key or a token with role admin.")
+        return caller
 
     async def key_id(self, secret: str | None) -> str:
-        """Return the id of a key.
+        """Return the id of a key, or the name that stands for it where a token is presented.
 
         Raises:
-            Unauthenticated: the key is missing or unknown.
+            Unauthenticated: the key or token is missing or unknown.
+            Unavailable: the keys that tokens are checked with cannot be fetched.
         """
-        return (await self._known(secret)).id
+        return (await self._known(secret)).key_id
 
-    async def _known(self, secret: str | None) -> ApiKey:
+    async def _known(self, secret: str | None) -> Caller:
         if not secret:
             raise Unauthenticated("No API key: send it as 'Authorization: Bearer <key>'.")
+        if self._tokens is not None and TOKEN_FORM.fullmatch(secret):
+            return await self._tokens.caller(secret)
         key = await self._store.find_by_hash(hash_of(secret))
         if key is None:
             raise Unauthenticated("The API key is not valid.")
@@ -108,7 +147,7 @@ class Authenticate:
         if key.expires_at is not None and key.has_expired(now):
             raise Unauthenticated(f"The API key expired at {key.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
         self._uses.note(key.id, now)
-        return key
+        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id)
 
 
 class KeyAdministration:
@@ -221,12 +260,13 @@ class IdentityServices:
     authenticate: Authenticate
     api_keys: KeyAdministration
     uses: KeyUses
+    tokens: TokenCallers | None = None
 
 
-def build_identity(store: ApiKeyStore, clock: Clock) -> IdentityServices:
-    """Build the use cases over a store."""
+def build_identity(store: ApiKeyStore, clock: Clock, tokens: TokenCallers | None = None) -> IdentityServices:
+    """Build the use cases over a store; without `tokens`, keys alone name callers."""
     uses = KeyUses(store)
-    return IdentityServices(Authenticate(store, uses, clock), KeyAdministration(store, clock), uses)
+    return IdentityServices(Authenticate(store, uses, clock, tokens), KeyAdministration(store, clock), uses, tokens)
 
 
 def holders_of(caller: Caller) -> tuple[Holder, ...]:
@@ -243,8 +283,8 @@ def _new_secret() -> str:
 def _checked_user_id(act_for: str | None) -> str:
     if not act_for:
         raise InvalidRequest(f"A service key must say for whom it acts; send {ACT_FOR_HEADER}.", param=ACT_FOR_HEADER)
-    if len(act_for) > MAX_USER_ID_CHARS or not act_for.isprintable():
+    if len(act_for) > MAX_PRINCIPAL_CHARS or not act_for.isprintable():
         raise InvalidRequest(
-            f"The user must be named by at most {MAX_USER_ID_CHARS} printable characters.", param=ACT_FOR_HEADER
+            f"The user must be named by at most {MAX_PRINCIPAL_CHARS} printable characters.", param=ACT_FOR_HEADER
         )
     return act_for

@@ -19,7 +19,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
-from backend.identity.services import KeyAdministration, build_identity
+from backend.identity.services import KeyAdministration, TokenCallers, build_identity
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
@@ -67,6 +67,7 @@ class FakeHouse:
     max_body_bytes: int = 100_000
     quota: FileQuota = field(default_factory=FileQuota)
     origins: tuple[str, ...] = ()
+    tokens: TokenCallers | None = None
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -101,7 +102,7 @@ class FakeHouse:
         return (
             McpLibrary(),
             build_lookups(of_knowledge, restricted),
-            build_identity(keys, self.clock),
+            build_identity(keys, self.clock, self.tokens),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
             self.turns.conversation_services,

@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 import grimp
 
 _OUTSIDE_OF_APP = {
-    "aiohttp": ("backend.*.chat_shell", "chat_shell.models", "chat_shell.*.http", "chat_shell.sealed"),
+    "aiohttp": ("backend.*.chat_shell", "backend.identity.tokens", "chat_shell.models", "chat_shell.*.http",
+                "chat_shell.sealed"),
     "aiosqlite": ("backend.*.sql",),
     "alembic": ("backend.migrations",),
     "asyncpg": ("backend.*.sql",),
@@ -18,6 +19,7 @@ _OUTSIDE_OF_APP = {
     "grpc": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_health": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_reflection": ("chat_shell.*.grpc",),
+    "jwt": ("backend.identity.tokens",),
     "mcp": ("backend.*.mcp", "chat_shell.*.mcp"),
     "mcp_types": ("backend.*.mcp", "chat_shell.*.mcp"),
     "openpyxl": ("backend.*.documents",),

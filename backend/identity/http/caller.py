@@ -14,7 +14,7 @@ from backend.identity.domain import Caller
 from backend.identity.services import ACT_FOR_HEADER, IdentityServices
 from shared.errors import InvalidRequest
 
-bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server.")
+bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server, or a token.")
 
 
 def _require_single(request: Request, name: str) -> None:
@@ -57,10 +57,10 @@ def _noted(request: Request, caller: Caller) -> Caller:
 
 
 CallerDep = Annotated[Caller, Depends(_caller)]
-"""The user of the key, or the one for whom a service key acts; 401, 403, or 400 for a wrong `X-Ballast-User`."""
+"""The user of the key or token, or the one for whom a service acts; 401, 403, or 400 for a wrong `X-Ballast-User`."""
 
 AdminDep = Annotated[Caller, Depends(_admin)]
-"""An administrator; statuses are 401 for a missing or unknown key, and 403 for another role."""
+"""An administrator; statuses are 401 for a missing or unknown key or token, and 403 for another role."""
 
 
 async def _once(request: Request, response: Response, caller: CallerDep, key: KeyDep = None) -> Once:

@@ -218,3 +218,36 @@ def test_origins_are_parted_by_commas() -> None:
     expected = ("https://a.example.com", "http://[::1]:3000", "tauri://localhost")
     assert read_settings(BackendSettings, given).cors_origins == expected
     assert read_settings(BackendSettings, SECRETS).cors_origins == ()
+
+
+TOKENS = {
+    "BACKEND_JWT_ISSUER": "https://login.example.com",
+    "BACKEND_JWT_AUDIENCE": "ballast",
+    "BACKEND_JWT_JWKS_URL": "https://login.example.com/keys",
+}
+
+
+def test_tokens_are_trusted_wholly_or_not_at_all():
+    assert read_settings(BackendSettings, SECRETS).token_trust is None
+    trust = read_settings(BackendSettings, {**SECRETS, **TOKENS}).token_trust
+    assert trust is not None
+    assert (trust.audiences, trust.algorithms) == (("ballast",), ("RS256", "ES256"))
+    for missing in TOKENS:
+        given = {name: value for name, value in TOKENS.items() if name != missing}
+        assert complaint(BackendSettings, {**SECRETS, **given}).startswith(f"{missing}: must be set where BACKEND_JWT_")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"BACKEND_JWT_ALGORITHMS": "RS256,HS256"}, "BACKEND_JWT_ALGORITHMS: must list some of RS256"),
+        ({"BACKEND_JWT_ALGORITHMS": "none"}, "BACKEND_JWT_ALGORITHMS: must list some of RS256"),
+        ({"BACKEND_JWT_JWKS_URL": "http://login.example.com/keys"}, "BACKEND_JWT_JWKS_URL: must be an https address"),
+        ({"BACKEND_JWT_JWKS_URL": "login"}, "BACKEND_JWT_JWKS_URL: must be an http or https address"),
+        ({"BACKEND_JWT_ADMIN_ROLE": "boss"}, "BACKEND_JWT_ROLES_CLAIM: must name the claim"),
+        ({"BACKEND_ADMIN_KEY": "eyJhbGciOiJub25lIn0.e30.x"}, "BACKEND_ADMIN_KEY: has the form of a JWT"),
+        ({"HTTPS_PROXY": "proxy:3128"}, "HTTPS_PROXY: must be the http or https address of a proxy"),
+    ],
+)
+def test_a_trust_that_would_let_anybody_in_stops_the_start(given: dict[str, str], words: str):
+    assert complaint(BackendSettings, {**SECRETS, **TOKENS, **given}).startswith(words)

@@ -1,0 +1,1 @@
+"""Tokens of the operator's identity provider, which are JSON Web Tokens (RFC 7519)."""
