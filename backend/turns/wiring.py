@@ -21,6 +21,7 @@ from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_names import ModelNames
 from backend.turns.services.queue_turn import QueueTurn
+from backend.turns.services.reader_rights import RightsOfReaders
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_draft import TurnPolicy
@@ -80,6 +81,7 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
     """Build the use cases of turns."""
     registry = TurnRegistry(ports, drain_seconds=(policy.drain or policy.timeout).total_seconds())
     drafting = TurnDrafting(ports, sources.context, sources.models, policy)
+    access = ConversationAccess(ports.conversations, ports.turns)
     queue = QueueTurn(ports, drafting, policy.timeout)
     start = StartTurn(ports, drafting, queue, admission, registry)
     return TurnServices(
@@ -87,9 +89,10 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
         waiting=BeginWaiting(ports, start, registry, admission),
         count=CountInput(drafting),
         follow=FollowEvents(ports.turns, ports.events),
-        responses=Responses(ports, ConversationAccess(ports.conversations, ports.turns)),
+        responses=Responses(ports, access),
         models=sources.models,
         registry=registry,
         withheld=sources.withheld,
         cited=sources.cited,
+        rights=RightsOfReaders(access, sources.withheld),
     )

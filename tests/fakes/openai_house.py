@@ -42,6 +42,7 @@ from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
 from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn
+from backend.turns.services.reader_rights import RIGHTS_SECONDS, RightsOfReaders
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
@@ -170,6 +171,7 @@ class TurnHouse:
     lease_seconds: float | None = None
     late_seconds: float = 0.02
     opening_seconds: float = 10.0
+    rights_seconds: float = RIGHTS_SECONDS
 
     def __post_init__(self) -> None:
         self.clock = self.state.clock
@@ -233,6 +235,7 @@ class TurnHouse:
             registry=self.registry,
             withheld=withheld,
             cited=CitedDocuments(self.knowledge),
+            rights=RightsOfReaders(access, withheld, self.rights_seconds),
         )
 
     @property

@@ -27,6 +27,10 @@ class ConversationAccess:
         check_role(role, needed, missing)
         return found or People(tenant=caller.tenant, creator_id=caller.user_id)
 
+    async def may_read(self, caller: Caller, response: StoredResponse) -> bool:
+        """Return whether the caller may read a response now; one without its conversation is its asker's."""
+        return await self._role(caller, response) is not None
+
     async def response(
         self, caller: Caller, response_id: str, needed: ConversationRole, param: str = "response_id"
     ) -> StoredResponse:
@@ -40,7 +44,10 @@ class ConversationAccess:
         missing = NotFound(f"There is no response '{response_id}'.", param=param)
         if found is None:
             raise missing
-        people = await self._conversations.people(found.shown_conversation_id)
-        asker = People(tenant=found.tenant, creator_id=found.user_id)
-        check_role((people or asker).role_of(caller), needed, missing)
+        check_role(await self._role(caller, found), needed, missing)
         return found
+
+    async def _role(self, caller: Caller, response: StoredResponse) -> ConversationRole | None:
+        people = await self._conversations.people(response.shown_conversation_id)
+        asker = People(tenant=response.tenant, creator_id=response.user_id)
+        return (people or asker).role_of(caller)

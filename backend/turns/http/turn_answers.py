@@ -23,6 +23,7 @@ from backend.turns.domain.response_object import ResponseBody, report_in
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.http.event_stream import EventBatches, EventStream
 from backend.turns.services.queue_turn import AcknowledgedTurn
+from backend.turns.services.reader_rights import ReaderRights
 from backend.turns.services.turn_registry import RunningTurn
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import InvalidRequest
@@ -103,8 +104,10 @@ class TurnDoor:
         services = self.services
         if await services.withheld.shown(self.caller, found) is not found:
             as_shown = partial(services.withheld.shown, self.caller)
-            return services.follow.first_and_last(found, after, as_shown)
-        return services.follow(found, after, with_results=with_results)
+            rights = ReaderRights(services.rights, self.caller, found, reads_text=False)
+            return services.follow.first_and_last(found, after, as_shown, rights)
+        rights = ReaderRights(services.rights, self.caller, found)
+        return services.follow(found, after, with_results=with_results, rights=rights)
 
     async def _once_begun(self, found: StoredResponse, after: int, *, with_results: bool) -> EventBatches:
         """Yield the events of a turn that waits; what of them this caller may see is known once it has begun."""
@@ -140,7 +143,8 @@ class TurnDoor:
         return await _answer_of(shown.body, wording, with_results=asked.wants_results)
 
     def _streamed(self, running: RunningTurn, wording: Wording) -> Response:
-        batches = self.services.follow(running.response, -1, with_results=running.with_results)
+        rights = ReaderRights(self.services.rights, self.caller, running.response)
+        batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
         return EventStream(wording.frames(batches), partial(self.services.registry.release, running))
 
     async def _ended(self, running: RunningTurn, wording: Wording) -> Response:

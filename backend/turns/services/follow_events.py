@@ -16,8 +16,10 @@ from backend.turns.domain.response_events import (
 )
 from backend.turns.domain.shown_output import ShownOutput
 from backend.turns.ports.events import EventLog
+from backend.turns.services.reader_rights import ReaderRights
 from shared.errors import Unavailable
 from shared.models.error_reports import report_of
+from shared.models.events import ErrorReport
 
 EventBatch = tuple[LoggedEvent, ...]
 LATE_SECONDS = 3.0
@@ -59,9 +61,9 @@ class FollowEvents:
         self._opening_seconds = opening_seconds
 
     async def __call__(
-        self, response: StoredResponse, after: int, *, with_results: bool
+        self, response: StoredResponse, after: int, *, with_results: bool, rights: ReaderRights | None = None
     ) -> AsyncGenerator[EventBatch, None]:
-        """Yield events with a number above `after` (-1: all) until the terminal one.
+        """Yield events with a number above `after` (-1: all) until the terminal one, or until the reader's rights end.
 
         When events are no longer kept: `response.created`, number 0, and the terminal event with its own number. When
         only the last ones are lost, events with their numbers show what the stored response has of them. When neither
@@ -73,6 +75,11 @@ class FollowEvents:
         try:
             async with aclosing(self._kept(response, after)) as batches:
                 async for batch in batches:
+                    if report := await _lost(rights):
+                        yield _ended_unseen(response, report, newest)
+                        return
+                    if not batch:
+                        continue
                     newest = batch[-1].sequence_number
                     yield batch
                     if batch[-1].type in LAST_EVENT_TYPES:
@@ -80,7 +87,9 @@ class FollowEvents:
         except Unavailable as error:
             lost = error
         rest = await self._rest(response, (after, newest), lost, with_results=with_results)
-        if rest:
+        if report := await _lost(rights):
+            yield _ended_unseen(response, report, newest)
+        elif rest:
             yield rest
 
     async def _rest(
@@ -136,7 +145,11 @@ class FollowEvents:
         return None if rebuilt is None else (*kept, *rebuilt)
 
     async def first_and_last(
-        self, response: StoredResponse, after: int, shown: Callable[[StoredResponse], Awaitable[StoredResponse]]
+        self,
+        response: StoredResponse,
+        after: int,
+        shown: Callable[[StoredResponse], Awaitable[StoredResponse]],
+        rights: ReaderRights | None = None,
     ) -> AsyncGenerator[EventBatch, None]:
         """Yield only the first event and, at the turn's end, the last one: for a reader who may not read the answer.
 
@@ -146,9 +159,12 @@ class FollowEvents:
         if first.sequence_number > after:
             yield (first,)
         if not response.status.is_terminal:
-            async with aclosing(self(response, after, with_results=False)) as batches:
+            async with aclosing(self(response, after, with_results=False, rights=rights)) as batches:
                 async for _ in batches:
                     """The events are awaited and not passed on."""
+        if report := await _lost(rights):
+            yield _ended_unseen(response, report, after)
+            return
         ended = await shown(await self._turns.find(response.id) or response)
         _, *last = _rebuilt_events(ended, with_results=False)
         if not last:
@@ -157,16 +173,20 @@ class FollowEvents:
             yield tuple(last)
 
     async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
-        """Yield the events of the log; where it stays silent after the end of the turn was stored, the rest is lost."""
+        """Yield the events of the log, and none now and then while none come.
+
+        Where it stays silent after the end of the turn was stored, the rest is lost.
+        """
         await self._wait_for_first(response)
         ended_at: float | None = None
         clock = asyncio.get_running_loop().time
         stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
         async with aclosing(stream) as batches:
             async for batch in batches:
+                yield batch
                 if batch:
-                    yield batch
-                elif ended_at is None:
+                    continue
+                if ended_at is None:
                     ended_at = clock() if await self._has_ended(response) else None
                 elif await self._is_lost(response, clock() - ended_at):
                     return
@@ -214,6 +234,15 @@ class FollowEvents:
         except Unavailable:
             return False
         return stored is None or stored.status.is_terminal
+
+
+async def _lost(rights: ReaderRights | None) -> ErrorReport | None:
+    return await rights.lost() if rights is not None else None
+
+
+def _ended_unseen(response: StoredResponse, report: ErrorReport, newest: int) -> EventBatch:
+    """Build the end of a stream for a reader who may read no further."""
+    return broken_off_events({**response.body, "output": []}, report, max(newest, 0))
 
 
 def _rebuilt_events(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:

@@ -8,6 +8,7 @@ from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_names import ModelNames
+from backend.turns.services.reader_rights import RightsOfReaders
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_registry import TurnRegistry
@@ -26,3 +27,4 @@ class TurnServices:
     registry: TurnRegistry
     withheld: WithheldText
     cited: CitedDocuments
+    rights: RightsOfReaders

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from backend.knowledge.domain.knowledge import MemberRole
+from tests.e2e.turns import events_of
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_types import check_item, check_response
 from tests.unit.backend.turns.test_executions import answered, searched
+from tests.unit.backend.turns.test_following import CountedSilence
 from tests.unit.backend.turns.test_routes import Door, open_door
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.test_starting import add_base, searching
@@ -106,3 +108,36 @@ async def test_a_message_that_steers_is_answered_with_the_response_that_it_enter
         assert (await door.http.get(f"/v1/responses/{again.headers['x-ballast-steer-id']}")).json()["id"] == running[
             "id"
         ]
+
+
+@pytest.mark.parametrize("lost", ["conversation", "base", "own base"])
+async def test_a_stream_ends_when_its_reader_loses_his_rights_and_the_turn_goes_on(lost: str) -> None:
+    gate = asyncio.Event()
+    silent = CountedSilence()
+    told: Sequence[Any] = [*searched(1), gate, *answered(2, f"It says {CANARY}.")]
+    async with open_door(told, events=silent, rights_seconds=0.0) as door:
+        await add_base(door.turns, "kb_1")
+        await door.turns.knowledge.set_member("kb_1", "bob", MemberRole.READER)
+        place = (await door.http.post("/v1/conversations", json={})).json()["id"]
+        await share(door, place, "bob")
+        body = {"conversation": place, "background": True, "input": "Ask.", "tools": [searching("kb_1")]}
+        async with client_of(door.app, await key_of(door, "bob")) as bob:
+            asker, reader = (bob, bob) if lost == "own base" else (door.http, bob)
+            created = (await asker.post("/v1/responses", json=body)).json()
+            path = f"/v1/responses/{created['id']}"
+            following = asyncio.create_task(reader.get(f"{path}?stream=true"))
+            await eventually(lambda: silent.silences, lambda silences: silences > 0)
+            if lost == "conversation":
+                await door.http.delete(f"/v1/conversations/{place}/members/bob")
+            else:
+                await door.turns.knowledge.set_member("kb_1", "bob", MemberRole.RESTRICTED_ANALYST)
+            events = events_of((await following).text, is_whole=False)
+            assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
+            assert events[-2]["error"]["type"] == "PermissionDenied"
+            assert CANARY not in str(events)
+            gate.set()
+            again = await reader.get(f"{path}?stream=true")
+            assert (CANARY in again.text, again.status_code) == (False, 404 if lost == "conversation" else 200)
+        await eventually(lambda: door.turns.observer.finished, lambda finished: len(finished) == 1)
+        ended = (await door.http.get(path)).json()
+        assert (ended["status"], CANARY in str(ended)) == ("completed", True)

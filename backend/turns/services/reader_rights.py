@@ -1,0 +1,67 @@
+"""The rights of a reader to a response, looked up again while its events are streamed to him."""
+
+import asyncio
+
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.services.conversation_access import ConversationAccess
+from backend.conversations.services.withheld_turns import WithheldText
+from backend.identity.domain import Caller
+from shared.errors import PermissionDenied, Unavailable
+from shared.models.error_reports import report_of
+from shared.models.events import ErrorReport
+
+RIGHTS_SECONDS = 3.0
+"""How old the last look at a reader's rights may be when events are passed on to him."""
+
+RIGHTS_LOST = report_of(
+    PermissionDenied(
+        "Your rights to this conversation or its knowledge have changed, and you may not read this response any more; "
+        "its turn goes on."
+    )
+)
+
+
+class RightsOfReaders:
+    """Looks up whether callers may read on."""
+
+    def __init__(
+        self, access: ConversationAccess, withheld: WithheldText, seconds_between: float = RIGHTS_SECONDS
+    ) -> None:
+        self._access = access
+        self._withheld = withheld
+        self.seconds_between = seconds_between
+
+    async def still_there(self, caller: Caller, response: StoredResponse, *, reads_text: bool) -> bool:
+        """Return whether a caller may read a response; while the database is away, nobody's rights change."""
+        try:
+            if response.body["store"] and not await self._access.may_read(caller, response):
+                return False
+            return not (reads_text and response.label and await self._withheld.concerns(caller, response))
+        except Unavailable:
+            return True
+
+
+class ReaderRights:
+    """Watches the rights of one reader to one response; `reads_text` says that he gets more than its state.
+
+    Whoever makes it has just found that the reader has these rights.
+    """
+
+    def __init__(
+        self, rights: RightsOfReaders, caller: Caller, response: StoredResponse, *, reads_text: bool = True
+    ) -> None:
+        self._rights = rights
+        self._caller = caller
+        self._response = response
+        self._reads_text = reads_text
+        self._looked_at = asyncio.get_running_loop().time()
+        self._report: ErrorReport | None = None
+
+    async def lost(self) -> ErrorReport | None:
+        """Return why the reader may read no further, once and for all; None while he may."""
+        now = asyncio.get_running_loop().time()
+        if self._report is None and now - self._looked_at >= self._rights.seconds_between:
+            self._looked_at = now
+            is_there = await self._rights.still_there(self._caller, self._response, reads_text=self._reads_text)
+            self._report = None if is_there else RIGHTS_LOST
+        return self._report
