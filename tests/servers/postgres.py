@@ -99,6 +99,16 @@ class PostgresServer:
         self._run("createdb", *self._address, "--template", template, name)
         return name
 
+    def dump(self, database: str, path: Path) -> None:
+        """Write a backup of a database, which others may use meanwhile, into a file."""
+        self._run("pg_dump", *self._address, "--format=custom", f"--file={path}", database)
+
+    def restored(self, path: Path) -> str:
+        """Make a database of a backup; return its name."""
+        name = self.new_database()
+        self._run("pg_restore", *self._address, "--exit-on-error", f"--dbname={name}", str(path))
+        return name
+
     def drop_database(self, name: str) -> None:
         """Delete a database with whatever is connected to it; no effect when the server is down."""
         if self._child.exit_code is None:
