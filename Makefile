@@ -21,7 +21,7 @@ LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal
 # a week before the day on which the clients were locked
 CLIENTS_BEFORE ?= 2026-11-16
 
-.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests
 
 help: ## this list
@@ -38,6 +38,9 @@ test-thorough: setup ## run every test, and try each property on many more examp
 
 test-upgrade: setup ## run the last release beside this one through an upgrade and a rollback under load; needs the history
 	@$(PYTEST) tests/upgrade/rolling.py -o timeout=900
+
+rehearsal: setup ## roll both services under live streams, behind proxies that learn late
+	@$(PYTEST) tests/rehearsal/rolling.py -s -o timeout=900
 
 test-clients: setup ## try foreign clients, each in its own environment, on the real pair; writes docs/clients/table.md
 	@$(BIN)/python -m tests.clients

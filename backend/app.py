@@ -133,6 +133,7 @@ async def _serve_until(stop: asyncio.Event, backend: Backend, server: HttpServer
             log.info("Draining", running_turns=registry.running_count)
             bound.begin(registry.longest_drain_seconds + CLOSING_SECONDS)
             backend.admission.close()
+            server.send_clients_away()
         bound.begin(CLOSING_SECONDS)
         for task in background:
             task.cancel()

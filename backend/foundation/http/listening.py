@@ -29,6 +29,14 @@ class HttpServer(uvicorn.Server):
         """Leave the signal handlers alone."""
         yield
 
+    def send_clients_away(self) -> None:
+        """Close idle connections now, and the others behind the answer that they wait for.
+
+        A client that keeps its connection would otherwise go on sending requests to a process that refuses them.
+        """
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+
 
 def http_server(
     app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS, allows: Callable[[str], bool] = lambda _: False

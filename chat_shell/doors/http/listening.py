@@ -26,6 +26,14 @@ class HttpServer(uvicorn.Server):
         """Install no signal handlers."""
         yield
 
+    def send_clients_away(self) -> None:
+        """Close idle connections now, and the others behind the answer that they wait for.
+
+        A client that keeps its connection would otherwise go on sending requests to a process that refuses them.
+        """
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+
 
 def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer:
     """Build the server; run it with `serve(sockets=[…])`."""
