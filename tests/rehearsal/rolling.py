@@ -12,7 +12,7 @@ from uuid import uuid4
 import httpx2
 
 from tests.e2e.pair import ADMIN_KEY, MODEL, SECRET, SERVICE_TOKEN
-from tests.e2e.turns import events_of, text_of
+from tests.e2e.turns import Body, events_of, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.rehearsal.pods import Deployment
 from tests.rehearsal.service_proxy import ServiceProxy
@@ -111,7 +111,7 @@ async def end_of_stream(client: httpx2.AsyncClient) -> str:
     send such a request again, as this one does, and its key makes sure that it runs once.
     """
     headers = {"Idempotency-Key": uuid4().hex}
-    body = {"input": "Count", "stream": True, "tools": []}
+    body: Body = {"input": "Count", "stream": True, "tools": []}
     try:
         try:
             answer = await client.post("/v1/responses", json=body, headers=headers)
