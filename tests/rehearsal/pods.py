@@ -20,20 +20,19 @@ large clusters hear later; what matters is the order."""
 class Pod:
     """One process, and the ports by which the Services reach it."""
 
-    process: RunningService
+    service: RunningService
     ports: Mapping[str, int]
 
 
 @dataclass
 class Deployment:
-    """A service in several pods; `ports` are the settings that name its ports, each behind the proxy of its name."""
+    """A service in several pods; `proxies` stand before its ports, by the settings that name these, HTTP first."""
 
     module: str
     launch: Launch
     directory: Path
     settings: Mapping[str, str]
     proxies: Mapping[str, ServiceProxy]
-    ready_port: str
     pods: list[Pod] = field(default_factory=list[Pod])
     exit_codes: list[int] = field(default_factory=list[int])
     _numbers: "count[int]" = field(default_factory=count)
@@ -44,10 +43,10 @@ class Deployment:
         place.mkdir(parents=True)
         ports = {name: free_port() for name in self.proxies}
         settings = {**self.settings, **{name: str(port) for name, port in ports.items()}}
-        url = f"http://127.0.0.1:{ports[self.ready_port]}/readyz"
-        process = self.launch(self.module, settings=settings, directory=place, ready_url=url)
-        await asyncio.to_thread(process.wait_ready)
-        self.pods.append(Pod(process, ports))
+        url = f"http://127.0.0.1:{next(iter(ports.values()))}/readyz"
+        service = self.launch(self.module, settings=settings, directory=place, ready_url=url)
+        await asyncio.to_thread(service.wait_ready)
+        self.pods.append(Pod(service, ports))
         for name, port in ports.items():
             self.proxies[name].add(port)
 
@@ -64,4 +63,4 @@ class Deployment:
         for name, port in pod.ports.items():
             self.proxies[name].remove(port)
         await asyncio.sleep(PRE_STOP_SECONDS - REMOVED_AFTER_SECONDS)
-        self.exit_codes.append(await asyncio.to_thread(pod.process.stop, 120))
+        self.exit_codes.append(await asyncio.to_thread(pod.service.stop, 120))

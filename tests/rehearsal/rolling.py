@@ -42,34 +42,22 @@ async def test_both_services_are_rolled_twice_under_live_streams(
         control = await stack.enter_async_context(FakeModelControl(model_url))
         await control.script(Reply(text=SAID, pause_seconds=PAUSE_SECONDS, repeat=True))
         front, grpc, back = [await stack.enter_async_context(ServiceProxy()) for _ in range(3)]
-        shells = Deployment(
-            "chat_shell",
-            launch,
-            tmp_path,
-            {
-                "CHAT_SHELL_BACKEND_URL": f"http://127.0.0.1:{front.port}",
-                "CHAT_SHELL_MODEL": MODEL,
-                "CHAT_SHELL_MODEL_BASE_URL": model_url,
-                "SERVICE_TOKEN": SERVICE_TOKEN,
-            },
-            {"CHAT_SHELL_GRPC_PORT": grpc, "CHAT_SHELL_HTTP_PORT": back},
-            "CHAT_SHELL_HTTP_PORT",
-        )
-        backends = Deployment(
-            "backend",
-            launch,
-            tmp_path,
-            {
-                "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc.port}",
-                "BACKEND_DATABASE_URL": empty_postgres_url,
-                "BACKEND_REDIS_URL": valkey_url,
-                "BACKEND_ADMIN_KEY": ADMIN_KEY,
-                "BACKEND_SECRET": SECRET,
-                "SERVICE_TOKEN": SERVICE_TOKEN,
-            },
-            {"BACKEND_PORT": front},
-            "BACKEND_PORT",
-        )
+        shared = {"SERVICE_TOKEN": SERVICE_TOKEN}
+        of_shells = {
+            "CHAT_SHELL_BACKEND_URL": f"http://127.0.0.1:{front.port}",
+            "CHAT_SHELL_MODEL": MODEL,
+            "CHAT_SHELL_MODEL_BASE_URL": model_url,
+        }
+        of_backends = {
+            "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc.port}",
+            "BACKEND_DATABASE_URL": empty_postgres_url,
+            "BACKEND_REDIS_URL": valkey_url,
+            "BACKEND_ADMIN_KEY": ADMIN_KEY,
+            "BACKEND_SECRET": SECRET,
+        }
+        doors = {"CHAT_SHELL_HTTP_PORT": back, "CHAT_SHELL_GRPC_PORT": grpc}
+        shells = Deployment("chat_shell", launch, tmp_path, shared | of_shells, doors)
+        backends = Deployment("backend", launch, tmp_path, shared | of_backends, {"BACKEND_PORT": front})
         for deployment in (shells, backends):
             for _ in range(PODS):
                 await deployment.scale_up()
