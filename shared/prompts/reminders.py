@@ -13,7 +13,7 @@ CITATIONS = (
     "Statements that rest on a document of the results carry its number in square brackets directly behind them, such "
     "as [3], or [3][7] for two documents. Only numbers that stand in results are cited."
 )
-"""Ends each model call from the first knowledge search of a turn that brought documents to the turn's end."""
+"""Ends each model call of a turn from the first result with numbered documents to the turn's end."""
 
 _FRAME = "<system-reminder>\n{}\n</system-reminder>"
 

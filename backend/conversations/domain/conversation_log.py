@@ -19,6 +19,10 @@ from shared.prompts.authors import author_of
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
 from shared.prompts.message_order import words_of_user
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.skills import READ_SKILL
+
+FIRST_WITH_SKILLS = 2
+"""The first version of the fixed texts under which `classic` keeps texts of skills; earlier epochs have elided them."""
 
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
 
@@ -176,7 +180,7 @@ def broken_at(entries: Sequence[Entry], length: int) -> int | None:
     )
 
 
-NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION)
+NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION, template_version=1)
 
 
 def newest_reset(entries: Sequence[Entry]) -> Reset:
@@ -223,7 +227,8 @@ def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
     """Return the entries of the log that a request of an epoch contains, in order, without void turns.
 
     The summary of what is left out comes first; a notice that something is left out is not sent beside it.
-    Under the placement `classic`, the results of tools before the newest turn with a message of the user are elided.
+    Under the placement `classic`, the results of tools before the newest turn with a message of the user are elided,
+    without the texts of skills, which the model goes on to follow.
     """
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
     begins_at, says_from = reset.begins_at, reset.says_from
@@ -240,7 +245,7 @@ def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
     ]
     below = reset.elides_below
     ordered = [_elided(entry) if entry.position < below else entry for entry in _in_call_order(sent)]
-    shown = _elided_before_newest(ordered) if reset.placement == CLASSIC else ordered
+    shown = _elided_before_newest(ordered, reset) if reset.placement == CLASSIC else ordered
     return (*summary_of(entries, reset), *shown)
 
 
@@ -284,12 +289,25 @@ def user_words(entries: Iterable[Entry], user_id: str) -> str:
     return "\n".join(text for content in contents for text in words_of_user(content))[-MAX_USER_CHARACTERS:]
 
 
-def _elided_before_newest(sent: list[Entry]) -> list[Entry]:
+def _elided_before_newest(sent: list[Entry], reset: Reset) -> list[Entry]:
     """Elide the results before the newest turn of the user, which goes on where it continues from results."""
     user = EntryKind.USER
     newest = next((whole_turn_of(entry.turn_id) for entry in reversed(sent) if entry.kind is user), None)
     start = next((place for place, entry in enumerate(sent) if whole_turn_of(entry.turn_id) == newest), 0)
-    return [*map(_elided, sent[:start]), *sent[start:]]
+    stay = _skill_texts(sent[:start]) if reset.template_version >= FIRST_WITH_SKILLS else frozenset[int]()
+    return [*(entry if entry.position in stay else _elided(entry) for entry in sent[:start]), *sent[start:]]
+
+
+def _skill_texts(sent: Sequence[Entry]) -> frozenset[int]:
+    """Return the positions of the results that are texts of skills; a result stands behind the message of its call."""
+    found, read = set[int](), frozenset[str]()
+    for entry in sent:
+        message = entry.message
+        if isinstance(message, AssistantMessage):
+            read = frozenset(call.call_id for call in message.tool_calls if call.name == READ_SKILL)
+        elif isinstance(message, ToolMessage) and message.call_id in read:
+            found.add(entry.position)
+    return frozenset(found)
 
 
 def _elided(entry: Entry) -> Entry:

@@ -9,7 +9,8 @@ from chat_shell.models.ports import ModelCall
 from shared.models.events import MessagesAdded, ModelCallStarted
 from shared.models.execution import AccessMode, ExecutionRequest, Purpose, TurnLimits
 from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
-from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
+from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDGE_BASE_SEARCH
+from shared.prompts.read_file import READ_FILE
 from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
@@ -64,6 +65,21 @@ async def test_a_turn_that_is_taken_over_is_reminded_from_its_first_call():
     stage = staged(says("Done."))
     await stage.run(asks(added=(asked, ToolMessage(call_id="a", content=DOCUMENTS))))
     assert [sent.reminder for sent in stage.model.calls] == [CITE]
+
+
+@pytest.mark.parametrize("name", [KNOWLEDGE_BASE_READ_DOCUMENT, READ_FILE])
+async def test_whatever_tool_brings_documents_the_model_is_told_how_to_cite(name: str):
+    asked = AssistantMessage(text="", tool_calls=(call(name, "{}", "a"),))
+    stage = staged(says("Done."))
+    await stage.run(asks(added=(asked, ToolMessage(call_id="a", content=DOCUMENTS))))
+    assert [sent.reminder for sent in stage.model.calls] == [CITE]
+
+
+async def test_documents_that_a_client_makes_up_bring_no_reminder():
+    asked = AssistantMessage(text="", tool_calls=(call("clock", "{}", "a"),))
+    stage = staged(says("Done."))
+    await stage.run(asks(added=(asked, ToolMessage(call_id="a", content=DOCUMENTS))))
+    assert [sent.reminder for sent in stage.model.calls] == [""]
 
 
 async def test_documents_of_earlier_turns_bring_no_reminder():
