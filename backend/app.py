@@ -30,6 +30,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
+from backend.identity.domain import RateLimits
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
@@ -43,14 +44,17 @@ from backend.routes import ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.ports.chat_shell import ChatShell
+from backend.turns.ports.rates import RateStore
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
+from backend.turns.telemetry.rates import CountingRateObserver
 from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
 from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
@@ -148,7 +152,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     with _naming_setting("BACKEND_REDIS_URL"):
-        store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, stack)
+        store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
     chat_shell = _chat_shell(settings, clock, stack)
     knowledge = _knowledge(database, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
@@ -172,6 +176,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
         withheld=conversations.services.withheld,
         files=UploadsById(files.services, shelves),
         agent_files=shelves,
+        rates=_rates(settings, store.rates, supervisor, stack),
     )
     context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
     sources = TurnSources(context, agents.models, conversations.services.withheld, CitedDocuments(knowledge.store))
@@ -222,6 +227,15 @@ def _chat_shell(settings: Settings, clock: Clock, stack: AsyncExitStack) -> Chat
 
 def _limits(settings: Settings) -> RestrictedLimits:
     return RestrictedLimits(**settings.restricted_budgets.model_dump())
+
+
+def _rates(settings: Settings, store: RateStore, supervisor: Supervisor, stack: AsyncExitStack) -> TurnRates:
+    names = list(RateLimits.model_fields)
+    key, tenant = ({name: getattr(settings, f"{of}_{name}") for name in names} for of in ("key", "tenant"))
+    defaults = DefaultLimits(RateLimits(**key), RateLimits(**tenant))
+    rates = TurnRates(RateParts(store, CountingRateObserver(), defaults))
+    stack.push_async_callback(supervisor.attempt, "turn_rates", rates.write)
+    return rates
 
 
 def _lower_rooms(knowledge: KnowledgeRoom, files: FileRoom) -> LowerRooms:

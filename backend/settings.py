@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
-from backend.identity.domain import TOKEN_FORM, ClaimNames, TokenTrust
+from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
 
@@ -18,6 +18,7 @@ DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
 """As many as an agent's own system prompt may have."""
 
+Rate = Annotated[int | None, Field(ge=1, le=MAX_RATE)]
 BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
 
 
@@ -118,6 +119,13 @@ class DatabaseSettings(ServiceSettings):
 
 class Settings(DatabaseSettings):
     """All that an operator can set."""
+
+    key_turns_per_minute: Rate = Field(None, alias="BACKEND_KEY_TURNS_PER_MINUTE")
+    key_tokens_per_minute: Rate = Field(None, alias="BACKEND_KEY_TOKENS_PER_MINUTE")
+    key_turns_at_once: Rate = Field(None, alias="BACKEND_KEY_TURNS_AT_ONCE")
+    tenant_turns_per_minute: Rate = Field(None, alias="BACKEND_TENANT_TURNS_PER_MINUTE")
+    tenant_tokens_per_minute: Rate = Field(None, alias="BACKEND_TENANT_TOKENS_PER_MINUTE")
+    tenant_turns_at_once: Rate = Field(None, alias="BACKEND_TENANT_TURNS_AT_ONCE")
 
     host: str = Field("127.0.0.1", alias="BACKEND_HOST")
     port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)

@@ -63,6 +63,7 @@ class Backend:
         return (
             partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
             partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
+            partial(repeat, "turn_rates", self.turns.rates.step, 0.0),
             partial(repeat, "waiting_turns", self.turns.waiting.step, 0.0),
             partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),

@@ -33,6 +33,7 @@ class IdPrefix(StrEnum):
     LOOKUP = "lookup"
     FILE = "file"
     FILE_BATCH = "vsfb"
+    RATE_LEASE = "rate"
 
 
 def new_id(prefix: IdPrefix, *, separator: str = "_") -> str:

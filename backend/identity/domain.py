@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
+from pydantic import Field
+
 from shared.errors import Unauthenticated
 from shared.models.values import Value
 
@@ -14,6 +16,9 @@ DEFAULT_TENANT = "default"
 MAX_PRINCIPAL_CHARS = 256
 TOKEN_FORM = re.compile(r"ey[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
 """What begins with `{` in base64 and has three parts is a token (RFC 7515); no key that is issued here does."""
+
+MAX_RATE = 1_000_000_000
+"""The largest limit that can be set; Redis and both databases know numbers of this size."""
 
 
 class KeyRole(StrEnum):
@@ -24,16 +29,38 @@ class KeyRole(StrEnum):
     SERVICE = "service"
 
 
+class RateLimits(Value):
+    """How much may be asked for: in a minute, and of turns at a time; what is None has no limit of its own."""
+
+    turns_per_minute: int | None = Field(default=None, ge=1, le=MAX_RATE)
+    tokens_per_minute: int | None = Field(default=None, ge=1, le=MAX_RATE)
+    turns_at_once: int | None = Field(default=None, ge=1, le=MAX_RATE)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is limited."""
+        return self == NO_LIMITS
+
+    def over(self, defaults: "RateLimits") -> "RateLimits":
+        """Return these limits, and of the defaults what these leave open."""
+        return RateLimits(**{**defaults.model_dump(), **self.model_dump(exclude_none=True)})
+
+
+NO_LIMITS = RateLimits()
+
+
 class Caller(Value):
     """The authenticated user of a request; with a service key, this is the user on whose behalf it calls.
 
     `key_id` is the id of the key, or made of the user whom a token names; it is empty where neither was presented.
+    `limits` are those of the key itself; they are not stored with what the caller asks for.
     """
 
     user_id: str
     tenant: str
     role: KeyRole
     key_id: str = ""
+    limits: RateLimits = Field(default=NO_LIMITS, exclude=True)
 
 
 class KeyOrigin(StrEnum):
@@ -61,6 +88,7 @@ class ApiKey(Value):
     last_used_at: datetime | None = None
     origin: KeyOrigin | None = None
     replaced_by: str | None = None
+    limits: RateLimits = NO_LIMITS
 
     def has_expired(self, now: datetime) -> bool:
         """Whether the key is refused because of its age."""

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from backend.identity.domain import (
     DEFAULT_TENANT,
     MAX_PRINCIPAL_CHARS,
+    NO_LIMITS,
     TOKEN_FORM,
     ApiKey,
     Caller,
     ClaimNames,
     KeyOrigin,
     KeyRole,
+    RateLimits,
     caller_of_claims,
 )
 from backend.identity.ports import ApiKeyStore, TokenVerifier
@@ -147,7 +149,7 @@ class Authenticate:
         if key.expires_at is not None and key.has_expired(now):
             raise Unauthenticated(f"The API key expired at {key.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
         self._uses.note(key.id, now)
-        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id)
+        return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id, limits=key.limits)
 
 
 class KeyAdministration:
@@ -158,7 +160,12 @@ class KeyAdministration:
         self._clock = clock
 
     async def issue(
-        self, user_id: str, role: KeyRole, tenant: str = DEFAULT_TENANT, expires_at: datetime | None = None
+        self,
+        user_id: str,
+        role: KeyRole,
+        tenant: str = DEFAULT_TENANT,
+        expires_at: datetime | None = None,
+        limits: RateLimits = NO_LIMITS,
     ) -> tuple[ApiKey, str]:
         """Create a key; return it with its secret, which is stored nowhere.
 
@@ -168,7 +175,7 @@ class KeyAdministration:
         self._check_expiry(expires_at)
         secret = _new_secret()
         key = self._record(secret, Caller(user_id=user_id, tenant=tenant, role=role), KeyOrigin.ISSUED)
-        record = key.model_copy(update={"expires_at": expires_at})
+        record = key.model_copy(update={"expires_at": expires_at, "limits": limits})
         await self._store.add(record)
         return record, secret
 
@@ -189,7 +196,7 @@ class KeyAdministration:
             expires_at = now + (old.expires_at - old.created_at)
         secret = _new_secret()
         key = self._record(secret, Caller(user_id=old.user_id, tenant=old.tenant, role=old.role), KeyOrigin.ISSUED)
-        replacement = key.model_copy(update={"expires_at": expires_at})
+        replacement = key.model_copy(update={"expires_at": expires_at, "limits": old.limits})
         ends_at = now + overlap if old.expires_at is None else min(now + overlap, old.expires_at)
         if not await self._store.rotate(key_id, replacement, ends_at):
             raise Conflict("The API key has just been replaced or revoked.", param="key_id")

@@ -12,6 +12,7 @@ from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.memory.event_log import MemoryEventLog
+from backend.turns.memory.rates import MemoryRateStore
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
 from backend.turns.services.begin_waiting import BeginWaiting
@@ -29,10 +30,11 @@ from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from backend.turns.services.use_cases import TurnServices
+from shared.clock import Clock
 
 
 async def event_store(
-    redis_url: str, retention_seconds: float, supervisor: Supervisor, stack: AsyncExitStack
+    redis_url: str, retention_seconds: float, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
 ) -> EventStore:
     """Open the event store, which `stack` closes: Redis where an address is given, else this process's memory.
 
@@ -40,10 +42,11 @@ async def event_store(
         ValueError: Redis cannot be used at this address; the text holds neither user nor password.
     """
     if not redis_url:
-        return EventStore(MemoryEventLog(retention_seconds), MemoryStopSignals(), None)
+        return EventStore(MemoryEventLog(retention_seconds), MemoryStopSignals(), MemoryRateStore(clock), None)
     from backend.turns.redis.client import check_redis_reachable, connect
     from backend.turns.redis.event_log import RedisEventLog
     from backend.turns.redis.presence import watching
+    from backend.turns.redis.rates import RedisRateStore
     from backend.turns.redis.stop_signals import RedisStopSignals
 
     client = connect(redis_url)
@@ -53,7 +56,8 @@ async def event_store(
     signals = RedisStopSignals(client, supervisor)
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)
-    return EventStore(events, signals, await stack.enter_async_context(watching(client, supervisor)))
+    rates = RedisRateStore(client)
+    return EventStore(events, signals, rates, await stack.enter_async_context(watching(client, supervisor)))
 
 
 def turn_context(
@@ -95,4 +99,5 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
         withheld=sources.withheld,
         cited=sources.cited,
         rights=RightsOfReaders(access, sources.withheld),
+        rates=ports.rates,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, RateLimits
 from backend.identity.ports import ApiKeyStore
 from tests.contract.store_cases import KINDS, T0, open_stores
 
@@ -35,6 +35,12 @@ async def test_a_key_is_found_by_its_hash(store: ApiKeyStore) -> None:
     await store.add(make_key("a", role=KeyRole.SERVICE))
     assert await store.find_by_hash("hash-a") == make_key("a", role=KeyRole.SERVICE)
     assert await store.find_by_hash("hash-b") is None
+
+
+async def test_a_key_keeps_its_limits(store: ApiKeyStore) -> None:
+    limited = make_key("a", limits=RateLimits(turns_per_minute=3, turns_at_once=1))
+    await store.add(limited)
+    assert await store.find_by_hash("hash-a") == limited
 
 
 async def test_keys_are_listed_oldest_first(store: ApiKeyStore) -> None:

@@ -50,6 +50,7 @@ from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
@@ -158,6 +159,7 @@ class TurnHouse:
     documents: NotingReader = field(default_factory=NotingReader)
     files: FakeAttachedFiles | None = None
     agent_files: FakeAgentFiles = field(default_factory=FakeAgentFiles)
+    rates: TurnRates = field(default_factory=TurnRates)
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
     finish_pauses_seconds: Sequence[float] = (0.001,)
@@ -196,6 +198,7 @@ class TurnHouse:
             withheld=WithheldText(self.conversations, self.labelled),
             files=self.files,
             agent_files=self.agent_files,
+            rates=self.rates,
         )
         self.registry = TurnRegistry(
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
@@ -236,6 +239,7 @@ class TurnHouse:
             withheld=withheld,
             cited=CitedDocuments(self.knowledge),
             rights=RightsOfReaders(access, withheld, self.rights_seconds),
+            rates=self.ports.rates,
         )
 
     @property

@@ -22,6 +22,7 @@ EXPOSED_HEADERS = (
     "www-authenticate",
     "allow",
     "content-disposition",
+    *(f"x-ratelimit-{what}-{kind}" for what in ("limit", "remaining", "reset") for kind in ("requests", "tokens")),
 )
 """What a script of another origin may read of an answer, besides what every script may."""
 

@@ -33,6 +33,9 @@ SEND_ON = "send_on"
 Of what answers pass through on their way out only the access log looks at those; a stream has thousands of them.
 """
 
+ANSWER_HEADERS = "answer_headers"
+"""Where that state holds what tells further headers, once the answer begins: what they say is true at that moment."""
+
 QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 requests_total = Counter("ballast_http_requests_total", "Requests by route", ("method", "route", "status"))
@@ -64,6 +67,8 @@ class RequestIds:
                 headers["x-request-id"] = request_id
                 if TURN_ID in scope["state"]:
                     headers[RESPONSE_HEADER] = scope["state"][TURN_ID]
+                if ANSWER_HEADERS in scope["state"]:
+                    headers.update(await scope["state"][ANSWER_HEADERS]())
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id, trace_id=trace_id_of(request_id)):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
-from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
+from backend.identity.domain import MAX_RATE, ApiKey, KeyOrigin, KeyRole, RateLimits
 from backend.identity.http.caller import AdminDep
 from backend.identity.services import DEFAULT_TENANT, IdentityServices
 
@@ -19,6 +19,7 @@ LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last one that Python and both databases know."""
 
 Expiry = Annotated[int | None, Field(ge=0, le=LAST_SECOND, description="Unix seconds; a key without it never expires.")]
+Limit = Annotated[int | None, Field(ge=1, le=MAX_RATE, description="In place of the limit that keys have by default.")]
 ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
 router = new_router("API keys")
 
@@ -30,6 +31,9 @@ class CreateKey(RequestBody):
     role: Literal["user", "admin", "service"] = "user"
     tenant: PrincipalName = DEFAULT_TENANT
     expires_at: Expiry = None
+    turns_per_minute: Limit = None
+    tokens_per_minute: Limit = None
+    turns_at_once: Limit = None
 
 
 class RotateKey(RequestBody):
@@ -55,6 +59,9 @@ class ShownKey(BaseModel):
     last_used_at: int | None
     origin: KeyOrigin | None
     replaced_by: str | None
+    turns_per_minute: int | None
+    tokens_per_minute: int | None
+    turns_at_once: int | None
 
 
 class IssuedKey(ShownKey):
@@ -73,7 +80,8 @@ class KeyList(ListPage[ShownKey]):
 async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) -> IssuedKey:
     """Create a key; only its hash is stored."""
     expires_at = _instant(body.expires_at)
-    key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant, expires_at)
+    limits = RateLimits(**body.model_dump(include=set(RateLimits.model_fields)))
+    key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant, expires_at, limits)
     return IssuedKey(**_shown(key).model_dump(), key=secret)
 
 
@@ -118,6 +126,7 @@ def _shown(key: ApiKey) -> ShownKey:
         last_used_at=_seconds(key.last_used_at),
         origin=key.origin,
         replaced_by=key.replaced_by,
+        **key.limits.model_dump(),
     )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, or_, select, text,
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.statements import Row, Statement
-from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, RateLimits
 from backend.identity.sql.tables import api_key
 
 _HAS_ID = api_key.c.id == bindparam("where_id")
@@ -131,11 +131,15 @@ def _keep_writers_out(connection: Connection) -> None:
 
 
 def _to_row(key: ApiKey) -> dict[str, object]:
-    return {**key.model_dump(), "role": key.role.value, "origin": key.origin.value if key.origin is not None else None}
+    origin = key.origin.value if key.origin is not None else None
+    return {**key.model_dump(exclude={"limits"}), **key.limits.model_dump(), "role": key.role.value, "origin": origin}
 
 
 def _to_key(row: Row) -> ApiKey:
-    return ApiKey.model_validate({**row, "role": KeyRole(row["role"]), "origin": _origin(row["origin"])})
+    limits = {name: row[name] for name in RateLimits.model_fields}
+    fields = {name: value for name, value in row.items() if name not in limits}
+    read = {"role": KeyRole(row["role"]), "origin": _origin(row["origin"]), "limits": limits}
+    return ApiKey.model_validate({**fields, **read})
 
 
 def _origin(text_of_it: str | None) -> KeyOrigin | None:

@@ -1,6 +1,6 @@
 """The table of API keys."""
 
-from sqlalchemy import Column, Table, Text
+from sqlalchemy import Column, Integer, Table, Text
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
@@ -18,4 +18,7 @@ api_key = Table(
     Column("last_used_at", Instant),
     Column("origin", Text),
     Column("replaced_by", Text),
+    Column("turns_per_minute", Integer),
+    Column("tokens_per_minute", Integer),
+    Column("turns_at_once", Integer),
 )

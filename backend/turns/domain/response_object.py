@@ -149,6 +149,13 @@ def report_in(body: ResponseBody) -> ErrorReport | None:
     return ErrorReport(type=kind, code=error["code"], message=error["message"], param=None, retryable=False)
 
 
+def total_tokens(body: ResponseBody) -> int:
+    """Return how many tokens a response counts, in and out."""
+    usage = body.get("usage")
+    total = usage.get("total_tokens") if isinstance(usage, dict) else None
+    return total if isinstance(total, int) else 0
+
+
 def usage_body(usage: Usage) -> JsonObject | None:
     """Make the object's `usage`; None when the provider reported nothing."""
     if usage.input_tokens is None and usage.output_tokens is None:

@@ -14,7 +14,7 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.idempotency import Once, mark_replayed
-from backend.foundation.http.middleware import STEER_HEADER
+from backend.foundation.http.middleware import ANSWER_HEADERS, STEER_HEADER
 from backend.foundation.http.services import service_in, service_of
 from backend.foundation.services.idempotency import KEY_HEADER
 from backend.identity.domain import Caller
@@ -165,7 +165,9 @@ async def one_answer(body: ResponseBody, wording: Wording, *, with_results: bool
 
 
 async def _door(request: Request, caller: CallerDep) -> TurnDoor:
-    return TurnDoor(request, service_in(request, TurnServices), caller)
+    services = service_in(request, TurnServices)
+    request.scope["state"][ANSWER_HEADERS] = partial(services.rates.headers, caller)
+    return TurnDoor(request, services, caller)
 
 
 DoorDep = Annotated[TurnDoor, Depends(_door)]

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from backend.foundation.ports.readiness import Presence
 from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.ports.rates import RateStore
 
 MOST_RESPONSE_BYTES = 64 * 2**20
 """Room for the events of one response: some 190,000 deltas, or ten of the longest answers of current models.
@@ -90,8 +91,9 @@ class StopSignals(Protocol):
 
 
 class EventStore(NamedTuple):
-    """The event log, the stop signals and a watch on their server; `presence` is None for in-memory ones."""
+    """The event log, the stop signals, the counts of limits and a watch on their server, None where it is memory."""
 
     events: EventLog
     signals: StopSignals
+    rates: RateStore
     presence: Presence | None

@@ -40,6 +40,7 @@ class StartLanes:
         self._drafting = drafting
         self._admission = admission
         self._registry = registry
+        self._rates = ports.rates
 
     async def __call__(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
@@ -52,12 +53,14 @@ class StartLanes:
         self._admission.check()
         with ExitStack() as stack:
             holders = holders_of(caller)
+            rate = stack.enter_context(await self._rates.take(caller, len(request.models or ())))
             places = [stack.enter_context(self._admission.place(*holders)) for _ in request.models or ()]
             with self._registry.preparing():
                 asked = await self._drafting.asked(caller, request)
                 begun = await self._begun(asked, request_id, claim)
             for lane, place in zip(begun.lanes, places, strict=True):
                 lane.at_end(place.keep())
+            rate.hand_to(begun.joined)
         await begun.joined.opened.wait()
         return begun.joined
 

@@ -32,6 +32,7 @@ class StartTurn:
         self._drafting = drafting
         self._admission = admission
         self._registry = registry
+        self._rates = ports.rates
         self._lanes = StartLanes(ports, drafting, admission, registry)
 
     async def __call__(
@@ -47,19 +48,21 @@ class StartTurn:
             KeyHeld: another request has used the key of the claim.
             NotFound: the conversation, response, model or base does not exist for this caller.
             TurnRunning: a turn holds the conversation, and the request does not say that this one waits.
-            TooManyRequests: the caller has as many turns running as one may, or too many wait. Retryable later.
+            TooManyRequests: the caller has as many turns running as one may, a limit of the key or tenant is reached,
+                or too many turns wait. Retryable later.
             Unavailable: a service that the turn depends on is unavailable, or too many turns run. Where it is the
                 database that did not answer in time, the turn may be stored nevertheless; it is then taken over.
         """
         if request.models is not None:
             return await self._lanes(caller, request, request_id, claim)
         self._admission.check()
-        with self._admission.place(*holders_of(caller)) as place:
+        with await self._rates.take(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
                 begun = await self._begun_or_queued(caller, request, request_id, claim)
             if isinstance(begun, AcknowledgedTurn):
                 return begun
             begun.at_end(place.keep())
+            rate.hand_to(begun)
         await begun.opened.wait()
         return begun
 
@@ -71,12 +74,14 @@ class StartTurn:
             BallastError: as of a turn that is started at once.
         """
         later = asked_of(waiting)
-        with self._admission.place(*holders_of(later.caller)) as place:
+        caller = later.caller
+        with await self._rates.take_again(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
                 asked = await self._drafting.asked_again(later, waiting.response)
                 start = await self._drafting.start(asked)
                 running = await self._stored_and_started(asked, start, later.request_id, None)
             running.at_end(place.keep())
+            rate.hand_to(running)
 
     async def _begun_or_queued(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None

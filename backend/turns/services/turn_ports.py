@@ -1,7 +1,7 @@
 """The values that the services of turns share: the ports, and a turn that is about to run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from backend.conversations.domain.conversation_log import Entry
@@ -26,6 +26,7 @@ from backend.turns.ports.events import EventLog, StopSignals
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
 from backend.turns.ports.observer import TurnObserver
 from backend.turns.services.lease import TurnLease
+from backend.turns.services.turn_rates import TurnRates
 from shared.clock import Clock
 from shared.models.events import ModelCard, Usage
 from shared.models.execution import ExecutionRequest
@@ -33,7 +34,10 @@ from shared.models.execution import ExecutionRequest
 
 @dataclass(frozen=True)
 class TurnPorts:
-    """The ports that turns use; without `files` users can store none, without `agent_files` agents have none."""
+    """The ports that turns use; without `files` users can store none, without `agent_files` agents have none.
+
+    `rates` limits nothing unless it is given.
+    """
 
     chat_shell: ChatShell
     conversations: ConversationStore
@@ -50,6 +54,7 @@ class TurnPorts:
     withheld: WithheldText
     files: FilesById | None = None
     agent_files: FilesOfAgents | None = None
+    rates: TurnRates = field(default_factory=TurnRates)
 
 
 @dataclass(frozen=True)

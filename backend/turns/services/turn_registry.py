@@ -10,6 +10,7 @@ from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
+from backend.turns.domain.response_object import total_tokens
 from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
 from backend.turns.services.join_lanes import join_lanes
 from backend.turns.services.run_turn import Gates, run_turn
@@ -72,6 +73,11 @@ class RunningTurn:
     def has_ended(self) -> bool:
         """Whether the turn has ended."""
         return self._ended.is_set()
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the provider has counted, in and out; 0 before the end, or where that is not known here."""
+        return total_tokens(self._result.body) if self._result is not None else 0
 
 
 class TurnRegistry:

@@ -11,6 +11,7 @@ from backend.turns.services.model_names import ModelNames
 from backend.turns.services.reader_rights import RightsOfReaders
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
+from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.turn_registry import TurnRegistry
 
 
@@ -28,3 +29,4 @@ class TurnServices:
     withheld: WithheldText
     cited: CitedDocuments
     rights: RightsOfReaders
+    rates: TurnRates

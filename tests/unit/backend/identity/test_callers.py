@@ -102,7 +102,8 @@ async def test_keys_are_issued_listed_and_revoked(admin: httpx2.AsyncClient, app
     body = issued.json()
     assert issued.status_code == 201
     lifetime = {"expires_at": None, "last_used_at": None, "origin": "issued", "replaced_by": None}
-    assert {"id", "object", "user_id", "role", "tenant", "created_at", "key", *lifetime} == set(body)
+    limits = dict.fromkeys(("turns_per_minute", "tokens_per_minute", "turns_at_once"))
+    assert {"id", "object", "user_id", "role", "tenant", "created_at", "key", *lifetime, *limits} == set(body)
     assert {name: body[name] for name in lifetime} == lifetime
     assert (body["object"], body["tenant"]) == ("api_key", "default")
     listed = (await admin.get("/v1/api_keys")).json()

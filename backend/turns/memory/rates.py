@@ -1,0 +1,107 @@
+"""The counts of keys and tenants in the memory of the only replica."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from backend.turns.domain.rates import (
+    LimitedParty,
+    PartyUse,
+    RateAnswer,
+    RateDemand,
+    SettledTurns,
+    reset_seconds,
+    unexpired,
+    wait_seconds,
+)
+from shared.clock import Clock
+
+_KEPT_PARTIES = 10_000
+"""From so many on, those of which nothing counts any more are forgotten."""
+
+_FULL_WAIT_SECONDS = 1
+"""How long who has all his turns running is told to wait: nobody knows when one of them ends."""
+
+
+class _Counts:
+    """What one party has used, by seconds, and the leases of its turns that run."""
+
+    def __init__(self) -> None:
+        self.turns: dict[int, int] = {}
+        self.tokens: dict[int, int] = {}
+        self.running: Counter[str] = Counter()
+
+    def forget(self, now: int) -> None:
+        self.turns, self.tokens = unexpired(self.turns, now), unexpired(self.tokens, now)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.turns or self.tokens or self.running)
+
+    def wait_seconds(self, party: LimitedParty, now: int, demand: RateDemand) -> int:
+        limits, running = party.limits, self.running.total() + demand.turns
+        is_full = limits.turns_at_once is not None and running > limits.turns_at_once
+        return max(
+            wait_seconds(self.turns, now, demand.begun, limits.turns_per_minute),
+            wait_seconds(self.tokens, now, 1, limits.tokens_per_minute),
+            _FULL_WAIT_SECONDS if is_full else 0,
+        )
+
+    def use(self, now: int) -> PartyUse:
+        return PartyUse(
+            sum(self.turns.values()),
+            reset_seconds(self.turns, now),
+            sum(self.tokens.values()),
+            reset_seconds(self.tokens, now),
+            self.running.total(),
+        )
+
+
+class MemoryRateStore:
+    """Implements `RateStore`; nothing awaits, so that each demand is granted or refused as a whole."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._counts: dict[tuple[str, str], _Counts] = {}
+
+    async def take(self, demand: RateDemand) -> RateAnswer:
+        """Grant a demand where all parties have room for it."""
+        now = self._now()
+        counts = [self._of(demand.tenant, party, now) for party in demand.parties]
+        if demand.turns and not all(demand.lease_id in each.running for each in counts):
+            pairs = zip(counts, demand.parties, strict=True)
+            wait = max(each.wait_seconds(party, now, demand) for each, party in pairs)
+            if wait:
+                return RateAnswer(False, wait, tuple(each.use(now) for each in counts))
+            for each in counts:
+                if demand.begun:
+                    each.turns[now] = each.turns.get(now, 0) + demand.begun
+                each.running[demand.lease_id] = demand.turns
+        return RateAnswer(True, 0, tuple(each.use(now) for each in counts))
+
+    async def settle(self, ended: Sequence[SettledTurns]) -> None:
+        """Give places back and count tokens."""
+        now = self._now()
+        for demand, tokens in ended:
+            for party in demand.parties:
+                counts = self._of(demand.tenant, party, now)
+                if counts.running.pop(demand.lease_id, 0) and tokens:
+                    counts.tokens[now] = counts.tokens.get(now, 0) + tokens
+
+    async def renew(self, held: Sequence[RateDemand]) -> None:
+        """Return: what this process holds ends with it."""
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp())
+
+    def _of(self, tenant: str, party: LimitedParty, now: int) -> _Counts:
+        name = (tenant, party.name)
+        if name not in self._counts and len(self._counts) >= _KEPT_PARTIES:
+            self._forget_idle(now)
+        counts = self._counts.setdefault(name, _Counts())
+        counts.forget(now)
+        return counts
+
+    def _forget_idle(self, now: int) -> None:
+        for counts in self._counts.values():
+            counts.forget(now)
+        self._counts = {name: counts for name, counts in self._counts.items() if not counts.is_empty}
