@@ -153,8 +153,7 @@ async def _build(settings: Settings, database: Database, stack: AsyncExitStack) 
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     with _naming_setting("BACKEND_REDIS_URL"):
         store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
-    chat_shell = _chat_shell(settings, clock, stack)
-    knowledge = _knowledge(database, clock, stack)
+    chat_shell, knowledge = _chat_shell(settings, clock, stack), _knowledge(database, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
     vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
     shelves, limits, admission = vector_stores.shelves, _limits(settings), Admission(store.presence, settings.max_turns)
