@@ -13,6 +13,8 @@ class LogEvent(StrEnum):
 
     LLM_REQUEST = "LLM_REQUEST"
     LLM_RESPONSE = "LLM_RESPONSE"
+    TURN_QUEUED = "Turn queued"
+    TURN_STEERED = "Turn steered"
     TURN_STARTED = "Turn started"
     TURN_FINISHED = "Turn finished"
     TURN_TAKEN_OVER = "Turn taken over"

@@ -28,6 +28,7 @@ from tests.contract.store_cases import (
     T0,
     Stores,
     make_conversation,
+    make_end,
     make_entry,
     make_item,
     make_turn,
@@ -209,6 +210,61 @@ async def test_a_running_turn_keeps_others_out(stores: Stores) -> None:
     with pytest.raises(TurnRunning):
         await stores.conversations.delete("conv_a")
     assert len(await stores.conversations.log("conv_a")) == 1
+
+
+async def begin_lanes(stores: Stores) -> None:
+    """Let a response of two models be shown in conv_a, with a branch of its creator and one of somebody else."""
+    places = ("conv_a", "conv_b", "conv_c", "conv_d")
+    lanes = [{"model": "m", "response_id": f"resp_{place}", "conversation_id": place} for place in places]
+    for place in places:
+        turn = make_turn(None, f"resp_{place}", place)
+        body = {**turn.response.body, "joined_response_id": "resp_j"}
+        who = {"user_id": "bob" if place == "conv_c" else "ann"}
+        owned = turn.conversation.model_copy(update=who)
+        await stores.turns.begin(
+            turn.model_copy(
+                update={"conversation": owned, "response": turn.response.model_copy(update={"body": body, **who})}
+            )
+        )
+    joined = make_turn(None, "resp_j", "conv_j")
+    body = {**joined.response.body, "conversation": {"id": "conv_a"}, "lanes": lanes}
+    await stores.turns.begin(
+        joined.model_copy(update={"response": joined.response.model_copy(update={"body": body}), "items": ()})
+    )
+
+
+async def end_lane(stores: Stores, place: str, response_id: str) -> None:
+    end = make_end(1, response_id, place)
+    found = await stores.turns.find(response_id)
+    assert found is not None
+    kept = {"body": found.body, "user_id": found.user_id}
+    ended = end.response.model_copy(update=kept)
+    await stores.turns.finish(end.model_copy(update={"response": ended}))
+
+
+_ENDED_FIRST = (
+    ("conv_a", "resp_conv_a"),
+    ("conv_c", "resp_conv_c"),
+    ("conv_d", "resp_conv_d"),
+    ("conv_j", "resp_j"),
+)
+
+
+async def test_branches_in_lanes_go_with_their_conversation_or_it_stays(stores: Stores) -> None:
+    await begin_lanes(stores)
+    for place, response_id in _ENDED_FIRST:
+        await end_lane(stores, place, response_id)
+    with pytest.raises(TurnRunning):
+        await stores.conversations.delete("conv_a")
+    places = ("conv_a", "conv_b", "conv_c", "conv_d", "conv_j")
+    assert [(await stores.conversations.find(place)) is not None for place in places] == [True] * 5
+    await end_lane(stores, "conv_b", "resp_conv_b")
+    await stores.conversations.delete("conv_d")
+    assert [(await stores.conversations.find(place)) is not None for place in places] == [True] * 3 + [False, True]
+    await stores.conversations.delete("conv_a")
+    assert [(await stores.conversations.find(place)) is not None for place in places] == [False, False, True] + [
+        False
+    ] * 2
 
 
 async def test_a_deleted_conversation_is_gone_with_log_and_items(store: ConversationStore) -> None:

@@ -120,6 +120,15 @@ async def test_whatever_did_not_wait_comes_behind_those_that_do(stores: Stores) 
     await stores.turns.begin(make_turn(2, "resp_c"))
 
 
+async def test_the_ids_of_a_turn_that_waits_are_read_without_its_body(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    waiting = make_waiting("resp_b")
+    await stores.waiting.add(waiting, MOST)
+    empty = waiting.response.model_copy(update={"body": {}, "input_items": ()})
+    assert await stores.waiting.remains("resp_b") == empty
+    assert await stores.waiting.remains("resp_c") is None
+
+
 async def test_no_more_wait_than_may(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     for number in range(MOST):

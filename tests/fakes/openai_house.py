@@ -14,6 +14,7 @@ from backend.agents.services.agent_presets import AgentPresets
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.waiting_turns import IfRunning
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
@@ -73,6 +74,8 @@ class RecordingObserver:
     """Writes down what it is told."""
 
     def __init__(self) -> None:
+        self.queued: list[tuple[str, str]] = []
+        self.steered: list[tuple[str, int]] = []
         self.started: list[str] = []
         self.finished: list[StoredResponse] = []
         self.epochs: list[tuple[int, str]] = []
@@ -85,6 +88,12 @@ class RecordingObserver:
         self.left: list[str] = []
         self.compactions: list[str] = []
         self.left_out: list[tuple[str, int]] = []
+
+    def turn_queued(self, response: StoredResponse, how: IfRunning) -> None:
+        self.queued.append((response.id, how.value))
+
+    def turn_steered(self, response: StoredResponse, messages: int) -> None:
+        self.steered.append((response.id, messages))
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         self.started.append(response.id)

@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.members import ConversationRole, People
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, Removal, SeenPoint
+from backend.conversations.domain.responses import (
+    JOINED_IN,
+    Conversation,
+    Item,
+    OpenedConversation,
+    OwnedItem,
+    Removal,
+    SeenPoint,
+    lane_conversations,
+    shows,
+)
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from shared.errors import Conflict, NotFound, TurnRunning
@@ -92,10 +102,26 @@ class FakeConversationStore:
 
     async def delete(self, conversation_id: str) -> None:
         """Delete the conversation with its log and items."""
-        conversation = self._state.conversations.get(conversation_id)
-        is_held = conversation is not None and conversation.running_response_id is not None
-        if is_held or self._state.waiting_of(conversation_id):
-            raise TurnRunning("A turn is running on this conversation.")
+        if conversation_id not in self._state.conversations:
+            return
+        together = [conversation_id, *self._branches(conversation_id)]
+        for each in together:
+            if self._state.conversations[each].running_response_id is not None or self._state.waiting_of(each):
+                raise TurnRunning("A turn is running on this conversation.")
+        for each in together:
+            self._forget(each)
+
+    def _branches(self, conversation_id: str) -> list[str]:
+        found, known = self._state.conversations[conversation_id], self._state.responses
+        named = {item.response_id for item in self._state.items.get(conversation_id, ())}
+        joined = {str(one.body.get(JOINED_IN)) for one in known.values() if one.id in named}
+        shown = [one for one in known.values() if one.id in joined and shows(one.body, conversation_id)]
+        places = {place for one in shown for place in (one.conversation_id, *lane_conversations(one.body))}
+        others = [self._state.conversations[place] for place in sorted(places) if place in self._state.conversations]
+        creator = (found.tenant, found.user_id)
+        return [one.id for one in others if (one.tenant, one.user_id) == creator and one.id != conversation_id]
+
+    def _forget(self, conversation_id: str) -> None:
         self._state.conversations.pop(conversation_id, None)
         self._state.entries.pop(conversation_id, None)
         self._state.items.pop(conversation_id, None)

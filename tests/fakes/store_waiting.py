@@ -43,6 +43,11 @@ class FakeWaitingTurnStore:
         """Return a turn that waits."""
         return self._state.waiting.get(response_id)
 
+    async def remains(self, response_id: str) -> StoredResponse | None:
+        """Return what no damage takes from a turn that waits."""
+        found = self._state.waiting.get(response_id)
+        return found.response.model_copy(update={"body": {}, "input_items": ()}) if found is not None else None
+
     async def to_be_cancelled(self) -> Sequence[str]:
         """Return the running responses that others want stopped."""
         asking = [one for one in self._state.waiting.values() if one.if_running is IfRunning.CANCEL]

@@ -249,9 +249,24 @@ class StoredResponse(Value):
         return found if isinstance(found, str) else self.conversation_id
 
 
+JOINED_IN = "joined_response_id"
+"""The field of a lane's response that names the joined response."""
+
+
+def shows(body: JsonObject, conversation_id: str) -> bool:
+    """Return whether clients see a response in this conversation."""
+    shown = body.get("conversation")
+    return isinstance(shown, dict) and shown.get("id") == conversation_id
+
+
 def lane_ids(body: JsonObject) -> tuple[str, ...]:
     """Return the ids of the responses that a joined response shows; none of any other."""
     return tuple(str(lane["response_id"]) for lane in objects_in(body.get("lanes") or []))
+
+
+def lane_conversations(body: JsonObject) -> tuple[str, ...]:
+    """Return the ids of the conversations in which the models of a joined response have answered."""
+    return tuple(str(lane["conversation_id"]) for lane in objects_in(body.get("lanes") or []))
 
 
 class NewTurn(Value):

@@ -80,8 +80,10 @@ class ConversationStore(Protocol):
     async def delete(self, conversation_id: str) -> None:
         """Delete the conversation with its log and items; its responses stay.
 
+        With it go the conversations of the same creator in which lanes of its responses have answered: all or none.
+
         Raises:
-            TurnRunning: a turn runs on it. Retryable later.
+            TurnRunning: a turn runs on one of them. Retryable later.
         """
         ...
 

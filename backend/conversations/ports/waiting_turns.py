@@ -37,6 +37,13 @@ class WaitingTurnStore(Protocol):
         """
         ...
 
+    async def remains(self, response_id: str) -> StoredResponse | None:
+        """Return what every row of a waiting turn has of its response, also of one that cannot be read: its ids.
+
+        Its body and its input are empty. None where it does not wait any more.
+        """
+        ...
+
     async def to_be_cancelled(self) -> Sequence[str]:
         """Return the ids of the responses whose turns hold conversations that turns wait for which stop them."""
         ...

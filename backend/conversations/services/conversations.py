@@ -130,12 +130,12 @@ class CallerConversations:
         return found.model_copy(update={"metadata": metadata})
 
     async def delete(self, caller: Caller, conversation_id: str) -> None:
-        """Delete a conversation with its log and items; its responses stay.
+        """Delete a conversation with its log and items, and its creator's branches of it in lanes; responses stay.
 
         Raises:
             NotFound: there is no such conversation, or the caller is no member.
             PermissionDenied: the caller is no owner.
-            TurnRunning: a turn runs on it.
+            TurnRunning: a turn runs on one of them.
         """
         await self._found(caller, conversation_id, ConversationRole.OWNER)
         await self._store.delete(conversation_id)

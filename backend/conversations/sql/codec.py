@@ -329,20 +329,26 @@ def to_entered(row: Row) -> Entered:
     return Entered(response_id=row["entered_id"], output_count=row["entered_at"], items=items)
 
 
+def to_remains(row: Row) -> StoredResponse:
+    """Read of a turn that waits what is no JSON; its body and its input are left empty."""
+    return StoredResponse(
+        **{name: row[name] for name in _OF_WAITING},
+        status=ResponseStatus.QUEUED,
+        body={},
+        input_items=(),
+        log_end=None,
+        items_end=None,
+        last_event=-1,
+        replica="",
+        label=decode_labels(row["label"]),
+    )
+
+
 def to_waiting_turn(row: Row) -> WaitingTurn:
     """Read the row of a turn that waits."""
     try:
-        response = StoredResponse(
-            **{name: row[name] for name in _OF_WAITING},
-            status=ResponseStatus.QUEUED,
-            body=orjson.loads(row["body"]),
-            input_items=tuple(orjson.loads(row["input_items"])),
-            log_end=None,
-            items_end=None,
-            last_event=-1,
-            replica="",
-            label=decode_labels(row["label"]),
-        )
+        given = {"body": orjson.loads(row["body"]), "input_items": tuple(orjson.loads(row["input_items"]))}
+        response = to_remains(row).model_copy(update=given)
         how = IfRunning(row["if_running"])
         return WaitingTurn(response=response, if_running=how, asked=row["asked"], expires_at=row["expires_at"])
     except ValueError as error:

@@ -27,6 +27,7 @@ from backend.conversations.sql.codec import (
     to_json,
     to_members,
 )
+from backend.conversations.sql.lanes import branches_of
 from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
@@ -228,11 +229,11 @@ class SqlConversationStore:
         """Delete the conversation with its log and items; no effect when there is no such conversation."""
 
         def work(connection: Connection) -> None:
-            if _DELETE.change(connection, {"where_id": conversation_id}):
-                return
-            error = guard_error(connection, conversation_id)
-            if isinstance(error, TurnRunning):
-                raise error
+            for each in (conversation_id, *branches_of(connection, conversation_id)):
+                if not _DELETE.change(connection, {"where_id": each}):
+                    error = guard_error(connection, each)
+                    if isinstance(error, TurnRunning):
+                        raise error
 
         await self._database.write(work)
 

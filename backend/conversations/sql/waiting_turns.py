@@ -7,7 +7,13 @@ from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, sel
 from backend.conversations.domain.responses import Exchange, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered, IfRunning, WaitingTurn
 from backend.conversations.sql import tables
-from backend.conversations.sql.codec import response_parameters, to_entered, to_waiting_turn, waiting_parameters
+from backend.conversations.sql.codec import (
+    response_parameters,
+    to_entered,
+    to_remains,
+    to_waiting_turn,
+    waiting_parameters,
+)
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.statements import Statement
@@ -127,6 +133,11 @@ class SqlWaitingTurnStore:
         """Return a turn that waits; None where it does not any more."""
         row = await self._database.find(_FIND, {"where_id": response_id})
         return to_waiting_turn(row) if row is not None else None
+
+    async def remains(self, response_id: str) -> StoredResponse | None:
+        """Return what the row of a waiting turn has of its response, readable or not."""
+        row = await self._database.find(_FIND, {"where_id": response_id})
+        return to_remains(row) if row is not None else None
 
     async def to_be_cancelled(self) -> Sequence[str]:
         """Return the ids of the responses whose turns others want stopped that come next."""

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from backend.conversations.domain.input_items import FunctionCallOutputItem
+from backend.conversations.domain.responses import JOINED_IN
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.domain.turn_request import TurnRequest
 from shared.errors import InvalidRequest
 from shared.models.values import JsonObject, JsonValue, Value, objects_in
-
-JOINED_IN = "joined_response_id"
-"""The field of a lane's response that names the joined response."""
 
 
 class Lane(Value):

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from backend.conversations.domain.responses import StoredResponse
-from backend.turns.domain.response_object import Ending, ended_body
+from backend.conversations.domain.responses import ConversationSettings, StoredResponse
+from backend.turns.domain.response_object import Ending, ended_body, new_body
+from backend.turns.domain.turn_request import TurnRequest
 
 LAST_EVENT = 1
 """A replay has `response.created`, number 0, and the terminal event."""
@@ -17,3 +18,10 @@ def unbegun(response: StoredResponse, ending: Ending, now: datetime) -> StoredRe
         "last_event": LAST_EVENT,
     }
     return response.model_copy(update=changes)
+
+
+def with_blank_body(response: StoredResponse) -> StoredResponse:
+    """Return a response, of which nothing but its ids can be read, with the body of a request that says nothing."""
+    settings = ConversationSettings(model="", instructions="", functions=(), knowledge_base_ids=())
+    body = new_body(TurnRequest(input=""), settings, response.id, response.conversation_id, response.created_at)
+    return response.model_copy(update={"body": body})

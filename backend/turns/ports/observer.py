@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.waiting_turns import IfRunning
 from backend.restricted.domain.outgoing_events import CutCause
 
 
@@ -30,6 +31,14 @@ class CompactionOutcome(StrEnum):
 
 class TurnObserver(Protocol):
     """Receives what turns report; its methods must not raise and must not block."""
+
+    def turn_queued(self, response: StoredResponse, how: IfRunning) -> None:
+        """A turn was acknowledged that waits for its conversation, or whose message is to enter the running one."""
+        ...
+
+    def turn_steered(self, response: StoredResponse, messages: int) -> None:
+        """So many messages of turns that waited have entered a running one."""
+        ...
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         """A turn begins; called inside its task, so that ids bound to the task stand on all its lines."""

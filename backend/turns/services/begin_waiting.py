@@ -3,14 +3,23 @@
 import asyncio
 from contextlib import suppress
 
+from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_object import failed
-from backend.turns.domain.unbegun import unbegun
+from backend.turns.domain.unbegun import unbegun, with_blank_body
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
-from shared.errors import BallastError, DeadlineExceeded, InternalError, TooManyRequests, TurnRunning, Unavailable
+from shared.errors import (
+    BallastError,
+    CorruptRecord,
+    DeadlineExceeded,
+    InternalError,
+    TooManyRequests,
+    TurnRunning,
+    Unavailable,
+)
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
 
@@ -82,10 +91,19 @@ class BeginWaiting:
         await self._start.begin(waiting)
 
     async def _end(self, response_id: str, error: BallastError) -> None:
-        waiting = await self._ports.waiting.find(response_id)
-        if waiting is not None:
+        response = await self._response(response_id)
+        if response is not None:
             ending = failed(report_of(error), Usage())
-            await self._ports.waiting.withdraw(unbegun(waiting.response, ending, self._ports.clock.now()))
+            await self._ports.waiting.withdraw(unbegun(response, ending, self._ports.clock.now()))
+
+    async def _response(self, response_id: str) -> StoredResponse | None:
+        """Return the response of a turn that waits; one that cannot be read must not keep those behind it waiting."""
+        try:
+            waiting = await self._ports.waiting.find(response_id)
+        except CorruptRecord:
+            remains = await self._ports.waiting.remains(response_id)
+            return with_blank_body(remains) if remains is not None else None
+        return waiting.response if waiting is not None else None
 
 
 def _may_be_later(error: BaseException) -> bool:

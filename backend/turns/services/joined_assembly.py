@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from backend.conversations.domain.responses import Conversation, ItemBody, NewTurn, StoredResponse
+from backend.conversations.domain.responses import JOINED_IN, Conversation, ItemBody, NewTurn, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import joined_labels
-from backend.turns.domain.lanes import JOINED_IN, JoinedPlan, Lane, lane_body, main_lane
+from backend.turns.domain.lanes import JoinedPlan, Lane, lane_body, main_lane
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import JoinedTurn, Turn

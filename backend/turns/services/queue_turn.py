@@ -42,6 +42,7 @@ class QueueTurn:
         self._signals = ports.signals
         self._withheld = ports.withheld
         self._clock = ports.clock
+        self._observer = ports.observer
         self._drafting = drafting
         self._timeout = timeout
 
@@ -70,6 +71,7 @@ class QueueTurn:
             claim=claim.of(response.id) if claim is not None else None,
         )
         holder_id = await self._waiting.add(waiting, MOST_WAITING)
+        self._observer.turn_queued(response, how)
         steered = await self._told(caller, how, holder_id) if holder_id is not None else None
         return AcknowledgedTurn(response, steered)
 

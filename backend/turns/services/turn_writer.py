@@ -214,6 +214,7 @@ class TurnWriter:
         self.ending = None
         self._entered += [each.entering(self._turn.response.id, len(settled.output)) for each in waiting]
         self.has_entered.set()
+        self._ports.observer.turn_steered(self._turn.response, len(messages))
 
     @property
     def entered_count(self) -> int:

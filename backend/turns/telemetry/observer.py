@@ -4,6 +4,7 @@ import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.waiting_turns import IfRunning
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
 from shared.telemetry import LogEvent, bind_ids
@@ -12,6 +13,10 @@ log = structlog.get_logger("backend.turn")
 
 SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
+QUEUED = Counter(
+    "ballast_turns_queued_total", "Turns that had to wait for a running one, by what they asked for", ["if_running"]
+)
+STEERED = Counter("ballast_messages_steered_total", "Messages that have entered a running turn")
 TURNS = Counter("ballast_turns_total", "Turns by how they ended", ["outcome"])
 STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
 EPOCHS = Counter("ballast_epochs_total", "Epochs by the reason that started them", ["reason"])
@@ -39,6 +44,26 @@ INTER_DELTA = Histogram("ballast_inter_delta_seconds", "Between two pieces of an
 
 class LoggingTurnObserver:
     """Implements `backend.turns.ports.observer.TurnObserver`; no text of users reaches a log line or a label."""
+
+    def turn_queued(self, response: StoredResponse, how: IfRunning) -> None:
+        """Log and count the turn that waits."""
+        QUEUED.labels(how.value).inc()
+        log.info(
+            LogEvent.TURN_QUEUED,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            if_running=how.value,
+        )
+
+    def turn_steered(self, response: StoredResponse, messages: int) -> None:
+        """Log and count the messages."""
+        STEERED.inc(messages)
+        log.info(
+            LogEvent.TURN_STEERED,
+            conversation_id=response.conversation_id,
+            turn_id=response.id,
+            messages=messages,
+        )
 
     def turn_started(self, response: StoredResponse, request_id: str) -> None:
         """Log the start and put the turn's ids on all lines of this task."""

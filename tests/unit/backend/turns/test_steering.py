@@ -51,6 +51,7 @@ async def test_a_message_enters_between_two_model_calls_and_nothing_that_was_sen
         calls = await house.turns.model_calls(response.id)
         assert [(call.call, call.log_end) for call in calls] == [(1, 1), (2, 3), (3, 6)]
         assert (house.observer.drifts, house.observer.broken) == ([], [])
+        assert (house.observer.queued, house.observer.steered) == ([(steer.id, "steer")], [(response.id, 1)])
         assert all(call.reuse.first_difference is None for call in calls)
         await check_events(house, response)
         assert not house.state.waiting

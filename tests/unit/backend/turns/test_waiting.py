@@ -2,21 +2,22 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from backend.conversations.domain.conversation_log import history
-from backend.conversations.domain.waiting_turns import MOST_WAITING
+from backend.conversations.domain.waiting_turns import MOST_WAITING, WaitingTurn
 from backend.foundation.services.admission import Admission
 from backend.turns.domain.asked_later import request_json
 from backend.turns.domain.turn_request import parse_turn_request
-from shared.errors import InvalidRequest, NotFound, TooManyRequests, TurnRunning, UnknownModel
+from shared.errors import CorruptRecord, InvalidRequest, NotFound, TooManyRequests, TurnRunning, UnknownModel
 from shared.models.messages import AssistantMessage, UserMessage
 from shared.shares import Holder
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.fakes.store_waiting import FakeWaitingTurnStore
 from tests.unit.backend.turns.samples import request
 
 SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
@@ -239,3 +240,34 @@ FIELDS: list[dict[str, Any]] = [
 def test_what_is_stored_of_a_request_is_the_request(fields: dict[str, Any]) -> None:
     asked = request(**fields)
     assert parse_turn_request(request_json(asked).encode()) == asked
+
+
+class DamagedWaiting(FakeWaitingTurnStore):
+    """Cannot read the turns of `damaged`."""
+
+    damaged: ClassVar[set[str]] = set()
+
+    async def find(self, response_id: str) -> WaitingTurn | None:
+        if response_id in self.damaged:
+            raise CorruptRecord(f"Response {response_id} cannot be read.")
+        return await super().find(response_id)
+
+
+async def test_a_waiting_turn_that_cannot_be_read_fails_and_the_next_one_runs() -> None:
+    gate = asyncio.Event()
+    async with open_house([gate, *answer("One.")], answer("Three."), waiting_class=DamagedWaiting) as house:
+        running = await house.start()
+        place = running.response.conversation_id
+        second = await house.queue(conversation=place, input="Two")
+        third = await house.queue(conversation=place, input="Three")
+        DamagedWaiting.damaged = {second.id}
+        gate.set()
+        await running.ended()
+        while house.state.waiting:
+            await house.services.waiting.step()
+        failed = house.state.responses[second.id]
+        assert (failed.status, failed.body["status"]) == ("failed", "failed")
+        assert "cannot be read" in str(failed.body["error"])
+        ended = await house.services.responses.ended(await house.services.responses.find(ADA, third.id))
+        assert ended.status == "completed"
+        assert house.observer.queued == [(second.id, "queue"), (third.id, "queue")]
