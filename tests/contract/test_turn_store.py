@@ -401,6 +401,18 @@ async def test_an_exchange_keeps_what_a_checkpoint_has_stored_beyond_it(stores: 
     assert taken.response.body["output"] == [{"type": "message", "n": 2}]
 
 
+async def test_a_checkpoint_that_arrives_late_takes_nothing_back(stores: Stores) -> None:
+    await stores.turns.begin(make_turn())
+    late = Checkpoint(HOLD, ({"type": "message", "n": 0},), 3)
+    await stores.turns.append(HOLD, 1, make_exchange(1, output=({"type": "message", "n": 1},), last_event=4))
+    assert await stores.turns.checkpoint_many([late]) == frozenset()
+    await stores.turns.checkpoint_many([Checkpoint(HOLD, ({"type": "message", "n": 2},), 7)])
+    assert await stores.turns.checkpoint_many([late]) == frozenset()
+    (taken,) = await stores.turns.take_all("replica-b")
+    assert (taken.settled_event, taken.response.last_event) == (4, 7)
+    assert taken.response.body["output"] == [{"type": "message", "n": 2}]
+
+
 async def test_a_fork_may_repeat_the_ids_of_items(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     fork = make_turn(None, "resp_b", "conv_b")

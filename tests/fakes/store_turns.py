@@ -92,8 +92,7 @@ class FakeTurnStore:
         self._state.conversations[conversation.id] = conversation.model_copy(update=growth)
         self._state.entries[conversation.id].extend(exchange.entries)
         self._calls_of(exchange.calls).update((call.call, call) for call in exchange.calls.calls)
-        if exchange.last_event > stored.last_event:
-            self._keep_output(stored, exchange.output, exchange.last_event)
+        self._keep_output(stored, exchange.output, exchange.last_event)
         plan, _ = self._state.plans[hold.response_id]
         self._state.plans[hold.response_id] = (plan, exchange.last_event)
 
@@ -112,8 +111,9 @@ class FakeTurnStore:
         return True
 
     def _keep_output(self, stored: StoredResponse, output: Sequence[ItemBody], last_event: int) -> None:
-        body = {**stored.body, "output": list(output)}
-        self._state.responses[stored.id] = stored.model_copy(update={"body": body, "last_event": last_event})
+        if last_event > stored.last_event:
+            body = {**stored.body, "output": list(output)}
+            self._state.responses[stored.id] = stored.model_copy(update={"body": body, "last_event": last_event})
 
     def _held(self, hold: Hold) -> StoredResponse:
         stored = self._state.responses.get(hold.response_id)

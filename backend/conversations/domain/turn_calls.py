@@ -107,6 +107,7 @@ class CallRecorder:
         self._messages: list[Measure] = []
         self._calls: dict[int, ModelCall] = {}
         self._stored: dict[int, ModelCall] = {}
+        self._added: set[int] = set()
         self._prompt_tokens: dict[int, int] = {}
         self._header = PromptHeader(tools=_text(start.request), system_prompt=start.request.system_prompt)
 
@@ -153,17 +154,25 @@ class CallRecorder:
         return None
 
     def changed_calls(self) -> CallsMade:
-        """Return the calls that have changed since they were last stored."""
+        """Return the calls of which the newest form is not known to be stored."""
         return self._made(tuple(call for number, call in self._calls.items() if self._stored.get(number) != call))
 
     def unstored_calls(self, log_length: int) -> CallsMade:
         """Return the calls that were never stored and whose prompts lie within the first `log_length` entries."""
-        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._stored))
+        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._added))
         held = tuple(call for call in made.calls if call.log_end <= log_length)
         return made if held == made.calls else made.model_copy(update={"calls": held, "sent": None})
 
+    def note_added(self, made: CallsMade) -> None:
+        """Note that a checkpoint has stored these calls, or has found them stored.
+
+        In which form they are stored nobody knows: a checkpoint changes none, and several may be under way at once.
+        """
+        self._added.update(call.call for call in made.calls)
+
     def note_stored(self, made: CallsMade) -> None:
-        """Note that these calls have been stored."""
+        """Note that these calls have been stored, each in this form."""
+        self.note_added(made)
         self._stored.update((call.call, call) for call in made.calls)
 
     def _made(self, calls: tuple[ModelCall, ...]) -> CallsMade:

@@ -180,6 +180,7 @@ class TurnStore(Protocol):
     async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
         """Store the outputs of running turns so far, all that can be or none, each of another turn.
 
+        Of what is stored already the newer stays, in whichever order checkpoints and exchanges arrive.
         Return the ids of those that have no effect: the turn has ended, or another process has taken it over.
         """
         ...

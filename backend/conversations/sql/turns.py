@@ -90,21 +90,19 @@ _FIND = Statement(
     .where(_IS_RESPONSE, not_(_response.c.is_deleted))
 )
 _CHANGE_RUNNING = Statement(_change_running)
-_CHANGE_HELD = Statement(_change_held)
 _FIND_HELD = {
     dialect: Statement(
         select(_response.c.id, _response.c.fence).where(is_among(_response.c.id, "ids", dialect), tables.IS_RUNNING)
     )
     for dialect in get_args(Dialect)
 }
-_SETTLE = Statement(
-    # A checkpoint may have stored more already.
-    _change_held.values(
-        partial_output=case((_is_newer, _output), else_=_response.c.partial_output),
-        last_event=case((_is_newer, _newest), else_=_response.c.last_event),
-        settled_event=_newest,
-    )
-)
+# Checkpoints and exchanges of a turn may arrive in another order than they were made: the output only grows.
+_newer_output = {
+    "partial_output": case((_is_newer, _output), else_=_response.c.partial_output),
+    "last_event": case((_is_newer, _newest), else_=_response.c.last_event),
+}
+_CHECKPOINT = Statement(_change_held.values(**_newer_output))
+_SETTLE = Statement(_change_held.values(**_newer_output, settled_event=_newest))
 _END_HELD = Statement(_change_held.returning(_response.c.is_deleted))
 _DELETE = Statement(delete(_response).where(_IS_RESPONSE))
 
@@ -182,10 +180,10 @@ class SqlTurnStore:
         def work(connection: Connection) -> frozenset[str]:
             lost: set[str] = set()
             if together:
-                _CHANGE_HELD.change(connection, *together)
+                _CHECKPOINT.change(connection, *together)
                 lost.update(_no_longer_held(connection, [each.hold for each in checkpoints if not each.calls.calls]))
             for each in alone:
-                if _CHANGE_HELD.change(connection, _checkpoint_change(each)):
+                if _CHECKPOINT.change(connection, _checkpoint_change(each)):
                     add_calls(connection, each.calls)
                 else:
                     lost.add(each.hold.response_id)
@@ -286,8 +284,8 @@ class SqlTurnStore:
 def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
     return {
         **_held(checkpoint.hold),
-        "partial_output": to_json(list(checkpoint.output)),
-        "last_event": checkpoint.last_event,
+        "output": to_json(list(checkpoint.output)),
+        "newest": checkpoint.last_event,
     }
 
 

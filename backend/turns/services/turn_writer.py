@@ -252,7 +252,7 @@ class TurnWriter:
         """Note that a checkpoint was stored."""
         self._checkpointed_number = checkpoint.last_event
         self._lapses_checked = self._lapses
-        self._calls.note_stored(checkpoint.calls)
+        self._calls.note_added(checkpoint.calls)
 
     def note_taken(self) -> None:
         """Note that a checkpoint was refused."""

@@ -20,6 +20,7 @@ from shared.models.events import (
     MessagesAdded,
     ModelCallFinished,
     ModelCallStarted,
+    TextDelta,
     TurnFailed,
     Usage,
 )
@@ -247,6 +248,33 @@ async def test_a_running_turn_shows_its_calls_so_far() -> None:
         (ended,) = await prompts(house, running.response.id)
         gauge = {**shown[0]["gauge"], "used_tokens": USAGE.input_tokens}
         assert ended == {**shown[0], "cached_tokens": USAGE.cached_tokens, "gauge": gauge}
+
+
+async def test_checkpoints_under_way_at_once_keep_what_a_call_has_used() -> None:
+    first, crossed, second, stored = (asyncio.Event() for _ in range(4))
+
+    class Crossing(FakeTurnStore):
+        """The first checkpoint with a call is stored when a second one is under way, and that one behind it."""
+
+        async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
+            if not any(checkpoint.calls.calls for checkpoint in checkpoints):
+                return await super().checkpoint_many(checkpoints)
+            mine, other = (crossed, stored) if first.is_set() else (first, crossed)
+            mine.set()
+            await other.wait()
+            refused = await super().checkpoint_many(checkpoints)
+            stored.set()
+            return refused
+
+    finished = ModelCallFinished(call=1, finish_reason=FinishReason.STOP, usage=USAGE)
+    script = [ModelCallStarted(call=1), TextDelta(text="One."), first, finished, second, *answer("One.")[-2:]]
+    async with open_house(script, turns_class=Crossing) as house:
+        running = await house.start(input="One?")
+        await stored.wait()
+        second.set()
+        await running.ended()
+        (call,) = await prompts(house, running.response.id)
+    assert call["cached_tokens"] == USAGE.cached_tokens
 
 
 async def test_a_turn_whose_call_never_began_has_no_prompts() -> None:
