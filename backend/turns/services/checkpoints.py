@@ -53,7 +53,10 @@ class _Taken:
 
 
 class CheckpointWriter:
-    """Stores the checkpoints of the turns that it follows; `start` begins, `stop` ends it."""
+    """Stores the checkpoints of the turns that it follows; `start` begins, `stop` ends it.
+
+    One is stored after the other: what is under way already is not stored twice.
+    """
 
     def __init__(self, turns: TurnStore, background: Supervisor, seconds: float = CHECKPOINT_SECONDS) -> None:
         self._turns = turns
@@ -61,6 +64,7 @@ class CheckpointWriter:
         self._seconds = seconds
         self._followed: dict[int, _Followed] = {}
         self._task: asyncio.Task[None] | None = None
+        self._storing = asyncio.Lock()
 
     def start(self) -> None:
         """Begin to store, in a task of its own."""
@@ -86,15 +90,18 @@ class CheckpointWriter:
         Raises:
             Unavailable: the database is away. What could not be stored is due again at once.
         """
-        now = asyncio.get_running_loop().time()
-        due = [followed for followed in self._followed.values() if followed.due_at <= now]
-        for group in _groups(self._take(due)):
-            await self._store(group)
+        async with self._storing:
+            now = asyncio.get_running_loop().time()
+            due = [followed for followed in self._followed.values() if followed.due_at <= now]
+            for group in _groups(self._take(due)):
+                await self._store(group)
 
     async def store(self, source: CheckpointSource) -> None:
         """Store the checkpoint of one turn now; where the database is away, it is due as all others are."""
-        for group in _groups(self._take(followed for followed in self._followed.values() if followed.source is source)):
-            await self._background.attempt("checkpoints", partial(self._store, group))
+        async with self._storing:
+            mine = [followed for followed in self._followed.values() if followed.source is source]
+            for group in _groups(self._take(mine)):
+                await self._background.attempt("checkpoints", partial(self._store, group))
 
     def _take(self, due: Iterable[_Followed]) -> Generator[_Taken]:
         for followed in due:

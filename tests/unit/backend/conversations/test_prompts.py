@@ -12,7 +12,7 @@ import pytest
 from backend.conversations.domain.conversation_log import WITHHELD
 from backend.conversations.domain.responses import Checkpoint
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
-from shared.errors import NotFound
+from shared.errors import NotFound, Unavailable
 from shared.models.canonical import message_json
 from shared.models.events import (
     ErrorReport,
@@ -250,25 +250,25 @@ async def test_a_running_turn_shows_its_calls_so_far() -> None:
         assert ended == {**shown[0], "cached_tokens": USAGE.cached_tokens, "gauge": gauge}
 
 
-async def test_checkpoints_under_way_at_once_keep_what_a_call_has_used() -> None:
-    first, crossed, second, stored = (asyncio.Event() for _ in range(4))
+async def test_a_checkpoint_whose_answer_is_lost_keeps_nothing_of_what_a_call_has_used_back() -> None:
+    first, second, stored = (asyncio.Event() for _ in range(3))
 
-    class Crossing(FakeTurnStore):
-        """The first checkpoint with a call is stored when a second one is under way, and that one behind it."""
+    class Losing(FakeTurnStore):
+        """The first checkpoint with a call is stored, and nobody learns it."""
 
         async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
-            if not any(checkpoint.calls.calls for checkpoint in checkpoints):
-                return await super().checkpoint_many(checkpoints)
-            mine, other = (crossed, stored) if first.is_set() else (first, crossed)
-            mine.set()
-            await other.wait()
             refused = await super().checkpoint_many(checkpoints)
-            stored.set()
+            calls = [call for checkpoint in checkpoints for call in checkpoint.calls.calls]
+            if calls and not first.is_set():
+                first.set()
+                raise Unavailable("The connection was lost.")
+            if calls:
+                stored.set()
             return refused
 
     finished = ModelCallFinished(call=1, finish_reason=FinishReason.STOP, usage=USAGE)
     script = [ModelCallStarted(call=1), TextDelta(text="One."), first, finished, second, *answer("One.")[-2:]]
-    async with open_house(script, turns_class=Crossing) as house:
+    async with open_house(script, turns_class=Losing, checkpoint_seconds=0.2) as house:
         running = await house.start(input="One?")
         await stored.wait()
         second.set()
