@@ -11,6 +11,8 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 	$$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 PYTEST := $(BIN)/python -m pytest
+# compiled tests are kept: compiling takes half of what collecting them does
+unexport PYTHONDONTWRITEBYTECODE
 # each worker has servers of its own, and most tests wait for processes: two serve two cores well
 TEST_WORKERS ?= 2
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)

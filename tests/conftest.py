@@ -29,6 +29,8 @@ LONG_FILES = (
 
 pytest_plugins = ["tests.servers.fixtures"]
 
+gc.disable()  # what the collection makes stays: no look for cycles would find anything to free
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the long files first, and leave the order of all else as it is."""
@@ -37,5 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let no look for cycles go over what the collection has made: all of it stays to the end."""
+    """Let later looks for cycles leave out what the collection has made: all of it stays to the end."""
     gc.freeze()
+    gc.enable()
