@@ -75,7 +75,7 @@ class TalkingChatShell(ScriptedChatShell):
             raise said
         if said is None:
             is_summary = request.purpose is Purpose.SUMMARY
-            said = answered(request, summary_of(request)) if is_summary else _usual(request)
+            said = answered(request, summary_of(request)) if is_summary else usual_events(request)
         for event in said:
             yield (event,)
 
@@ -98,7 +98,8 @@ def answered(request: ExecutionRequest, text: str) -> list[ExecutionEvent]:
     ]
 
 
-def _usual(request: ExecutionRequest) -> list[ExecutionEvent]:
+def usual_events(request: ExecutionRequest) -> list[ExecutionEvent]:
+    """Call the tools that the question names, and answer."""
     asked = str(request.prompt).partition("LOOK ")[2].split()
     sizes = [int(size) for size in asked if size.isdigit()]
     done = sum(isinstance(message, ToolMessage) for message in request.added)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.conversations.domain.served_tools import ServedTools
 from backend.turns.domain.response_object import text_format
-from backend.turns.domain.tool_selection import selection_of
+from backend.turns.domain.tool_selection import MAX_LISTED, selection_of
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
     FileSearchTool,
@@ -15,6 +15,7 @@ from backend.turns.domain.turn_request import (
 )
 from shared.errors import InvalidRequest, PermissionDenied
 from shared.models.execution import (
+    AccessMode,
     ModelParameters,
     NamedToolChoice,
     ReasoningEffort,
@@ -22,6 +23,7 @@ from shared.models.execution import (
     Verbosity,
 )
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
+from shared.prompts.knowledge_tools import served_in
 
 
 def asked_model(request: TurnRequest, conversation: Conversation) -> str:
@@ -121,15 +123,21 @@ def _tool_choice(request: TurnRequest) -> ToolChoice:
             return mode or "auto"
 
 
-def check_choice(request: TurnRequest, settings: ConversationSettings, *, has_bases: bool) -> None:
+def check_choice(
+    request: TurnRequest, settings: ConversationSettings, *, has_bases: bool, mode: AccessMode = AccessMode.FULL
+) -> None:
     """Check that the tool that must be called is there; `has_bases` says whether the turn has a base to search.
+
+    A function may be the client's, or a tool of a tool server by the name that the model calls it; `mode` is the
+    strictest one of the bases, under which most of the latter are not offered.
 
     Raises:
         InvalidRequest: it is not; `param` names `tool_choice` or its name.
     """
     match request.tool_choice:
-        case FunctionChoice(name=name) if name not in {function.name for function in settings.functions}:
-            message = f"The tools hold no function {name!r}; name one of them, or add it to 'tools'."
+        case FunctionChoice(name=name) if name not in (names := _names(settings, mode)):
+            there_are = f"there are {', '.join(map(repr, names[:MAX_LISTED]))}" if names else "there is none"
+            message = f"The tools hold no function {name!r}: {there_are}; name one of them, or add it to 'tools'."
             raise InvalidRequest(message, param="tool_choice.name")
         case FileSearchChoice() if not has_bases:
             message = "There is no knowledge base to search; add a file_search to 'tools', or choose 'auto'."
@@ -139,3 +147,7 @@ def check_choice(request: TurnRequest, settings: ConversationSettings, *, has_ba
             raise InvalidRequest(message, param="tool_choice")
         case _:
             pass
+
+
+def _names(settings: ConversationSettings, mode: AccessMode) -> list[str]:
+    return sorted(tool.name for tool in (*settings.functions, *served_in(settings.served.tools, mode)))

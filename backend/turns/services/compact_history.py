@@ -16,6 +16,8 @@ from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.summarise import Summarise, Summary
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
+from shared.errors import ContextTooLong, ModelContextOverflow
+from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest
 from shared.tokens import estimate_tokens
 
@@ -41,6 +43,7 @@ class CompactHistory:
         self._turn = turn
         self._reader = reader
         self._writer = writer
+        self._has_overflowed = False
 
     async def at_start(self, left_out: Omission) -> None:
         """Put a summary in the place of what the turn's input has left out; without one its notice stands there."""
@@ -60,12 +63,41 @@ class CompactHistory:
         later = later_request(request, self._writer.log, turn.places, turn.moved)
         if max(prompt_tokens, request_tokens(later)) < limit:
             return
-        moved = sum(estimate_tokens(block.text) for block in turn.moved)
-        fixed = moved + fixed_tokens(request, keeps_context=turn.keeps_context)
-        room = PromptRoom(turn.card, fixed, prompt_tokens)
-        left_out = left_out_of_running(self._writer.log, turn.response.id, room)
+        left_out = self._left_out(turn.card, request, prompt_tokens)
         if left_out is not None:
             await self._put(request, left_out)
+
+    async def after_overflow(self, request: ExecutionRequest) -> None:
+        """Leave out enough that the call is worth another attempt, which a provider has found too long; once a turn.
+
+        Its own count is not known. It was more than the window, or the window is smaller than the operator has said.
+
+        Raises:
+            ModelContextOverflow: nothing more can be left out, or it was found too long again.
+        """
+        card, log = self._turn.card, self._writer.log
+        tokens = request_tokens(later_request(request, log, self._turn.places, self._turn.moved))
+        error = _overflow(tokens, card)
+        if card is None or self._has_overflowed:
+            raise error
+        self._has_overflowed = True
+        try:
+            left_out = self._left_out(card, request, max(tokens, card.context_window_tokens))
+        except ContextTooLong:
+            raise error from None
+        if left_out is None or self._tokens_without(request, left_out) >= tokens:
+            raise error
+        await self._put(request, left_out)
+
+    def _left_out(self, card: ModelCard, request: ExecutionRequest, prompt_tokens: int) -> Omission | None:
+        moved = sum(estimate_tokens(block.text) for block in self._turn.moved)
+        fixed = moved + fixed_tokens(request, keeps_context=self._turn.keeps_context)
+        return left_out_of_running(self._writer.log, self._turn.response.id, PromptRoom(card, fixed, prompt_tokens))
+
+    def _tokens_without(self, request: ExecutionRequest, left_out: Omission) -> int:
+        log = self._writer.log
+        entries = summary_entry(left_out, None, log, self._turn.response.id, self._ports.clock.now())
+        return request_tokens(later_request(request, (*log, *entries), self._turn.places, self._turn.moved))
 
     async def _put(self, request: ExecutionRequest, left_out: Omission) -> None:
         began_at = self._ports.clock.now()
@@ -94,3 +126,12 @@ class CompactHistory:
         card = self._turn.card
         later = later_request(request, (*self._writer.log, *entries), self._turn.places, self._turn.moved)
         return card is not None and request_tokens(later) <= input_budget_tokens(card)
+
+
+def _overflow(tokens: int, card: ModelCard | None) -> ModelContextOverflow:
+    takes = f"takes {input_budget_tokens(card)} in a request" if card is not None else "has a window that is not known"
+    return ModelContextOverflow(
+        "The provider found the prompt too long, and not enough can be left out of it: this turn needs about "
+        f"{tokens} tokens; the model, as it is configured, {takes}; use a shorter input.",
+        param="input",
+    )

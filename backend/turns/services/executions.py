@@ -13,7 +13,7 @@ from backend.turns.services.steering import Steering
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from shared.batch_buffer import BatchBuffer
-from shared.errors import ContextTooLong
+from shared.errors import ContextTooLong, ModelContextOverflow
 from shared.models.events import ExecutionEvent, MessagesAdded
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import ToolMessage
@@ -63,7 +63,12 @@ class Executions:
             request = await self._shortened(request)
 
     async def _goes_on(self, *, is_at_boundary: bool) -> bool:
-        """Let messages that wait enter the turn; return whether a further execution follows."""
+        """Let messages that wait enter the turn; return whether a further execution follows.
+
+        None enters behind a call that the provider found too long: that turn may fail yet.
+        """
+        if self._writer.is_overflowed:
+            return True
         is_between_calls = is_at_boundary or self._writer.is_handed_back
         has_entered = (is_between_calls or self._writer.may_go_on) and await self._steering.enter()
         return is_between_calls or has_entered
@@ -71,8 +76,11 @@ class Executions:
     async def _shortened(self, request: ExecutionRequest) -> ExecutionRequest:
         """Go on between two model calls, with less of the conversation where that is needed; or end the turn."""
         try:
-            await self._compact.between_calls(request, self._writer.handed_back_tokens)
-        except ContextTooLong as error:
+            if self._writer.is_overflowed:
+                await self._compact.after_overflow(request)
+            else:
+                await self._compact.between_calls(request, self._writer.handed_back_tokens)
+        except (ContextTooLong, ModelContextOverflow) as error:
             self._inbox = None
             self._writer.fail(error)
             return request

@@ -21,7 +21,7 @@ from backend.turns.services.delta_meter import DELTAS, DeltaMeter
 from backend.turns.services.shown_events import ShownEvents
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS, until_stored
-from shared.errors import BallastError
+from shared.errors import BallastError, ModelContextOverflow
 from shared.ids import new_id
 from shared.models.coalescing import coalesced
 from shared.models.error_reports import report_of
@@ -88,6 +88,7 @@ class TurnWriter:
         self.ending: Ending | None = None
         self.is_handed_back = False
         self.handed_back_tokens = 0
+        self._is_too_long = False
         self.call_shown = asyncio.Event()
         self.taken = asyncio.Event()
         self.has_entered = asyncio.Event()
@@ -106,6 +107,11 @@ class TurnWriter:
     def has_shown_of_call(self) -> bool:
         """Whether clients have got anything of the model call that runs, or of its tools."""
         return self._shown_number > self._settled.number
+
+    @property
+    def is_overflowed(self) -> bool:
+        """Whether the provider found the prompt of the newest model call too long, before it had said anything."""
+        return self._is_too_long and not self.has_shown_of_call
 
     @property
     def is_cut(self) -> bool:
@@ -168,6 +174,7 @@ class TurnWriter:
                 self.ending = finished(event.finish_reason, self._whole(event.usage))
             case TurnFailed():
                 self.ending = failed(event.error, self._whole(event.usage))
+                self._is_too_long = event.error.type == ModelContextOverflow.__name__
             case TurnHandedBack():
                 self.is_handed_back, self.handed_back_tokens = True, event.prompt_tokens
 
@@ -227,7 +234,7 @@ class TurnWriter:
         `reset` is why its prompt need not extend the one before, None where it must; `tail` is what of it is in no log.
         """
         self._measure_calls()
-        self.is_handed_back, self.handed_back_tokens = False, 0
+        self.ending, self.is_handed_back, self.handed_back_tokens, self._is_too_long = None, False, 0, False
         self.usage_before = add_usage(self.usage_before, self._usage_of_execution)
         self._usage_of_execution = Usage()
         self._log.begin_epoch(request.epoch, len(self.log))

@@ -283,7 +283,7 @@ async def test_a_turn_that_is_not_stored_is_summarised_and_leaves_nothing() -> N
         while len(shell_of(house).answers) < 3:
             last = await house.ask(input=LONG, previous_response_id=last.id)
         log = list(house.log_of(last.conversation_id))
-        unstored = await house.ask(input=LONG, previous_response_id=last.id, store=False)
+        unstored = await house.ask(input=f"{LONG}{LONG}", previous_response_id=last.id, store=False)
         assert (unstored.status, items_of(unstored)) == ("completed", ["compaction", "message"])
         assert "FACT-a0" in str(shell_of(house).answers[-1].history[0])
         assert house.log_of(last.conversation_id) == log

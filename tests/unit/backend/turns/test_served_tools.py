@@ -9,7 +9,7 @@ from backend.conversations.domain.conversation_log import EntryKind, EpochReason
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.domain.summary_request import request_tokens
 from shared.errors import InvalidRequest
-from shared.models.execution import AccessMode, ServedTool, ToolDefinition
+from shared.models.execution import AccessMode, NamedToolChoice, ServedTool, ToolDefinition
 from shared.models.messages import UserMessage
 from shared.models.served_tools import OfferedTools, ServerTools, SkillCard
 from shared.prompts.knowledge_tools import tools_of_request
@@ -239,3 +239,32 @@ async def test_a_restricted_turn_lists_no_skill_and_keeps_what_is_fixed() -> Non
         assert [request.knowledge.access_mode for request in house.sent][1] is AccessMode.RESTRICTED
         assert [request.served_tools for request in house.sent] == [house.sent[0].served_tools] * 3
         assert [tool.name for tool in tools_of_request(house.sent[1])] == ["knowledge_base_search"]
+
+
+def choosing(name: str) -> dict[str, Any]:
+    return {"type": "function", "name": name}
+
+
+async def test_a_served_tool_can_be_demanded_where_the_conversation_has_it() -> None:
+    async with open_house(*many(2)) as house:
+        offering(house, BOTH)
+        first = await house.ask(tools=[SEARCH], tool_choice=choosing("jira__search"))
+        assert house.sent[0].parameters.tool_choice == NamedToolChoice(name="jira__search")
+        assert first.body["tool_choice"] == choosing("jira__search")
+        await house.ask(previous_response_id=first.id, tool_choice=choosing("jira__search"))
+        for asked in ({"previous_response_id": first.id}, {}):
+            with pytest.raises(InvalidRequest) as caught:
+                await house.start(**asked, tool_choice=choosing("jira__read"))
+            assert caught.value.param == "tool_choice.name"
+            assert ("'jira__search'" in caught.value.message) is bool(asked)
+
+
+async def test_a_served_tool_that_a_restricted_turn_is_not_offered_cannot_be_demanded() -> None:
+    async with open_house(*many(1)) as house:
+        offering(house, BOTH)
+        await house.knowledge.create_base(make_base("kb_a", tenant="default"), "bob")
+        await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+        tools = [SEARCH, {"type": "file_search", "vector_store_ids": ["kb_a"]}]
+        with pytest.raises(InvalidRequest) as caught:
+            await house.start(tools=tools, tool_choice=choosing("jira__search"))
+        assert caught.value.param == "tool_choice.name"
