@@ -18,8 +18,8 @@ from backend.agents.wiring import build_agent_room
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.files.wiring import FileRoom, build_file_room
-from backend.foundation.http.app import create_app
-from backend.foundation.http.listening import HttpServer, http_server, listening_socket
+from backend.foundation.http.app import create_admin_app, create_app
+from backend.foundation.http.listening import HttpServer, http_server, listening_socket, serving
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
@@ -40,7 +40,7 @@ from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, pos
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
-from backend.routes import ROUTERS
+from backend.routes import HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.ports.chat_shell import ChatShell
@@ -107,10 +107,26 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        server = http_server(create_app(ROUTERS, backend.services, options), allows=options.allows)
+        routers = ROUTERS if settings.admin_port is not None else (*ROUTERS, *METRICS_ROUTERS)
+        server = http_server(create_app(routers, backend.services, options), allows=options.allows)
         stack.enter_context(LoopMeter())
+        await stack.enter_async_context(_admin_door(settings, backend))
         look_for_cycles_rarely()
-        await _serve_until(stop, backend, server, stack.enter_context(_listening(settings)))
+        listening = stack.enter_context(_listening(settings.host, settings.port, "BACKEND_PORT"))
+        await _serve_until(stop, backend, server, listening)
+
+
+@asynccontextmanager
+async def _admin_door(settings: Settings, backend: Backend) -> AsyncGenerator[None]:
+    """Serve health and metrics on a port of their own while the block runs, where one is set."""
+    if settings.admin_port is None:
+        yield
+        return
+    app = create_admin_app((*HEALTH_ROUTERS, *METRICS_ROUTERS), backend.services)
+    with _listening(settings.host, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
+        async with serving(http_server(app), listening):
+            log.info("Admin port", port=listening.getsockname()[1])
+            yield
 
 
 def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
@@ -326,12 +342,11 @@ def _naming_setting(name: str) -> Generator[None]:
         raise WrongSetting(f"{name}: {error}") from None
 
 
-def _listening(settings: Settings) -> socket.socket:
+def _listening(host: str, port: int, setting: str) -> socket.socket:
     try:
-        return listening_socket(settings.host, settings.port)
+        return listening_socket(host, port)
     except OSError as error:
-        place = f"{settings.host}:{settings.port}"
-        raise WrongSetting(f"BACKEND_PORT: cannot listen on {place} ({error.strerror})") from None
+        raise WrongSetting(f"{setting}: cannot listen on {host}:{port} ({error.strerror})") from None
 
 
 def _stop_event() -> asyncio.Event:

@@ -24,3 +24,6 @@ STORES = (vector_stores, vector_store_files, file_batches)
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
 _ROUTES_THEN = (members, agents, knowledge, files, *STORES, lookups, api_keys, audit, internal)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))
+HEALTH_ROUTERS = (health.router,)
+METRICS_ROUTERS = (health.metrics_router,)
+"""What only operators should read: it stands beside the others where there is no port for it."""

@@ -129,6 +129,7 @@ class Settings(DatabaseSettings):
 
     host: str = Field("127.0.0.1", alias="BACKEND_HOST")
     port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
+    admin_port: int | None = Field(None, alias="BACKEND_ADMIN_PORT", ge=0, le=65535)
     redis_url: Annotated[str, _with_scheme("redis", "rediss", "unix")] = Field("", alias="BACKEND_REDIS_URL")
     chat_shell_url: Annotated[str, _with_scheme("grpc", "http", "https")] = Field(
         "grpc://127.0.0.1:50051", alias="BACKEND_CHAT_SHELL_URL"

@@ -5,15 +5,15 @@ import random
 import secrets
 import signal
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import aiohttp
 import structlog
 
 from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
-from chat_shell.doors.http.app import create_http_app
-from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket
+from chat_shell.doors.http.app import create_admin_app, create_http_app
+from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket, serving
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.loop import LoopMeter
@@ -198,7 +198,10 @@ async def _serve_doors(
 ) -> None:
     stop = _stop_event()
     grpc_door, server = _doors(settings, turns)
-    with _listening(settings) as listening, LoopMeter():
+    async with AsyncExitStack() as stack:
+        listening = stack.enter_context(_listening(settings.host, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
+        stack.enter_context(LoopMeter())
+        await stack.enter_async_context(_admin_door(settings, turns))
         await grpc_door.start()
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[listening]))
@@ -232,15 +235,26 @@ def _doors(settings: Settings, turns: TurnService) -> tuple[GrpcDoor, HttpServer
         grpc_door = create_grpc_server(turns, token, bounds, address=address)
     except (OSError, RuntimeError):
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
-    return grpc_door, http_server(create_http_app(turns, token, bounds))
+    return grpc_door, http_server(create_http_app(turns, token, bounds, has_metrics=settings.admin_port is None))
 
 
-def _listening(settings: Settings) -> socket.socket:
+@asynccontextmanager
+async def _admin_door(settings: Settings, turns: TurnService) -> AsyncGenerator[None]:
+    """Serve health and metrics on a port of their own while the block runs, where one is set."""
+    if settings.admin_port is None:
+        yield
+        return
+    with _listening(settings.host, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
+        async with serving(http_server(create_admin_app(turns)), listening):
+            log.info("Admin port", port=listening.getsockname()[1])
+            yield
+
+
+def _listening(host: str, port: int, setting: str) -> socket.socket:
     try:
-        return listening_socket(settings.host, settings.http_port)
+        return listening_socket(host, port)
     except OSError as error:
-        place = f"{settings.host}:{settings.http_port}"
-        raise WrongSetting(f"CHAT_SHELL_HTTP_PORT: cannot listen on {place} ({error.strerror})") from None
+        raise WrongSetting(f"{setting}: cannot listen on {host}:{port} ({error.strerror})") from None
 
 
 def _stop_event() -> asyncio.Event:

@@ -23,6 +23,7 @@ class Settings(ServiceSettings):
     host: str = Field("127.0.0.1", alias="CHAT_SHELL_HOST")
     grpc_port: int = Field(50051, alias="CHAT_SHELL_GRPC_PORT", ge=0, le=65535)
     http_port: int = Field(8001, alias="CHAT_SHELL_HTTP_PORT", ge=0, le=65535)
+    admin_port: int | None = Field(None, alias="CHAT_SHELL_ADMIN_PORT", ge=0, le=65535)
     backend_url: WebAddress = Field("http://127.0.0.1:8000", alias="CHAT_SHELL_BACKEND_URL")
     model: str = Field(DEMO_MODEL, alias="CHAT_SHELL_MODEL", min_length=1)
     model_base_url: WebAddress = Field(DEMO_MODEL_BASE_URL, alias="CHAT_SHELL_MODEL_BASE_URL")

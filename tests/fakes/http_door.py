@@ -29,7 +29,7 @@ from backend.lookups.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
-from backend.routes import ROUTERS
+from backend.routes import METRICS_ROUTERS, ROUTERS
 from backend.turns.services.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
 from backend.vector_stores.services.shelves import ShelfPorts, Shelves
@@ -136,7 +136,7 @@ class FakeHouse:
 
     def app(self) -> FastAPI:
         """Build the application."""
-        return create_app(ROUTERS, self.services(), self.options())
+        return create_app((*ROUTERS, *METRICS_ROUTERS), self.services(), self.options())
 
     def stand_behind(self, app: FastAPI) -> None:
         """Take the place of the house that an application was built for: building the routes is what costs."""

@@ -44,3 +44,14 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
     for router in routers:
         app.include_router(router, responses=ERROR_RESPONSES)
     return app
+
+
+def create_admin_app(routers: Iterable[APIRouter], services: Iterable[object]) -> FastAPI:
+    """Build the application of a port that only operators and orchestrators reach."""
+    middleware = [Middleware(RequestIds), Middleware(AccessLog), Middleware(LastCatch)]
+    app = FastAPI(title="Ballast", docs_url=None, redoc_url=None, openapi_url=None, middleware=middleware)
+    install_services(app, *services)
+    install_error_handlers(app)
+    for router in routers:
+        app.include_router(router)
+    return app

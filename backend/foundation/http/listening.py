@@ -1,8 +1,9 @@
 """uvicorn on a socket that is bound beforehand, with signals left to the application."""
 
+import asyncio
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import cast
 
@@ -60,6 +61,17 @@ def http_server(
             timeout_graceful_shutdown=SLOW_READER_SECONDS,
         )
     )
+
+
+@asynccontextmanager
+async def serving(server: HttpServer, listening: socket.socket) -> AsyncGenerator[None]:
+    """Serve while the block runs."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listening]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -11,6 +11,7 @@ from backend.foundation.http.services import service_of
 from backend.foundation.services.readiness import Readiness, State
 
 router = new_router("Health")
+metrics_router = new_router("Health")
 
 
 class Health(BaseModel):
@@ -38,7 +39,7 @@ async def is_ready(readiness: Annotated[Readiness, Depends(service_of(Readiness)
     return Ready(components=components._asdict())
 
 
-@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
+@metrics_router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
 async def metrics() -> Response:
     """Answer with the text format of Prometheus."""
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

@@ -29,12 +29,28 @@ CLIENT_CLOSED_REQUEST = 499
 
 
 def create_http_app(
-    turns: TurnService, service_token: str, bounds: MessageBounds, *, heartbeat_seconds: float = HEARTBEAT_SECONDS
+    turns: TurnService,
+    service_token: str,
+    bounds: MessageBounds,
+    *,
+    heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    has_metrics: bool = True,
 ) -> FastAPI:
     """Build the application: turns and models need the service token, health checks and metrics do not."""
+    return _app_of(
+        _turn_routes(turns, service_token, bounds, heartbeat_seconds), _operator_routes(turns, has_metrics=has_metrics)
+    )
+
+
+def create_admin_app(turns: TurnService) -> FastAPI:
+    """Build the application of a port that only operators and orchestrators reach."""
+    return _app_of(_operator_routes(turns, has_metrics=True))
+
+
+def _app_of(*routers: APIRouter) -> FastAPI:
     app = FastAPI(title="chat_shell", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(_turn_routes(turns, service_token, bounds, heartbeat_seconds))
-    app.include_router(_operator_routes(turns))
+    for router in routers:
+        app.include_router(router)
     app.add_exception_handler(BallastError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_route)
     app.add_exception_handler(ClientDisconnect, _ignore_disconnect)
@@ -76,7 +92,7 @@ def _turn_routes(turns: TurnService, service_token: str, bounds: MessageBounds, 
     return router
 
 
-def _operator_routes(turns: TurnService) -> APIRouter:
+def _operator_routes(turns: TurnService, *, has_metrics: bool) -> APIRouter:
     router = APIRouter()
 
     @router.get("/healthz")
@@ -87,10 +103,11 @@ def _operator_routes(turns: TurnService) -> APIRouter:
     async def readyz() -> Response:
         return _json({"status": "ready"}) if turns.accepting else _json({"status": "draining"}, status=503)
 
-    @router.get("/metrics")
     async def metrics() -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
+    if has_metrics:
+        router.add_api_route("/metrics", metrics)
     return router
 
 

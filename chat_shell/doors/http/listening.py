@@ -1,8 +1,9 @@
 """The HTTP server (uvicorn), which serves on a socket that is already bound and handles no signals."""
 
+import asyncio
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import cast
 
@@ -49,6 +50,17 @@ def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer
             timeout_graceful_shutdown=SLOW_READER_SECONDS,
         )
     )
+
+
+@asynccontextmanager
+async def serving(server: HttpServer, listening: socket.socket) -> AsyncGenerator[None]:
+    """Serve while the block runs."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listening]))
+        try:
+            yield
+        finally:
+            server.should_exit = True
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

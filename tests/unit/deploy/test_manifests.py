@@ -228,6 +228,26 @@ def test_chat_shell_is_reached_by_the_backend_and_its_metrics_by_monitoring(over
 
 
 @pytest.mark.parametrize("overlay", RENDERED)
+def test_metrics_have_a_port_that_monitoring_alone_reaches(overlay: str) -> None:
+    for name in PAIR:
+        spec = of_kind(overlay, "NetworkPolicy")[name]["spec"]
+        opened = [rule for rule in spec["ingress"] if "admin" in [port["port"] for port in rule["ports"]]]
+        (from_monitoring,) = opened
+        assert [port["port"] for port in from_monitoring["ports"]] == ["admin"]
+        assert list(from_monitoring["from"][0]) == ["namespaceSelector"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_probes_ask_the_admin_port(name: str) -> None:
+    container = SERVICES[name].container
+    assert {container[f"{kind}Probe"]["httpGet"]["port"] for kind in ("startup", "liveness", "readiness")} == {"admin"}
+    (port,) = [each["containerPort"] for each in container["ports"] if each["name"] == "admin"]
+    service = "chat-shell" if "chat-shell" in name else "backend"
+    environment = (BASE / f"{service}.env").read_text().splitlines()
+    assert f"{service.upper().replace('-', '_')}_ADMIN_PORT={port}" in environment
+
+
+@pytest.mark.parametrize("overlay", RENDERED)
 def test_the_backend_sees_every_replica_of_chat_shell(overlay: str) -> None:
     service = of_kind(overlay, "Service")["ballast-chat-shell"]
     assert service["spec"]["clusterIP"] == "None"

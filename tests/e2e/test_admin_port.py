@@ -1,0 +1,31 @@
+"""Metrics and health checks on a port of their own."""
+
+from pathlib import Path
+
+import httpx2
+
+from tests.e2e.pair import PairOptions, start_pair
+from tests.servers.ports import free_port
+from tests.servers.services import Launch
+
+METRIC = "ballast_streams_active"
+
+
+def test_metrics_leave_the_public_ports_for_the_admin_ports(launch: Launch, tmp_path: Path) -> None:
+    admin_ports = [free_port(), free_port()]
+    options = PairOptions(
+        backend={"BACKEND_ADMIN_PORT": str(admin_ports[0])}, chat_shell={"CHAT_SHELL_ADMIN_PORT": str(admin_ports[1])}
+    )
+    pair = start_pair(launch, tmp_path, options)
+    for public_url in (pair.backend_url, pair.chat_shell_http_url):
+        assert httpx2.get(f"{public_url}/metrics").status_code == 404
+        assert httpx2.get(f"{public_url}/healthz").status_code == 200
+        assert httpx2.get(f"{public_url}/readyz").status_code == 200
+    for port in admin_ports:
+        admin_url = f"http://127.0.0.1:{port}"
+        assert METRIC in httpx2.get(f"{admin_url}/metrics").text
+        assert httpx2.get(f"{admin_url}/healthz").status_code == 200
+        assert httpx2.get(f"{admin_url}/readyz").status_code == 200
+        assert httpx2.get(f"{admin_url}/v1/models").status_code == 404
+    assert pair.chat_shell.stop() == 0
+    assert pair.backend.stop() == 0
