@@ -19,7 +19,7 @@ from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.files.wiring import FileRoom, build_file_room
 from backend.foundation.http.app import create_admin_app, create_app
-from backend.foundation.http.listening import HttpServer, http_server, listening_socket, serving
+from backend.foundation.http.listening import HttpServer, http_server, listening_socket, while_serving
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
@@ -124,7 +124,7 @@ async def _admin_door(settings: Settings, backend: Backend) -> AsyncGenerator[No
         return
     app = create_admin_app((*HEALTH_ROUTERS, *METRICS_ROUTERS), backend.services)
     with _listening(settings.host, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
-        async with serving(http_server(app), listening):
+        async with while_serving(http_server(app), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
 

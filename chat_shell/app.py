@@ -13,7 +13,7 @@ import structlog
 
 from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_admin_app, create_http_app
-from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket, serving
+from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket, while_serving
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.loop import LoopMeter
@@ -245,7 +245,7 @@ async def _admin_door(settings: Settings, turns: TurnService) -> AsyncGenerator[
         yield
         return
     with _listening(settings.host, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
-        async with serving(http_server(create_admin_app(turns)), listening):
+        async with while_serving(http_server(create_admin_app(turns)), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
 

@@ -12,6 +12,7 @@ MAKERS = ("create_task", "ensure_future", "run_coroutine_threadsafe")
 # Task groups whose tasks end with the block: a request, a turn, the process itself.
 SCOPES = {
     "backend/app.py",
+    "backend/foundation/http/listening.py",
     "backend/turns/http/event_stream.py",
     "backend/turns/services/execution_reader.py",
     "backend/turns/services/join_lanes.py",
@@ -20,6 +21,7 @@ SCOPES = {
     "backend/turns/services/turn_registry.py",
     "backend/turns/services/begin_waiting.py",
     "chat_shell/app.py",
+    "chat_shell/doors/http/listening.py",
     "chat_shell/doors/http/turn_response.py",
     "chat_shell/sealed/summary_attempt.py",
     "chat_shell/tool_servers/mcp/child_streams.py",

@@ -64,7 +64,7 @@ def http_server(
 
 
 @asynccontextmanager
-async def serving(server: HttpServer, listening: socket.socket) -> AsyncGenerator[None]:
+async def while_serving(server: HttpServer, listening: socket.socket) -> AsyncGenerator[None]:
     """Serve while the block runs."""
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))

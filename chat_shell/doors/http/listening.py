@@ -53,7 +53,7 @@ def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer
 
 
 @asynccontextmanager
-async def serving(server: HttpServer, listening: socket.socket) -> AsyncGenerator[None]:
+async def while_serving(server: HttpServer, listening: socket.socket) -> AsyncGenerator[None]:
     """Serve while the block runs."""
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
