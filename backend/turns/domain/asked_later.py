@@ -1,10 +1,16 @@
 """What is stored of a turn that waits for its conversation, so that any process can begin it."""
 
+from collections.abc import Sequence
+
 from backend.identity.domain import Caller
 from backend.turns.domain.turn_request import TurnRequest
 from shared.errors import InvalidRequest
-from shared.models.messages import UserMessage
+from shared.models.messages import TextPart, UserMessage
 from shared.models.values import Value
+
+MOST_STEERING_PARTS = 500
+MOST_STEERING_CHARACTERS = 4_000_000
+"""Together they are read within some 20 ms, during which the event loop does nothing else."""
 
 
 class AskedLater(Value):
@@ -20,6 +26,42 @@ class AskedLater(Value):
     request: str
     labels: dict[str, str]
     messages: tuple[UserMessage, ...] = ()
+
+
+def stored_asked(later: AskedLater) -> str:
+    """Write a request with all that belongs to it: its JSON stands behind a line with the rest, as it is.
+
+    So it is read without being parsed, whatever its size.
+    """
+    return f"{later.model_copy(update={'request': ''}).model_dump_json()}\n{later.request}"
+
+
+def read_asked(stored: str) -> AskedLater:
+    """Read what `stored_asked` wrote.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    rest, _, request = stored.partition("\n")
+    return AskedLater.model_validate_json(rest).model_copy(update={"request": request})
+
+
+def check_may_enter(messages: Sequence[UserMessage]) -> None:
+    """Check that messages are short enough to enter a running turn: between two model calls they are read at once.
+
+    Raises:
+        InvalidRequest: they are not.
+    """
+    contents = [message.content for message in messages]
+    parts = [part for each in contents if not isinstance(each, str) for part in each]
+    texts = [each for each in contents if isinstance(each, str)]
+    texts += [part.text if isinstance(part, TextPart) else part.url for part in parts]
+    if len(texts) > MOST_STEERING_PARTS or sum(map(len, texts)) > MOST_STEERING_CHARACTERS:
+        raise InvalidRequest(
+            f"What enters a running turn has at most {MOST_STEERING_PARTS} parts and {MOST_STEERING_CHARACTERS:,} "
+            "characters, those of images included; give less, or let it queue.",
+            param="input",
+        )
 
 
 def request_json(request: TurnRequest) -> str:

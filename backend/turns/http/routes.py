@@ -23,6 +23,7 @@ from backend.turns.domain.turn_request import (
 )
 from backend.turns.http.event_stream import EventBatches, frames
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer
+from shared.errors import UnsupportedValue
 from shared.models.values import JsonObject
 
 router = new_router("Responses")
@@ -78,6 +79,15 @@ async def count_input_tokens(request: Request, services: ServicesDep, caller: Ca
     check_media_type(request)
     asked = await in_steps(input_tokens_request_in_steps(await read_json(request)))
     return InputTokens(input_tokens=await services.count(caller, asked, request.state.request_id))
+
+
+@router.post("/v1/responses/compact", summary="Compact a conversation (not offered)", response_class=Response)
+async def compact_response(caller: CallerDep) -> Response:
+    """Refuse: conversations are compacted by themselves, and what a compaction leaves stays in their log."""
+    raise UnsupportedValue(
+        "Compacting on request is not offered. Continue with 'conversation' or 'previous_response_id': a conversation "
+        "is compacted by itself before it outgrows its model's window, and its output shows a 'compaction' item then."
+    )
 
 
 @router.get("/v1/responses/{response_id}", summary="Retrieve a response", response_class=Response, responses=ANSWERS)

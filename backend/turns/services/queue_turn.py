@@ -10,7 +10,7 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import encode_labels
-from backend.turns.domain.asked_later import AskedLater, request_json
+from backend.turns.domain.asked_later import AskedLater, read_asked, request_json, stored_asked
 from backend.turns.domain.lanes import lane_to_continue
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.item_references import ResolvedInput
@@ -118,7 +118,7 @@ async def _asked(caller: Caller, resolved: ResolvedInput, request_id: str, messa
         labels=labels,
         messages=messages,
     )
-    return later.model_dump_json()
+    return stored_asked(later)
 
 
 def asked_of(waiting: WaitingTurn) -> AskedLater:
@@ -128,6 +128,6 @@ def asked_of(waiting: WaitingTurn) -> AskedLater:
         InternalError: it cannot be read; another release may have stored it.
     """
     try:
-        return AskedLater.model_validate_json(waiting.asked)
+        return read_asked(waiting.asked)
     except ValueError as error:
         raise InternalError("The request of this turn cannot be read any more.") from error

@@ -1,11 +1,13 @@
 """Letting messages that wait for a running turn enter it, between two of its model calls."""
 
+import asyncio
+
 from backend.conversations.domain.waiting_turns import WaitingTurn
+from backend.turns.domain.asked_later import AskedLater
 from backend.turns.services.queue_turn import asked_of
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import CorruptRecord, InternalError, NoLongerWaiting, Unavailable
-from shared.models.messages import UserMessage
 
 
 class Steering:
@@ -24,30 +26,32 @@ class Steering:
         knowledge that the turn may hold: what the model still says would answer him with what he may not read.
         """
         while self._turn.is_stored and (found := await self._found()):
-            messages = [message for waiting in found for message in _messages_of(waiting)]
+            messages = [message for _, asked in found for message in asked.messages]
             try:
-                await self._writer.enter(messages, found)
+                await self._writer.enter(messages, [waiting for waiting, _ in found])
             except NoLongerWaiting:
                 continue
             return True
         return False
 
-    async def _found(self) -> list[WaitingTurn]:
+    async def _found(self) -> list[tuple[WaitingTurn, AskedLater]]:
         try:
             found = await self._waiting.steering(self._turn.response)
         except (Unavailable, CorruptRecord):
             return []
-        return [waiting for waiting in found if _messages_of(waiting) and await self._may_enter(waiting)]
+        entering: list[tuple[WaitingTurn, AskedLater]] = []
+        for waiting in found:
+            asked = await self._asked(waiting)
+            if asked is not None:
+                entering.append((waiting, asked))
+            await asyncio.sleep(0)  # others run between two of them
+        return entering
 
-    async def _may_enter(self, waiting: WaitingTurn) -> bool:
+    async def _asked(self, waiting: WaitingTurn) -> AskedLater | None:
+        """Return what is stored of a message that may enter; None where it may not."""
         try:
-            return not await self._withheld.concerns(asked_of(waiting).caller, self._turn.response)
-        except Unavailable:
-            return False
-
-
-def _messages_of(waiting: WaitingTurn) -> tuple[UserMessage, ...]:
-    try:
-        return asked_of(waiting).messages
-    except InternalError:
-        return ()
+            asked = asked_of(waiting)
+            is_withheld = await self._withheld.concerns(asked.caller, self._turn.response)
+        except (InternalError, Unavailable):
+            return None
+        return asked if asked.messages and not is_withheld else None

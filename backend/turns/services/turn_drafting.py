@@ -29,7 +29,7 @@ from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import decode_labels
-from backend.turns.domain.asked_later import AskedLater
+from backend.turns.domain.asked_later import AskedLater, check_may_enter
 from backend.turns.domain.file_room import files_room
 from backend.turns.domain.presets import (
     ModelMeaning,
@@ -191,6 +191,7 @@ class TurnDrafting:
         read = await beside_others(start.size, lambda: authored(start.read, author))
         now, zone = self._clock.now(), self._policy.time_zone
         said = [each for each in read.messages if isinstance(each, UserMessage)]
+        check_may_enter(said)
         return tuple(UserMessage(content=with_time_suffix(each.content, now, zone)) for each in said)
 
     async def _separated(self, caller: Caller, resolved: ResolvedInput) -> AskedTurn:

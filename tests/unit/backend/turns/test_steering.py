@@ -1,11 +1,13 @@
 """Messages that enter a running turn, between two of its model calls."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from backend.conversations.domain.conversation_log import history
 from backend.knowledge.domain.knowledge import MemberRole
+from backend.turns.domain.asked_later import MOST_STEERING_CHARACTERS, MOST_STEERING_PARTS
 from shared.errors import InvalidRequest
 from shared.models.messages import AssistantMessage, UserMessage
 from shared.models.values import objects_in
@@ -189,3 +191,22 @@ async def test_through_a_takeover_it_enters_exactly_once(has_entered: bool) -> N
     assert texts == [f"A{SUFFIX}", f"B{SUFFIX}"]
     assert (await items_of(replicas.last, response.conversation_id)).count("B") == 1
     assert replicas.last.observer.drifts == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["x" * (MOST_STEERING_CHARACTERS + 1), [{"type": "input_text", "text": "x"}] * (MOST_STEERING_PARTS + 1)],
+    ids=["characters", "parts"],
+)
+async def test_what_is_too_long_to_enter_is_refused_and_may_queue(content: Any) -> None:
+    gate = asyncio.Event()
+    async with open_house([gate, *answer("One.")], answer("Two.")) as house:
+        running = await house.start()
+        place = running.response.conversation_id
+        asked: dict[str, Any] = {"conversation": place, "input": [{"role": "user", "content": content}]}
+        with pytest.raises(InvalidRequest) as caught:
+            await house.queue(how="steer", **asked)
+        assert (caught.value.param, "let it queue" in caught.value.message) == ("input", True)
+        assert (await house.queue(**asked)).status == "queued"
+        gate.set()
+        assert (await running.ended()).status == "completed"
