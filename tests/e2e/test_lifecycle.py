@@ -22,9 +22,10 @@ from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, 
 from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
+from tests.servers.forked_starts import ForkedStart, forked_starts
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
-from tests.servers.services import Launch, RunningService
+from tests.servers.services import Launch
 
 APP = "https://app.example.com"
 SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai", "BACKEND_CORS_ORIGINS": APP})
@@ -225,18 +226,35 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
         ports = {name: str(end.getsockname()[1]) for name, end in (("taken", occupied), ("nobody", silent))}
         ports["free"] = str(free_port())
         ports["newer"] = str(database_of_a_newer_release(tmp_path / "newer.db"))
-        started: list[tuple[RunningService, str]] = []
-        for number, (command, settings, words) in enumerate(WRONG):
-            given = {name: value.format(**ports) for name, value in settings.items()}
-            directory = tmp_path / str(number)
-            directory.mkdir()
-            started.append((launch(*command.split(), settings=given, directory=directory), words.format(**ports)))
-        for service, words in started:
-            assert service.wait_or_kill(60) == 2, service.log()
-            complaint = [line for line in service.log().splitlines() if not line.startswith("{")]
-            assert len(complaint) == 1, service.log()
-            assert complaint[0].startswith(words)
-            assert PASSWORD not in service.log()
+        for service in ("backend", "chat_shell"):
+            starts: list[ForkedStart] = []
+            cases = [case for case in WRONG if case[0].split()[0] == service]
+            for number, (command, settings, _) in enumerate(cases):
+                directory = tmp_path / service / str(number)
+                directory.mkdir(parents=True)
+                given = {name: value.format(**ports) for name, value in settings.items()}
+                arguments = command.split()[1:] if service == "backend" else None
+                starts.append(ForkedStart(arguments, given, str(directory)))
+            ended = forked_starts(launch, tmp_path, service, starts)
+            for (exit_code, log), (_, _, words) in zip(ended, cases, strict=True):
+                assert_stopped(exit_code, log, words.format(**ports))
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [("backend", "BACKEND_SECRET: "), ("chat_shell", "SERVICE_TOKEN: ")],
+)
+def test_a_process_ends_with_the_code_of_a_wrong_setting(launch: Launch, module: str, words: str) -> None:
+    service = launch(module, settings={"SERVICE_TOKEN": SERVICE_TOKEN if module == "backend" else "fifteen-letters"})
+    assert_stopped(service.wait_or_kill(60), service.log(), words)
+
+
+def assert_stopped(exit_code: int, log: str, words: str) -> None:
+    assert exit_code == 2, log
+    complaint = [line for line in log.splitlines() if not line.startswith("{")]
+    assert len(complaint) == 1, log
+    assert complaint[0].startswith(words)
+    assert PASSWORD not in log
 
 
 def database_of_a_newer_release(path: Path) -> Path:

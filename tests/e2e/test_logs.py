@@ -37,6 +37,16 @@ async def accessed(service: RunningService, route: str, request_id: str) -> Body
         await asyncio.sleep(0.02)
 
 
+async def finished(service: RunningService, request_id: str, turn_id: str) -> list[Body]:
+    """Return the lines of a turn but for access lines; the last one is written after the client has the answer."""
+    while True:
+        found = lines_of(service, request_id=request_id, turn_id=turn_id)
+        lines = [line for line in found if line["event"] != "HTTP request"]
+        if any(line["event"] == "Turn finished" for line in lines):
+            return lines
+        await asyncio.sleep(0.02)
+
+
 async def test_a_turn_can_be_followed_through_both_services(pair: Pair, model: FakeModelControl) -> None:
     await model.script(Reply(tool_calls=(SEARCH,)), Reply(text=("Red.",)))
     request_id = f"req_{uuid.uuid4().hex}"
@@ -54,8 +64,7 @@ async def test_a_turn_can_be_followed_through_both_services(pair: Pair, model: F
         (pair.backend, ["Turn started", "Epoch started", "Knowledge searched", "Turn finished"]),
         (pair.chat_shell, ["Turn started", "Tool called", "Turn finished"]),
     ):
-        found = lines_of(service, request_id=request_id, turn_id=response["id"])
-        lines = [line for line in found if line["event"] != "HTTP request"]
+        lines = await finished(service, request_id, response["id"])
         assert [line["event"] for line in lines] == events
         for line in lines:
             assert {name: line.get(name) for name in IDS} == expected, line
