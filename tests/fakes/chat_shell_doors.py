@@ -72,6 +72,14 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self.ready.set()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Return when nothing of it is open: uvicorn stops waiting after a second, and closes nothing then."""
+        await super().shutdown(sockets)
+        await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # transports close their sockets in the next round of the event loop
+
 
 @asynccontextmanager
 async def served(app: FastAPI) -> AsyncGenerator[str]:
