@@ -6,7 +6,7 @@ from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
-from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
+from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan, shown_score
 from backend.knowledge.domain.filters import Attributes, Filter, matches
 from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
@@ -180,7 +180,7 @@ class FakeKnowledge:
             and (filters is None or matches(filters, document.attributes))
         ]
         ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
-        return tuple(ordered[:limit])
+        return tuple(hit.model_copy(update={"score": shown_score(hit.score)}) for hit in ordered[:limit])
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         stored = self._documents_of(base_ids)

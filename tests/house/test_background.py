@@ -13,6 +13,7 @@ MAKERS = ("create_task", "ensure_future", "run_coroutine_threadsafe")
 SCOPES = {
     "backend/app.py",
     "backend/foundation/http/listening.py",
+    "backend/knowledge/services/fused_retrieval.py",
     "backend/turns/http/event_stream.py",
     "backend/turns/services/execution_reader.py",
     "backend/turns/services/join_lanes.py",

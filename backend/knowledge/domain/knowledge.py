@@ -118,7 +118,11 @@ class Chunk(Value):
 
 
 class ChunkHit(Value):
-    """A chunk that a search found, and its document; a higher score is a better hit."""
+    """A chunk that a search found, and its document; a higher score is a better hit, between 0 and 1.
+
+    `similarity` is the cosine between the vectors of chunk and query, -1 to 1, where both have one.
+    `has_words_of_query` is False for a chunk that only its meaning found.
+    """
 
     knowledge_base_id: str
     document_id: str
@@ -128,6 +132,8 @@ class ChunkHit(Value):
     file_id: str | None = None
     filename: str | None = None
     attributes: Attributes = Field(default={})
+    similarity: float | None = None
+    has_words_of_query: bool = True
 
     @property
     def source_id(self) -> str:

@@ -138,7 +138,7 @@ class KnowledgeStore(Protocol):
 
 
 class Retrieval(Protocol):
-    """Ranked search. Scores depend on nothing but the named bases."""
+    """Ranked search. Scores are between 0 and 1, and depend on nothing but the query and the named bases."""
 
     async def search(
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
-from backend.knowledge.domain.bm25 import shown_score
 from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import Binding, ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
@@ -41,10 +40,4 @@ class SearchKnowledge:
         """
         for binding in bindings:
             require_read(binding)
-        found = await self._retrieval.search([binding.base.id for binding in bindings], query, limit, filters)
-        return tuple(map(as_shown, found))
-
-
-def as_shown(hit: ChunkHit) -> ChunkHit:
-    """Return a hit with the score that results show."""
-    return hit.model_copy(update={"score": shown_score(hit.score)})
+        return await self._retrieval.search([binding.base.id for binding in bindings], query, limit, filters)

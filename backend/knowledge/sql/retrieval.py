@@ -7,7 +7,9 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, selec
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
+from backend.knowledge.domain.bm25 import shown_score
 from backend.knowledge.domain.filters import Filter, matches
+from backend.knowledge.domain.fusion import content_rank
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
@@ -54,7 +56,8 @@ class SqlRetrieval:
             found = index.search(connection, base_ids, tokens, limit, allowed)
             return self._read_hits(connection, _possible(found, limit))
 
-        return tuple(sorted(await self._database.snapshot(work), key=_rank)[:limit])
+        hits = sorted(await self._database.snapshot(work), key=content_rank)[:limit]
+        return tuple(hit.model_copy(update={"score": shown_score(hit.score)}) for hit in hits)
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""
@@ -138,10 +141,6 @@ def _possible(found: Sequence[Found], limit: int) -> list[Found]:
     scores = sorted((one.score for one in found), reverse=True)
     lowest = scores[min(limit, len(scores)) - 1] if scores else 0.0
     return [one for one in found if one.score >= lowest]
-
-
-def _rank(hit: ChunkHit) -> tuple[object, ...]:
-    return (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal)
 
 
 def _place(hit: ChunkHit) -> tuple[object, ...]:

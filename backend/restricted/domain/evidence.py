@@ -1,15 +1,17 @@
 """The check whether the chunks that a search found are evidence for its query.
 
 Scores cannot decide this: in a base of three chunks the best hit scores less than an unrelated one in a base of
-thousands. The measure is the share of the query's topical words that the chunks contain.
+thousands. One measure is the share of the query's topical words that the chunks contain; the other is how near the
+meaning of a chunk is to that of the query.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from backend.knowledge.domain.index_entries import index_entry
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
+from shared.disclosure.languages import Language, language_of
 
 LEAST_WORDS_SHARE, LEAST_PAIRS_SHARE = 0.2, 0.08
 """The shares of a query's topical words, and of its pairs of Chinese characters, that the chunks must contain.
@@ -19,6 +21,13 @@ occur in no text.
 Measured by `python -m tests.bench.evidence`: of 160 questions for a diagnosis 5 % count as weak in their own base, most
 of them because nothing was found; of 300 Chinese questions about other texts 44 % in a base of eight passages, 5 % in
 one of 150. Unrelated evidence that passes is left to the secondary model and the gate to refuse.
+"""
+
+LEAST_SIMILARITY = 0.86
+"""The cosine from which a chunk answers a query in other words than its own.
+
+The figure holds for multilingual-e5-small, whose cosines all lie between 0.7 and 1. Models with a wider range find less
+by meaning alone, and never too much. Measured by `python -m tests.bench.evidence`.
 """
 
 _STEM_LETTERS = 4
@@ -55,6 +64,30 @@ def topical_words(query: str) -> frozenset[str]:
     """Return the index tokens of a query that name its topic; "What are the biggest risks?" has none."""
     tokens = tokenize(_FUNCTION_PHRASES.sub(" ", query))
     return frozenset(word for word in tokens if word not in _FUNCTION_WORDS and _FUNCTION_CHARACTERS.isdisjoint(word))
+
+
+def evidence_of(
+    query: str, hits: Sequence[ChunkHit], translatable_base_ids: Collection[str]
+) -> tuple[ChunkHit, ...] | None:
+    """Return those of the hits that may answer a query; None where they are too weak.
+
+    What meaning alone has found counts where it is near enough, and in the language of the query or in a base whose
+    owner allows that its text is summarised in another language.
+    """
+    language = language_of(query)
+    is_near = [
+        hit.similarity is not None
+        and hit.similarity >= LEAST_SIMILARITY
+        and (hit.knowledge_base_id in translatable_base_ids or _is_in(language, hit.chunk.text))
+        for hit in hits
+    ]
+    kept = tuple(hit for hit, near in zip(hits, is_near, strict=True) if near or hit.has_words_of_query)
+    found_by_words = [hit for hit in hits if hit.has_words_of_query]
+    return None if not any(is_near) and is_weak(query, found_by_words) else kept
+
+
+def _is_in(language: Language | None, text: str) -> bool:
+    return language in (Language.ENGLISH, Language.CHINESE) and language_of(text) is language
 
 
 def is_weak(query: str, hits: Sequence[ChunkHit]) -> bool:

@@ -7,7 +7,7 @@ from backend.knowledge.domain.knowledge import Binding, ChunkHit
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.restricted.domain.canaries import document_canary
-from backend.restricted.domain.evidence import is_weak
+from backend.restricted.domain.evidence import evidence_of
 from backend.restricted.domain.released_results import result_key
 from backend.restricted.domain.restricted import Candidate, SealedSearch, SearchAdmission, SearchedBase, SearchRequest
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -96,10 +96,10 @@ class SealedSearches:
             await self._use.audit.release_again(search, released)
             return SealedAnswer(search.id, released=released)
         translatable = tuple(binding.base.id for binding in bindings if binding.base.restricted_translation)
-        return (await self._charged(search, request))._replace(translatable_base_ids=translatable)
+        hits, whole = await self._retrieve(search.base_ids, request, translatable)
+        return (await self._charged(search, hits, whole=whole))._replace(translatable_base_ids=translatable)
 
-    async def _charged(self, search: SealedSearch, request: SearchRequest) -> SealedAnswer:
-        hits, whole = await self._retrieve(search.base_ids, request)
+    async def _charged(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
         charged = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
         since = search.searched_at - CANARY_WINDOW
         search, admission = charged.search, charged.admission
@@ -121,14 +121,17 @@ class SealedSearches:
         known = {chunk.hit.chunk.id for chunk in chunks}
         return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
-    async def _retrieve(self, base_ids: tuple[str, ...], request: SearchRequest) -> tuple[tuple[ChunkHit, ...], bool]:
+    async def _retrieve(
+        self, base_ids: tuple[str, ...], request: SearchRequest, translatable_base_ids: tuple[str, ...]
+    ) -> tuple[tuple[ChunkHit, ...], bool]:
         """Return chunks, and whether they are all chunks of the bases; hits that are weak evidence are dropped.
 
         A query without a topic is about a whole base: a small base is returned whole, of a larger one the hits.
         """
         limit = min(request.limit, MAX_SEALED_CHUNKS)
-        found = await self._retrieval.search(base_ids, request.query, limit)
-        if is_weak(request.query, found):
+        hits = await self._retrieval.search(base_ids, request.query, limit)
+        found = evidence_of(request.query, hits, translatable_base_ids)
+        if found is None:
             return (), False
         is_small = len(found) < limit
         everything = await self._retrieval.everything(base_ids, request.whole_below_tokens) if is_small else None

@@ -11,7 +11,6 @@ from backend.knowledge.domain.knowledge import ChunkHit, Document
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.document_text import TextPage, text_page
-from backend.knowledge.services.search_knowledge import as_shown
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
@@ -58,7 +57,7 @@ class TicketedKnowledge:
                 return SearchResult(AccessMode.FULL, whole=True, hits=everything)
         limit = ticket.search.max_results or request.limit
         found = await self._retrieval.search(base_ids, request.query, limit, ticket.search.filters)
-        hits = tuple(hit for hit in map(as_shown, found) if hit.score >= (ticket.search.min_score or 0))
+        hits = tuple(hit for hit in found if hit.score >= (ticket.search.min_score or 0))
         return SearchResult(AccessMode.FULL, whole=False, hits=hits)
 
     async def documents(self, ticket_text: str, base_ids: Sequence[str]) -> tuple[Document, ...]:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.filters import Filter
+from backend.knowledge.domain.fusion import content_rank
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
-from backend.knowledge.services.search_knowledge import as_shown
 from backend.vector_stores.services.store_access import find_store
 
 
@@ -38,9 +38,8 @@ class SearchStore:
         require_read(await find_store(self._store, caller, store_id))
         best: dict[str, ChunkHit] = {}
         for query in asked.queries:
-            for hit in map(as_shown, await self._retrieval.search([store_id], query, asked.limit, asked.filters)):
+            for hit in await self._retrieval.search([store_id], query, asked.limit, asked.filters):
                 known = best.get(hit.chunk.id)
                 if hit.score >= asked.min_score and (known is None or hit.score > known.score):
                     best[hit.chunk.id] = hit
-        ordered = sorted(best.values(), key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name))
-        return ordered[: asked.limit]
+        return sorted(best.values(), key=content_rank)[: asked.limit]

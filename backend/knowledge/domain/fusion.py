@@ -1,0 +1,60 @@
+"""One ranking of two: chunks that were found by their words, and chunks that were found by what they mean."""
+
+from collections.abc import Sequence
+
+from backend.knowledge.domain.bm25 import SCORE_DECIMALS
+from backend.knowledge.domain.knowledge import ChunkHit
+
+FUSION_DEPTH = 100
+"""How far both rankings are read."""
+
+FUSION_K = 10
+"""How slowly a place in a ranking loses its worth; the best of a grid, which docs/retrieval.md shows."""
+
+RERANKED_HITS = 50
+"""How many of the first hits a reranker reads."""
+
+_BEST_SUM = 2 / (FUSION_K + 1)
+
+
+def fuse(by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit]) -> tuple[ChunkHit, ...]:
+    """Join two rankings by reciprocal rank fusion: a chunk that is first in both has the score 1.
+
+    Scores depend on places alone, and thereby on nothing but the searched bases. Equal scores are ordered by content.
+    The scores of `by_meaning` are cosines; each hit keeps its own as `similarity`.
+    """
+    sums: dict[str, float] = {}
+    for ranking in (by_words, by_meaning):
+        for place, hit in enumerate(ranking[:FUSION_DEPTH], start=1):
+            sums[hit.chunk.id] = sums.get(hit.chunk.id, 0.0) + 1 / (FUSION_K + place)
+    found_by_words = {hit.chunk.id for hit in by_words}
+    similarities = {hit.chunk.id: hit.score for hit in by_meaning}
+    hits = {hit.chunk.id: hit for hit in (*by_meaning, *by_words) if hit.chunk.id in sums}
+    fused = (
+        hit.model_copy(
+            update={
+                "score": round(sums[chunk_id] / _BEST_SUM, SCORE_DECIMALS),
+                "similarity": similarities.get(chunk_id),
+                "has_words_of_query": chunk_id in found_by_words,
+            }
+        )
+        for chunk_id, hit in hits.items()
+    )
+    return tuple(sorted(fused, key=content_rank))
+
+
+def reordered(hits: Sequence[ChunkHit], preferences: Sequence[float]) -> tuple[ChunkHit, ...]:
+    """Order the first hits by a preference for each of them, greater for the better one; equal ones stay in order.
+
+    Scores stay with the places: the best hit has the best score, on whatever scale the preferences are.
+    """
+    places = sorted(range(len(preferences)), key=lambda place: -preferences[place])
+    first = (
+        hits[place].model_copy(update={"score": better.score}) for place, better in zip(places, hits, strict=False)
+    )
+    return (*first, *hits[len(preferences) :])
+
+
+def content_rank(hit: ChunkHit) -> tuple[object, ...]:
+    """Return what hits are sorted by: the best score first, equal scores by content and never by arrival."""
+    return (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal)

@@ -1,0 +1,24 @@
+"""The port of search by meaning."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backend.knowledge.domain.filters import Filter
+from backend.knowledge.domain.knowledge import ChunkHit
+from backend.meaning.domain import EmbeddedQuery
+
+
+class NearestChunks(Protocol):
+    """What finds the chunks whose vectors lie nearest to a question; every `ChunkVectors` is one."""
+
+    async def nearest(
+        self, base_ids: Sequence[str], query: EmbeddedQuery, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
+        """Return the chunks nearest to a question, nearest first; `score` is the cosine of the angle, -1 to 1.
+
+        Equal scores are ordered by content, never by arrival. Scores depend on nothing but the named bases.
+
+        Raises:
+            Unavailable: the database is away. Retryable.
+        """
+        ...

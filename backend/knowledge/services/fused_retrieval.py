@@ -1,0 +1,64 @@
+"""Search by words and by meaning at once."""
+
+import asyncio
+from collections.abc import Sequence
+
+from backend.knowledge.domain.filters import Filter
+from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, fuse, reordered
+from backend.knowledge.domain.knowledge import ChunkHit
+from backend.knowledge.ports.knowledge import Retrieval
+from backend.knowledge.ports.nearest import NearestChunks
+from backend.meaning.ports import MeaningPorts
+from shared.errors import Unavailable
+
+
+class FusedRetrieval:
+    """A `Retrieval` over a search by words, the vectors of chunks, and a reranker.
+
+    Whatever fails beside the search by words costs its share of the ranking, never the search. Without a vector of the
+    query, or of any chunk, hits, order and scores are those of the search by words.
+    """
+
+    def __init__(self, words: Retrieval, vectors: NearestChunks, meaning: MeaningPorts) -> None:
+        self._words = words
+        self._vectors = vectors
+        self._meaning = meaning
+
+    async def search(
+        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
+        """Return the best chunks, best first; the query is embedded while its words are looked up."""
+        if not base_ids or limit <= 0:
+            return ()
+        try:
+            async with asyncio.TaskGroup() as group:
+                nearest = group.create_task(self._nearest(base_ids, query, filters))
+                by_words = await self._words.search(base_ids, query, max(limit, FUSION_DEPTH), filters)
+        except ExceptionGroup as failed:
+            # The search by words alone raises what callers have to know.
+            raise failed.exceptions[0] from None
+        by_meaning = nearest.result()
+        hits = fuse(by_words, by_meaning) if by_meaning else by_words
+        return (await self._reranked(query, hits))[:limit]
+
+    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
+        """Return all chunks when they measure at most `token_limit`, else None."""
+        return await self._words.everything(base_ids, token_limit)
+
+    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
+        """Return the first chunks of each document."""
+        return await self._words.beginnings(document_ids, limit, most)
+
+    async def _nearest(self, base_ids: Sequence[str], query: str, filters: Filter | None) -> tuple[ChunkHit, ...]:
+        embedded = await self._meaning.questions.vector_of(query)
+        if embedded is None:
+            return ()
+        try:
+            return await self._vectors.nearest(base_ids, embedded, FUSION_DEPTH, filters)
+        except Unavailable:
+            return ()
+
+    async def _reranked(self, query: str, hits: tuple[ChunkHit, ...]) -> tuple[ChunkHit, ...]:
+        texts = [hit.chunk.text for hit in hits[:RERANKED_HITS]]
+        preferences = await self._meaning.reranker.scores(query, texts) if texts else None
+        return hits if preferences is None else reordered(hits, preferences)
