@@ -66,6 +66,7 @@ eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
 	@$(BIN)/python -m tests.leaks
+	@$(BIN)/python -m tests.leaks.context
 
 chaos: setup ## break processes, connections and stores under load for ten minutes; writes var/chaos/*.json
 	@$(BIN)/python -m tests.chaos

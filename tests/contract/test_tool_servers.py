@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+import structlog.testing
 from pydantic import SecretStr
 
 from chat_shell.tool_servers.domain.server_entry import LocalServer, ServerEntry, WebServer
@@ -225,3 +226,37 @@ async def test_a_child_ends_with_its_server(listing: Path, tmp_path: Path):
         await asyncio.to_thread(_wait_for_text, note)
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
+
+
+async def end_of(link: LocalServer) -> dict[str, object]:
+    """Return the log line about a command that does not serve."""
+    has_ended = asyncio.Event()
+
+    async def note(_seconds: float) -> None:
+        has_ended.set()
+        await asyncio.Event().wait()
+
+    with structlog.testing.capture_logs() as lines:
+        async with running(LocalToolServer(ServerEntry(name="brief", link=link), link, sleep=note)):
+            async with asyncio.timeout(30):
+                await has_ended.wait()
+    (line,) = [line for line in lines if line["log_level"] == "warning"]
+    return dict(line)
+
+
+def ending(script: str, **environment: str) -> LocalServer:
+    given = {name: SecretStr(value) for name, value in environment.items()}
+    return LocalServer(command=sys.executable, arguments=("-c", script), environment=given)
+
+
+async def test_why_a_child_ended_at_once_is_logged_within_bounds_and_without_secrets():
+    said = "'x' * 99_999 + '\\n' + os.environ['KEY'] + ' is \\x1b[31mwrong\\n'"
+    line = await end_of(ending(f"import os, sys; sys.stderr.write({said}); sys.exit(3)", KEY=KEY))
+    assert (line["event"], line["server"], line["exit_code"]) == ("Tool server has ended", "brief", 3)
+    assert line["last_line"] == "*** is [31mwrong"
+    assert len(str((await end_of(ending("import sys; sys.exit('y' * 1_500)")))["last_line"])) == 300
+
+
+async def test_a_command_that_is_not_there_is_logged():
+    line = await end_of(LocalServer(command="/nowhere/at-all"))
+    assert (line["event"], line["reason"]) == ("Tool server cannot be started", "No such file or directory")

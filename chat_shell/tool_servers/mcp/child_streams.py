@@ -18,6 +18,13 @@ from chat_shell.tool_servers.domain.server_entry import LocalServer
 END_SECONDS = 2.0
 """How long a child may take to end once its input is closed, and again after SIGTERM."""
 
+LAST_WORDS_SECONDS = 1.0
+"""How long the end of its standard error is waited for, which what it has started may hold open."""
+
+MAX_ERROR_BYTES = 2_000
+MAX_LINE_CHARACTERS = 300
+"""How much of its standard error is kept, and how long a line of that is shown."""
+
 Received = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
 
@@ -29,13 +36,21 @@ class Child:
         self.started = started
         self.ended = asyncio.Event()
         self.is_too_large = False
+        self.error_end = b""
+
+    @property
+    def last_line(self) -> str:
+        """The last line of its standard error so far, within bounds and without control characters."""
+        lines = self.error_end.decode(errors="replace").splitlines()
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return "".join(letter for letter in last if letter.isprintable())[:MAX_LINE_CHARACTERS]
 
 
 @asynccontextmanager
 async def started_child(link: LocalServer, max_bytes: int) -> AsyncGenerator[tuple[Child, Streams]]:
     """Start a child with the streams to it; it is ended with the block, and all that it has started.
 
-    What it writes to its standard error is dropped, because it may hold anything.
+    Of what it writes to its standard error the last is kept, and nothing of it is shown here: it may hold anything.
 
     Raises:
         OSError: it cannot be started.
@@ -46,7 +61,7 @@ async def started_child(link: LocalServer, max_bytes: int) -> AsyncGenerator[tup
         *link.arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
         env={**get_default_environment(), **given},
         limit=max_bytes,
         start_new_session=True,
@@ -58,15 +73,20 @@ async def started_child(link: LocalServer, max_bytes: int) -> AsyncGenerator[tup
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(_read(child, to_session))
             writing = group.create_task(_write(child, from_session))
+            listening = group.create_task(_listen(child))
             try:
                 yield child, (from_child, to_child)
             finally:
                 reading.cancel()
                 writing.cancel()
+                try:
+                    await _end(started)
+                    await asyncio.wait({listening}, timeout=LAST_WORDS_SECONDS)
+                finally:
+                    listening.cancel()
     finally:
         for stream in (to_session, from_child, to_child, from_session):
             stream.close()
-        await _end(started)
 
 
 async def _read(child: Child, to_session: MemoryObjectSendStream[Received]) -> None:
@@ -80,6 +100,13 @@ async def _read(child: Child, to_session: MemoryObjectSendStream[Received]) -> N
         pass
     finally:
         child.ended.set()
+
+
+async def _listen(child: Child) -> None:
+    """Take all that a child writes to its standard error, so that it never waits, and keep the end."""
+    with suppress(OSError):
+        while child.started.stderr is not None and (said := await child.started.stderr.read(MAX_ERROR_BYTES)):
+            child.error_end = (child.error_end + said)[-MAX_ERROR_BYTES:]
 
 
 async def _write(child: Child, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:

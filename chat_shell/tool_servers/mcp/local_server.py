@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+import structlog
 from mcp.client.client import Client
 from mcp.client.session import ClientSession
 
@@ -17,6 +18,9 @@ from chat_shell.tool_servers.ports import CallFailure, CallResult, ToolServerFai
 from shared.models.values import JsonObject
 
 T = TypeVar("T")
+
+log = structlog.get_logger("chat_shell.tool_servers")
+
 Sleep = Callable[[float], Awaitable[None]]
 
 HANDSHAKE_SECONDS = 30.0
@@ -32,12 +36,15 @@ class LocalToolServer:
     """
 
     def __init__(self, entry: ServerEntry, link: LocalServer, sleep: Sleep = asyncio.sleep) -> None:
+        self._name = entry.name
         self._link = link
         self._max_bytes = entry.max_message_bytes
         self._sleep = sleep
         self._tasks = ServerTasks()
         self._session: ClientSession | None = None
         self._child: Child | None = None
+        self._newest: Child | None = None
+        self._has_served = False
         self._has_started = asyncio.Event()
         self._has_started.set()
 
@@ -77,6 +84,7 @@ class LocalToolServer:
         while True:
             started_at = loop.time()
             await tried(self._live)
+            self._log_end()
             if loop.time() - started_at > LONGEST_PAUSE_SECONDS:
                 pause_seconds = FIRST_PAUSE_SECONDS
             await self._sleep(pause_seconds)
@@ -85,20 +93,36 @@ class LocalToolServer:
     async def _live(self) -> None:
         """Start a child, and let calls use it until it ends; calls wait meanwhile for it to start, or to fail."""
         self._has_started.clear()
+        self._newest, self._has_served = None, False
         try:
-            async with (
-                started_child(self._link, self._max_bytes) as (child, streams),
-                asyncio.timeout(HANDSHAKE_SECONDS) as limit,
-                Client(_as_transport(streams)) as client,
-            ):
-                limit.reschedule(None)
-                self._session, self._child = client.session, child
-                self._has_started.set()
-                await child.ended.wait()
-                self._session = self._child = None
+            async with started_child(self._link, self._max_bytes) as (child, streams):
+                self._newest = child
+                async with asyncio.timeout(HANDSHAKE_SECONDS) as limit, Client(_as_transport(streams)) as client:
+                    limit.reschedule(None)
+                    self._session, self._child, self._has_served = client.session, child, True
+                    self._has_started.set()
+                    await child.ended.wait()
+                    self._session = self._child = None
+        except OSError as error:
+            if self._newest is None:
+                log.warning("Tool server cannot be started", server=self._name, reason=error.strerror)
+            raise
         finally:
             self._session = self._child = None
             self._has_started.set()
+
+    def _log_end(self) -> None:
+        """Say how a child has ended; its words only where no call has reached it: these may repeat what was asked."""
+        if self._newest is not None:
+            said = "" if self._has_served else self._without_secrets(self._newest.last_line)
+            exit_code = self._newest.started.returncode
+            log.warning("Tool server has ended", server=self._name, exit_code=exit_code, last_line=said)
+
+    def _without_secrets(self, line: str) -> str:
+        secrets = [value.get_secret_value() for value in self._link.environment.values()]
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            line = line.replace(secret, "***")
+        return line
 
 
 @asynccontextmanager

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from shared.errors import ModelContextOverflow
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, ModelCallStarted, TextDelta, TurnFailed, Usage
@@ -10,6 +12,7 @@ from shared.models.messages import ToolMessage
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.fakes.chat_shell_talking import facts_in, prompt_tokens, usual_events, whole_prompt
 from tests.fakes.json_paths import at
+from tests.unit.backend.turns.placing import put_agent
 from tests.unit.backend.turns.test_compacting import LONG, items_of, shell_of, talking
 from tests.unit.backend.turns.test_take_over import check_events
 
@@ -39,6 +42,23 @@ async def test_a_prompt_that_its_provider_finds_too_long_is_compacted_and_sent_a
         assert {reason for _, reason in house.observer.epochs} == {"new_conversation", "compaction"}
         assert house.observer.drifts == []
         await check_events(house, last)
+
+
+@pytest.mark.parametrize("placement", ["classic", "anchored"])
+async def test_an_agents_words_stay_in_a_conversation_that_is_shortened(placement: str) -> None:
+    async with talking(64_000, refusing(5_000)) as house:
+        await put_agent(house, placement=placement, instructions="CA")
+        last = await house.ask(input=f"FACT-a0 {LONG}", model="helper")
+        for number in range(1, 16):
+            words = "LOOK 300 300" if number % 2 else LONG
+            last = await house.ask(input=f"FACT-a{number} {words}", previous_response_id=last.id)
+            assert last.status == "completed"
+            sent = [
+                str(message.content) for message in whole_prompt(shell_of(house).answers[-1]) if message.role == "user"
+            ]
+            assert sent.count("CA") == 1
+        assert "summarised" in house.observer.compactions
+        assert house.observer.drifts == []
 
 
 async def test_results_of_the_running_turn_are_left_out_where_nothing_else_can_be() -> None:

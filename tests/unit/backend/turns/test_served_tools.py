@@ -252,9 +252,9 @@ async def test_a_served_tool_can_be_demanded_where_the_conversation_has_it() -> 
         assert house.sent[0].parameters.tool_choice == NamedToolChoice(name="jira__search")
         assert first.body["tool_choice"] == choosing("jira__search")
         await house.ask(previous_response_id=first.id, tool_choice=choosing("jira__search"))
-        for asked in ({"previous_response_id": first.id}, {}):
+        for asked in ({"previous_response_id": first.id}, dict[str, str]()):
             with pytest.raises(InvalidRequest) as caught:
-                await house.start(**asked, tool_choice=choosing("jira__read"))
+                await house.start(ADA, **asked, tool_choice=choosing("jira__read"))
             assert caught.value.param == "tool_choice.name"
             assert ("'jira__search'" in caught.value.message) is bool(asked)
 
