@@ -58,11 +58,13 @@ from backend.turns.telemetry.rates import CountingRateObserver
 from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
 from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
+from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
+from shared.telemetry import LoggingCertificates
 
 log = structlog.get_logger("backend")
 
@@ -104,11 +106,15 @@ async def serve(settings: Settings) -> None:
         log.warning("BACKEND_EMBEDDING_BASE_URL is set and not used yet: retrieval ranks by words alone")
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_migrated_database(settings))
-        backend = await _build(settings, database, stack)
+        with _naming_setting("BACKEND_TLS_*"):
+            certificates = Certificates(settings.certificate_files, LoggingCertificates())
+        backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
         routers = ROUTERS if settings.admin_port is not None else (*ROUTERS, *METRICS_ROUTERS)
-        server = http_server(create_app(routers, backend.services, options), allows=options.allows)
+        app = create_app(routers, backend.services, options)
+        tls = certificates.for_server() if certificates.files.can_serve else None
+        server = http_server(app, allows=options.allows, tls=tls)
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_admin_door(settings, backend))
         look_for_cycles_rarely()
@@ -137,7 +143,12 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
         return "chat_shell" if is_chat_shell else await backend.identity.authenticate.key_id(presented)
 
     return HttpOptions(
-        token, settings.max_body_bytes, settings.max_bodies_bytes, holder_of, cors_origins=settings.cors_origins
+        token,
+        settings.max_body_bytes,
+        settings.max_bodies_bytes,
+        holder_of,
+        cors_origins=settings.cors_origins,
+        needs_certificate=settings.certificate_files.are_mutual,
     )
 
 
@@ -164,12 +175,12 @@ def _log_hanging(running: StillRunning) -> None:
     log.error("Shutdown takes too long", tasks=running.tasks, threads=running.threads)
 
 
-async def _build(settings: Settings, database: Database, stack: AsyncExitStack) -> Backend:
+async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     with _naming_setting("BACKEND_REDIS_URL"):
         store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
-    chat_shell, knowledge = _chat_shell(settings, clock, stack), _knowledge(database, clock, stack)
+    chat_shell, knowledge = _chat_shell(settings, clock, certificates, stack), _knowledge(database, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
     vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
     shelves, limits, admission = vector_stores.shelves, _limits(settings), Admission(store.presence, settings.max_turns)
@@ -229,12 +240,13 @@ def _knowledge(database: Database, clock: Clock, stack: AsyncExitStack) -> Knowl
     return knowledge
 
 
-def _chat_shell(settings: Settings, clock: Clock, stack: AsyncExitStack) -> ChatShell:
+def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, stack: AsyncExitStack) -> ChatShell:
     chat_shell = connect_chat_shell(
         settings.chat_shell_url,
         settings.service_token.get_secret_value(),
         clock=clock,
         max_message_bytes=2 * settings.max_body_bytes,
+        certificates=certificates,
     )
     stack.push_async_callback(chat_shell.close)
     return chat_shell

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
+from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
 
@@ -131,7 +133,7 @@ class Settings(DatabaseSettings):
     port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
     admin_port: int | None = Field(None, alias="BACKEND_ADMIN_PORT", ge=0, le=65535)
     redis_url: Annotated[str, _with_scheme("redis", "rediss", "unix")] = Field("", alias="BACKEND_REDIS_URL")
-    chat_shell_url: Annotated[str, _with_scheme("grpc", "http", "https")] = Field(
+    chat_shell_url: Annotated[str, _with_scheme("grpc", "grpcs", "http", "https")] = Field(
         "grpc://127.0.0.1:50051", alias="BACKEND_CHAT_SHELL_URL"
     )
     admin_key: LongHeaderSecret | None = Field(None, alias="BACKEND_ADMIN_KEY")
@@ -167,6 +169,9 @@ class Settings(DatabaseSettings):
     jwt_roles_claim: str = Field("", alias="BACKEND_JWT_ROLES_CLAIM")
     jwt_admin_role: str = Field("", alias="BACKEND_JWT_ADMIN_ROLE")
     jwt_service_role: str = Field("", alias="BACKEND_JWT_SERVICE_ROLE")
+    tls_cert_file: Path | None = Field(None, alias="BACKEND_TLS_CERT_FILE")
+    tls_key_file: Path | None = Field(None, alias="BACKEND_TLS_KEY_FILE")
+    tls_ca_file: Path | None = Field(None, alias="BACKEND_TLS_CA_FILE")
     https_proxy: ProxyAddress | None = Field(None, alias="HTTPS_PROXY")
     no_proxy: str = Field("", alias="NO_PROXY")
     service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
@@ -192,6 +197,11 @@ class Settings(DatabaseSettings):
         )
 
     @property
+    def certificate_files(self) -> CertificateFiles:
+        """What this service shows in TLS connections, and whom it trusts."""
+        return CertificateFiles(self.tls_cert_file, self.tls_key_file, self.tls_ca_file)
+
+    @property
     def proxy(self) -> OutgoingProxy:
         """The way to addresses outside."""
         return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
@@ -205,6 +215,14 @@ class Settings(DatabaseSettings):
                 raise ValueError(f"{type(self).model_fields[name].alias}: must be set where {tokens[0]} is")
         if (self.jwt_admin_role or self.jwt_service_role) and not self.jwt_roles_claim:
             raise ValueError("BACKEND_JWT_ROLES_CLAIM: must name the claim in which a token lists its roles")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_in_clear(self) -> Self:
+        if (self.tls_cert_file is None) != (self.tls_key_file is None):
+            raise ValueError("BACKEND_TLS_CERT_FILE and BACKEND_TLS_KEY_FILE: one is set without the other")
+        if self.tls_ca_file is not None and urlsplit(self.chat_shell_url).scheme not in ("grpcs", "https"):
+            raise ValueError("BACKEND_CHAT_SHELL_URL: must begin with grpcs:// or https:// with BACKEND_TLS_CA_FILE")
         return self
 
     @model_validator(mode="after")

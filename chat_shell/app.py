@@ -48,11 +48,13 @@ from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from chat_shell.turns.services.single_tools import SingleTools
 from chat_shell.turns.services.turn_service import TurnService
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
+from shared.certificates import Certificates, UnusableCertificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
 from shared.models.served_tools import SKILLS_SERVER
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
+from shared.telemetry import LoggingCertificates
 
 log = structlog.get_logger("chat_shell")
 
@@ -71,7 +73,11 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     async with AsyncExitStack() as stack:
         entries = _model_entries(settings, environ)
         models = _models(settings, entries, await stack.enter_async_context(open_session()))
-        session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
+        certificates = _certificates(settings)
+        connector = aiohttp.TCPConnector(ssl=certificates.for_client())
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        )
         admission = Admission()
         clock = SystemClock()
         room_times = RoomTimes(settings.safe_summary_timeout_seconds)
@@ -89,7 +95,7 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         run = RunTurn(models, toolbox, clock, LoggingTurnObserver(), defaults)
         turns = TurnService(run, SingleTools(toolbox, models, served.offered), models.cards, clock, admission)
         look_for_cycles_rarely()
-        await _serve_doors(settings, turns, admission, served)
+        await _serve_doors(settings, certificates, turns, admission, served)
 
 
 async def served_tools(
@@ -194,10 +200,14 @@ def toolbox_of(
 
 
 async def _serve_doors(
-    settings: Settings, turns: TurnService, admission: Admission, served: ToolServerCatalogue
+    settings: Settings,
+    certificates: Certificates,
+    turns: TurnService,
+    admission: Admission,
+    served: ToolServerCatalogue,
 ) -> None:
     stop = _stop_event()
-    grpc_door, server = _doors(settings, turns)
+    grpc_door, server = _doors(settings, turns, certificates)
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(_listening(settings.host, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
         stack.enter_context(LoopMeter())
@@ -225,17 +235,28 @@ def _log_hanging(running: StillRunning) -> None:
     log.error("Shutdown takes too long", tasks=running.tasks, threads=running.threads)
 
 
-def _doors(settings: Settings, turns: TurnService) -> tuple[GrpcDoor, HttpServer]:
+def _certificates(settings: Settings) -> Certificates:
+    try:
+        return Certificates(settings.certificate_files, LoggingCertificates())
+    except UnusableCertificates as error:
+        raise WrongSetting(f"CHAT_SHELL_TLS_*: {error}") from None
+
+
+def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -> tuple[GrpcDoor, HttpServer]:
+    shown = certificates if certificates.files.can_serve else None
+    tls = certificates.for_server() if shown is not None else None
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
     bounds = MessageBounds(settings.max_message_bytes, settings.max_messages_bytes)
     try:
         # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
         listening_socket(settings.host, settings.grpc_port).close()
-        grpc_door = create_grpc_server(turns, token, bounds, address=address)
+        grpc_door = create_grpc_server(turns, token, bounds, address=address, certificates=shown)
     except (OSError, RuntimeError):
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
-    return grpc_door, http_server(create_http_app(turns, token, bounds, has_metrics=settings.admin_port is None))
+    has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
+    app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
+    return grpc_door, http_server(app, tls=tls)
 
 
 @asynccontextmanager

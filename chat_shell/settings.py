@@ -8,7 +8,9 @@ from pydantic import Field, model_validator
 
 from chat_shell.models.configured.entries import ModelApi, key_variables
 from chat_shell.tool_servers.configured.tools_file import tool_variables
+from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, WebAddress
+from shared.outgoing import OutgoingProxy, ProxyAddress
 from shared.prompts.tool_results import MAX_TOOL_RESULT_TOKENS
 
 DEMO_MODEL = "demo-model"
@@ -42,6 +44,11 @@ class Settings(ServiceSettings):
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
     max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
     max_messages_bytes: int = Field(134_217_728, alias="CHAT_SHELL_MAX_MESSAGES_BYTES", ge=1024)
+    tls_cert_file: Path | None = Field(None, alias="CHAT_SHELL_TLS_CERT_FILE")
+    tls_key_file: Path | None = Field(None, alias="CHAT_SHELL_TLS_KEY_FILE")
+    tls_ca_file: Path | None = Field(None, alias="CHAT_SHELL_TLS_CA_FILE")
+    https_proxy: ProxyAddress | None = Field(None, alias="HTTPS_PROXY")
+    no_proxy: str = Field("", alias="NO_PROXY")
     service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
 
     @classmethod
@@ -52,6 +59,24 @@ class Settings(ServiceSettings):
             key_variables(Path(models)) if models is not None else (),
             tool_variables(Path(tools)) if tools is not None else (),
         )
+
+    @property
+    def certificate_files(self) -> CertificateFiles:
+        """What this service shows in TLS connections, and whom it trusts."""
+        return CertificateFiles(self.tls_cert_file, self.tls_key_file, self.tls_ca_file)
+
+    @property
+    def proxy(self) -> OutgoingProxy:
+        """The way to addresses outside."""
+        return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
+
+    @model_validator(mode="after")
+    def _nothing_in_clear(self) -> Self:
+        if (self.tls_cert_file is None) != (self.tls_key_file is None):
+            raise ValueError("CHAT_SHELL_TLS_CERT_FILE and CHAT_SHELL_TLS_KEY_FILE: one is set without the other")
+        if self.tls_ca_file is not None and not self.backend_url.startswith("https://"):
+            raise ValueError("CHAT_SHELL_BACKEND_URL: must begin with https:// with CHAT_SHELL_TLS_CA_FILE")
+        return self
 
     @model_validator(mode="after")
     def _name_and_address_together(self) -> Self:

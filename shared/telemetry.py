@@ -35,6 +35,9 @@ class LogEvent(StrEnum):
     REQUEST_FAILED = "Request failed"
     MODEL_FAILED = "Model failed"
     LOOP_HELD = "Event loop held"
+    CERTIFICATES_READ = "Certificates read"
+    CERTIFICATES_UNUSABLE = "Certificates unusable"
+    TLS_REFUSED = "TLS connection refused"
 
 
 MAX_CAUSES = 8
@@ -94,6 +97,26 @@ def origin_of(error: BaseException) -> dict[str, list[str]]:
         "causes": [type(each).__name__ for each in chain],
         "raised_at": [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
     }
+
+
+class LoggingCertificates:
+    """Logs what becomes of certificates, and why a connection was not made; implements `CertificateObserver`."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("tls")
+
+    def certificates_read(self) -> None:
+        """Log that changed files are in use."""
+        self._log.info(LogEvent.CERTIFICATES_READ)
+
+    def certificates_unusable(self, reason: str) -> None:
+        """Log that those from before stay in use."""
+        self._log.error(LogEvent.CERTIFICATES_UNUSABLE, reason=reason)
+
+    def connection_refused(self, reason: str, *, by_us: bool, is_server: bool) -> None:
+        """Log who refused whom, and why."""
+        peer = "client" if is_server else "server"
+        self._log.warning(LogEvent.TLS_REFUSED, peer=peer, refused_by="us" if by_us else "peer", reason=reason)
 
 
 def trace_id_of(request_id: str) -> str:

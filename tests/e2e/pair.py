@@ -1,6 +1,6 @@
 """The two real services with a recording fake model behind them, as child processes on free ports."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -72,14 +72,18 @@ class PairOptions:
     model_module: str = "tests.fakes.model_server"
     backend: Mapping[str, str] = field(default_factory=dict[str, str])
     chat_shell: Mapping[str, str] = field(default_factory=dict[str, str])
+    tls: bool = False
+    reach: Callable[[int], int] = lambda port: port
+    """Returns the port by which the other service reaches a port: that of a proxy, or the same one."""
 
 
 def start_pair(launch: Launch, directory: Path, options: PairOptions | None = None) -> Pair:
     """Start fake model, chat_shell and backend, and wait until they are ready."""
     chosen = options or PairOptions()
     backend_port, grpc_port, http_port, model_port, nobody = (free_port() for _ in range(5))
-    model_url = f"http://127.0.0.1:{model_port}/v1"
-    backend_url, http_url = f"http://127.0.0.1:{backend_port}", f"http://127.0.0.1:{http_port}"
+    model_url, web, rpc = f"http://127.0.0.1:{model_port}/v1", *(("https", "grpcs") if chosen.tls else ("http", "grpc"))
+    backend_url, http_url = f"{web}://127.0.0.1:{backend_port}", f"{web}://127.0.0.1:{http_port}"
+    door_port = chosen.reach(http_port if chosen.http_door else grpc_port)
     directory.mkdir(parents=True, exist_ok=True)
     model_server = launch(
         chosen.model_module,
@@ -93,7 +97,7 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
         settings={
             "CHAT_SHELL_GRPC_PORT": str(grpc_port),
             "CHAT_SHELL_HTTP_PORT": str(http_port),
-            "CHAT_SHELL_BACKEND_URL": backend_url,
+            "CHAT_SHELL_BACKEND_URL": f"{web}://127.0.0.1:{chosen.reach(backend_port)}",
             "CHAT_SHELL_MODEL": MODEL,
             "CHAT_SHELL_MODEL_BASE_URL": model_url,
             "CHAT_SHELL_MODEL_API_KEY": "credential-of-the-provider",
@@ -109,7 +113,7 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
         "backend",
         settings={
             "BACKEND_PORT": str(backend_port),
-            "BACKEND_CHAT_SHELL_URL": http_url if chosen.http_door else f"grpc://127.0.0.1:{grpc_port}",
+            "BACKEND_CHAT_SHELL_URL": f"{web if chosen.http_door else rpc}://127.0.0.1:{door_port}",
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,
             "SERVICE_TOKEN": SERVICE_TOKEN,
@@ -139,10 +143,11 @@ def start_replica(launch: Launch, directory: Path, pair: Pair, **changes: str) -
     return replace(pair, backend=backend, backend_url=url)
 
 
-def lone_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
+def lone_backend(launch: Launch, directory: Path, *, tls: bool = False, **settings: str) -> Pair:
     """Start a backend with nobody behind it, and wait until it is ready; the pair's other parts are the backend too."""
     port, nobody = free_port(), free_port()
-    url = f"http://127.0.0.1:{port}"
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+    directory.mkdir(parents=True, exist_ok=True)
     needed = {
         "BACKEND_PORT": str(port),
         "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{nobody}",

@@ -18,6 +18,7 @@ from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import ModelLister, TurnService
 from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard
+from tests.fakes.certificates import no_certificates
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool
 
 SERVICE_TOKEN = "s3rvice-token"
@@ -118,7 +119,9 @@ async def door_address(transport: str, shell: Shell) -> AsyncGenerator[str]:
 @asynccontextmanager
 async def connected(address: str, token: str = SERVICE_TOKEN) -> AsyncGenerator[ChatShell]:
     """Connect a client and close it at the end."""
-    client = connect_chat_shell(address, token, clock=SystemClock(), max_message_bytes=MAX_BYTES)
+    client = connect_chat_shell(
+        address, token, clock=SystemClock(), max_message_bytes=MAX_BYTES, certificates=no_certificates()
+    )
     try:
         yield client
     finally:

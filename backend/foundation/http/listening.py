@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -40,11 +41,15 @@ class HttpServer(uvicorn.Server):
 
 
 def http_server(
-    app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS, allows: Callable[[str], bool] = lambda _: False
+    app: FastAPI,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    allows: Callable[[str], bool] = lambda _: False,
+    tls: ssl.SSLContext | None = None,
 ) -> HttpServer:
     """Build the server; run it with `serve(sockets=[…])`.
 
-    `allows` tells of an origin whether its scripts may read what is refused before the application sees it.
+    `allows` tells of an origin whether its scripts may read what is refused before the application sees it. With `tls`
+    it speaks TLS, and nothing else.
     """
     # uvicorn calls it like the class of a protocol, once for each connection.
     protocol = partial(TimedProtocol, ConnectionRules(limits, UnfinishedHeads(limits.unfinished_heads), allows))
@@ -59,6 +64,7 @@ def http_server(
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=SLOW_READER_SECONDS,
+            ssl_context_factory=(lambda _config, _default: tls) if tls is not None else None,
         )
     )
 

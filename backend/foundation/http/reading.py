@@ -9,6 +9,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from backend.foundation.http.cross_origin import marks_for
+from shared.certificates import HAS_CERTIFICATE
 from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
 
 
@@ -57,8 +58,11 @@ class TimedProtocol(HttpToolsProtocol):
         self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Expect the headers of the first request."""
+        """Expect the headers of the first request, and note whether the client has shown a certificate."""
         super().connection_made(transport)
+        # there is one only where it was checked against the authority
+        if transport.get_extra_info("peercert"):
+            self.app_state = {**self.app_state, HAS_CERTIFICATE: True}
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -26,7 +26,8 @@ class HttpOptions:
     """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`.
 
     `holder_of` names who presents a key or token, before a large body of his is read. `cors_origins` are the
-    origins whose scripts may read answers; `*` is any.
+    origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
+    a client certificate only.
     """
 
     service_token: str
@@ -34,6 +35,7 @@ class HttpOptions:
     max_bodies_bytes: int = DEFAULT_MAX_BODIES_BYTES
     holder_of: HolderOf = digest_of
     cors_origins: tuple[str, ...] = ()
+    needs_certificate: bool = False
 
     def allows(self, origin: str) -> bool:
         """Return whether scripts of an origin may call."""

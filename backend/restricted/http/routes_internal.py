@@ -3,7 +3,7 @@
 import hmac
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from pydantic import BaseModel, Field
 
 from backend.foundation.http.json_body import new_router
@@ -16,6 +16,7 @@ from backend.knowledge.services.document_text import TextPage
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
 from backend.restricted.services.use_cases import RestrictedServices
+from shared.certificates import HAS_CERTIFICATE
 from shared.errors import Unauthenticated
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import SummaryVersions
@@ -24,7 +25,9 @@ MAX_HITS = 100
 MAX_PAGE_CHARACTERS = 200_000
 
 
-async def _service_token(options: OptionsDep, credentials: BearerDep) -> None:
+async def _service_token(request: Request, options: OptionsDep, credentials: BearerDep) -> None:
+    if options.needs_certificate and not request.scope["state"].get(HAS_CERTIFICATE):
+        raise Unauthenticated("Connections of services need a client certificate here.")
     presented = credentials.credentials if credentials else ""
     is_known = hmac.compare_digest(presented.encode(), options.service_token.encode())
     if not options.service_token or not is_known:

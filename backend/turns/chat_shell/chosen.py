@@ -3,13 +3,17 @@
 from urllib.parse import urlsplit
 
 from backend.turns.ports.chat_shell import ChatShell
+from shared.certificates import Certificates
 from shared.clock import Clock
 
 
-def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_message_bytes: int) -> ChatShell:
-    """Build a client for `grpc://host:port`, `dns:///host:port` or `http(s)://host:port`; it connects lazily.
+def connect_chat_shell(
+    url: str, service_token: str, *, clock: Clock, max_message_bytes: int, certificates: Certificates
+) -> ChatShell:
+    """Build a client for `grpc(s)://host:port`, `dns:///host:port` or `http(s)://host:port`; it connects lazily.
 
-    Call this inside the event loop that will use the client; the caller closes the client.
+    With `grpcs` and `https` it speaks TLS. Call this inside the event loop that will use the client; the caller closes
+    the client.
 
     Raises:
         ValueError: another scheme, no host, or a token that no header can carry.
@@ -18,16 +22,17 @@ def connect_chat_shell(url: str, service_token: str, *, clock: Clock, max_messag
         raise ValueError("the service token may hold printable ASCII characters only")
     address = urlsplit(url)
     match address.scheme:
-        case "grpc" if address.netloc:
+        case "grpc" | "grpcs" if address.netloc:
             target = f"dns:///{address.netloc}"
         case "dns" if address.path.strip("/"):
             target = url
         case "http" | "https" if address.netloc:
             from backend.turns.chat_shell.http_client import HttpChatShell
 
-            return HttpChatShell(url, service_token, clock, max_message_bytes)
+            return HttpChatShell(url, service_token, clock, max_message_bytes, certificates.for_client())
         case _:
-            raise ValueError(f"{url!r} is no address of chat_shell: give grpc://host:port or http://host:port")
+            raise ValueError(f"{url!r} is no address of chat_shell: give grpc(s)://host:port or http(s)://host:port")
     from backend.turns.chat_shell.grpc_client import GrpcChatShell
 
-    return GrpcChatShell(target, service_token, clock, max_message_bytes)
+    shown = certificates if address.scheme == "grpcs" else None
+    return GrpcChatShell(target, service_token, clock, max_message_bytes, shown)

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import grpc.aio
 from google.protobuf.message import DecodeError
 
+from backend.turns.chat_shell.grpc_channels import CurrentChannel, LentChannel
 from backend.turns.chat_shell.refusals import BROKEN_OFF, REFUSES_US, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
 from protos.execution.v1 import chat_shell_pb2, events_pb2
-from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
+from shared.certificates import Certificates
 from shared.clock import Clock
 from shared.errors import (
     BallastError,
@@ -71,7 +72,6 @@ CHANNEL_OPTIONS = (
     ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
 )
 
-EXECUTE = f"/{chat_shell_pb2.DESCRIPTOR.services_by_name['ChatShell'].full_name}/Execute"
 ERROR_TRAILER = "ballast-error-bin"
 
 BY_STATUS: dict[grpc.StatusCode, BallastError] = {
@@ -84,19 +84,20 @@ BY_STATUS: dict[grpc.StatusCode, BallastError] = {
 class GrpcChatShell:
     """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the event loop that will use it."""
 
-    def __init__(self, target: str, service_token: str, clock: Clock, max_message_bytes: int) -> None:
-        self._channel = grpc.aio.insecure_channel(
-            target,
-            options=(
-                *CHANNEL_OPTIONS,
-                ("grpc.max_receive_message_length", max_message_bytes),
-                ("grpc.max_send_message_length", max_message_bytes),
-            ),
+    def __init__(
+        self,
+        target: str,
+        service_token: str,
+        clock: Clock,
+        max_message_bytes: int,
+        certificates: Certificates | None = None,
+    ) -> None:
+        options = (
+            *CHANNEL_OPTIONS,
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_send_message_length", max_message_bytes),
         )
-        self._stub = ChatShellStub(self._channel)
-        self._execute = self._channel.unary_stream(
-            EXECUTE, request_serializer=bytes, response_deserializer=events_pb2.ExecutionEvent.FromString
-        )
+        self._channels = CurrentChannel(target, options, certificates)
         self._metadata = (("authorization", f"Bearer {service_token}"),)
         self._clock = clock
 
@@ -108,10 +109,16 @@ class GrpcChatShell:
             DeadlineExceeded: the request's deadline passed.
             BallastError: the error with which chat_shell refused the request.
         """
-        await self._wait_connected()
+        async with self._connected() as connection, aclosing(self._events(connection, request)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _events(
+        self, connection: LentChannel, request: ExecutionRequest
+    ) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
         body = request_to_proto(request).SerializeToString()
         metadata = self._metadata_for(len(body))
-        call = self._execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
+        call = connection.execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
         del body  # it is held until it is sent, and not until the turn ends
         last: ExecutionEvent | None = None
         try:
@@ -120,7 +127,7 @@ class GrpcChatShell:
                 yield (last,)
         except grpc.aio.AioRpcError as error:
             if not isinstance(last, TurnEnd):
-                raise error_of_call(error, begun=last is not None) from error
+                raise self._error_of_call(error, begun=last is not None) from error
         finally:
             call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
         if not isinstance(last, TurnEnd):
@@ -132,17 +139,17 @@ class GrpcChatShell:
         Raises:
             ChatShellUnavailable: no connection. Retryable.
         """
-        await self._wait_connected()
         try:
-            answer = await self._stub.ListModels(
-                chat_shell_pb2.ListModelsRequest(),
-                metadata=self._metadata_for(0),
-                timeout=LIST_MODELS_TIMEOUT_SECONDS,
-            )
+            async with self._connected() as connection:
+                answer = await connection.stub.ListModels(
+                    chat_shell_pb2.ListModelsRequest(),
+                    metadata=self._metadata_for(0),
+                    timeout=LIST_MODELS_TIMEOUT_SECONDS,
+                )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise ChatShellUnavailable("The model runner did not answer in time.") from error
-            raise error_of_call(error, begun=False) from error
+            raise self._error_of_call(error, begun=False) from error
         return tuple(card_from_proto(card) for card in answer.models)
 
     async def tools(self) -> OfferedTools:
@@ -151,11 +158,10 @@ class GrpcChatShell:
         Raises:
             ChatShellUnavailable: no connection, or what came is no such list. Retryable.
         """
-        await self._wait_connected()
+        asked, metadata = chat_shell_pb2.ListToolsRequest(), self._metadata_for(0)
         try:
-            answer = await self._stub.ListTools(
-                chat_shell_pb2.ListToolsRequest(), metadata=self._metadata_for(0), timeout=LIST_TOOLS_TIMEOUT_SECONDS
-            )
+            async with self._connected() as connection:
+                answer = await connection.stub.ListTools(asked, metadata=metadata, timeout=LIST_TOOLS_TIMEOUT_SECONDS)
             return offered_from_proto(answer)
         except InvalidRequest as error:
             raise ChatShellUnavailable("The model runner sent what is no list of tools.") from error
@@ -164,7 +170,7 @@ class GrpcChatShell:
                 return NO_TOOLS
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise ChatShellUnavailable("The model runner did not answer in time.") from error
-            raise error_of_call(error, begun=False) from error
+            raise self._error_of_call(error, begun=False) from error
 
     async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
         """Run one of chat_shell's tools; cancelling this cancels the call, and with it the tool.
@@ -174,34 +180,42 @@ class GrpcChatShell:
             DeadlineExceeded: the turn's deadline passed.
             BallastError: the error with which chat_shell refused the call.
         """
-        await self._wait_connected()
         timeout = self._timeout_seconds(call.turn)
         try:
             message = tool_call_to_proto(call)
             metadata = self._metadata_for(message.ByteSize())
-            answer = await self._stub.RunTool(message, metadata=metadata, timeout=timeout)
+            async with self._connected() as connection:
+                answer = await connection.stub.RunTool(message, metadata=metadata, timeout=timeout)
             return tool_result_from_proto(answer)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise ChatShellUnavailable(TOO_OLD) from error
-            raise error_of_call(error, begun=False) from error
+            raise self._error_of_call(error, begun=False) from error
+
+    def _error_of_call(self, error: grpc.aio.AioRpcError, *, begun: bool) -> BallastError:
+        if not begun:
+            self._channels.tell_refusal(error)
+        return error_of_call(error, begun=begun)
 
     def _metadata_for(self, message_bytes: int) -> tuple[tuple[str, str], ...]:
         return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)))
 
-    async def _wait_connected(self) -> None:
-        """Return once connected, or after `RECONNECT_SECONDS`; the call itself then reports the missing connection."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RECONNECT_SECONDS):
-                await self._channel.channel_ready()
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[LentChannel]:
+        """Lend a connection once it stands, or after `RECONNECT_SECONDS`; the call then reports the missing one."""
+        async with self._channels.lend() as connection:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RECONNECT_SECONDS):
+                    await connection.channel.channel_ready()
+            yield connection
 
     def _timeout_seconds(self, request: ExecutionRequest) -> float | None:
         left_seconds = remaining_seconds(request.deadline, self._clock.now())
         return left_seconds + DEADLINE_GRACE_SECONDS if left_seconds < LONGEST_TIMEOUT_SECONDS else None
 
     async def close(self) -> None:
-        """Cancel running calls and close the channel."""
-        await self._channel.close()
+        """Cancel running calls and close all channels."""
+        await self._channels.close()
 
 
 def _decode(message: events_pb2.ExecutionEvent) -> ExecutionEvent:

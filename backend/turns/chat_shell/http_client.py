@@ -1,9 +1,11 @@
 """The client of chat_shell over HTTP and server-sent events."""
 
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from http import HTTPStatus
 from io import BytesIO
+from typing import Literal
 from urllib.parse import quote
 
 import aiohttp
@@ -38,13 +40,20 @@ EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 class HttpChatShell:
     """Implements `backend.turns.ports.chat_shell.ChatShell`. Build it inside the event loop that will use it."""
 
-    def __init__(self, base_url: str, service_token: str, clock: Clock, max_message_bytes: int) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        service_token: str,
+        clock: Clock,
+        max_message_bytes: int,
+        tls: ssl.SSLContext | Literal[True] = True,
+    ) -> None:
         self._base_url = base_url.rstrip("/")
         self._clock = clock
         self._max_message_bytes = max_message_bytes
         self._session = aiohttp.ClientSession(
             headers={"authorization": f"Bearer {service_token}"},
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol, cast
 
+import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -10,6 +11,7 @@ from chat_shell.doors.grpc.arrival import Arrivals
 from chat_shell.doors.grpc.handlers import SERVICE_NAME, ChatShellHandlers
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
+from shared.certificates import Certificates, ReadCertificates
 
 KEEPALIVE_OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
@@ -69,8 +71,15 @@ class GrpcDoor:
         await self._server.stop(grace_seconds)
 
 
-def create_grpc_server(turns: TurnService, service_token: str, bounds: MessageBounds, *, address: str) -> GrpcDoor:
-    """Build the server and bind it; port 0 chooses a free port.
+def create_grpc_server(
+    turns: TurnService,
+    service_token: str,
+    bounds: MessageBounds,
+    *,
+    address: str,
+    certificates: Certificates | None = None,
+) -> GrpcDoor:
+    """Build the server and bind it; port 0 chooses a free port. With certificates it speaks TLS, and nothing else.
 
     Raises:
         RuntimeError: the address cannot be bound.
@@ -89,4 +98,23 @@ def create_grpc_server(turns: TurnService, service_token: str, bounds: MessageBo
     health_servicer: HealthServicer = cast(Any, health).aio.HealthServicer()
     cast(Any, health_pb2_grpc).add_HealthServicer_to_server(health_servicer, server)
     reflection.enable_server_reflection((SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    return GrpcDoor(server, health_servicer, server.add_insecure_port(address))
+    if certificates is None:
+        return GrpcDoor(server, health_servicer, server.add_insecure_port(address))
+    return GrpcDoor(server, health_servicer, server.add_secure_port(address, _credentials(certificates)))
+
+
+def _credentials(certificates: Certificates) -> grpc.ServerCredentials:
+    """Make credentials that gRPC asks for anew, from a thread of its own, at each connection."""
+
+    def configuration() -> grpc.ServerCertificateConfiguration:
+        return _configuration(certificates.current())
+
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(), configuration, require_client_authentication=certificates.files.are_mutual
+    )
+
+
+def _configuration(read: ReadCertificates) -> grpc.ServerCertificateConfiguration:
+    if read.key is None or read.certificate is None:
+        raise ValueError("there is no certificate to serve with")
+    return grpc.ssl_server_certificate_configuration([(read.key, read.certificate)], read.authority)

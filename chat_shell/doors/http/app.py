@@ -1,10 +1,12 @@
 """The HTTP application of chat_shell."""
 
+from collections.abc import Awaitable, Callable
 from hmac import compare_digest
 
 import orjson
 import structlog
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.params import Depends as DependsParameter
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -14,6 +16,7 @@ from chat_shell.doors.http.errors import error_response, http_status
 from chat_shell.doors.http.turn_response import TurnResponse
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
+from shared.certificates import HAS_CERTIFICATE
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
 from shared.models.events import ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
@@ -35,11 +38,15 @@ def create_http_app(
     *,
     heartbeat_seconds: float = HEARTBEAT_SECONDS,
     has_metrics: bool = True,
+    needs_certificate: bool = False,
 ) -> FastAPI:
-    """Build the application: turns and models need the service token, health checks and metrics do not."""
-    return _app_of(
-        _turn_routes(turns, service_token, bounds, heartbeat_seconds), _operator_routes(turns, has_metrics=has_metrics)
-    )
+    """Build the application: turns and models need the service token, health checks and metrics do not.
+
+    With `needs_certificate` they need a connection with a client certificate as well.
+    """
+    authenticated = Depends(_authentication(service_token, needs_certificate=needs_certificate))
+    turn_routes = _turn_routes(turns, authenticated, bounds, heartbeat_seconds)
+    return _app_of(turn_routes, _operator_routes(turns, has_metrics=has_metrics))
 
 
 def create_admin_app(turns: TurnService) -> FastAPI:
@@ -58,15 +65,24 @@ def _app_of(*routers: APIRouter) -> FastAPI:
     return app
 
 
-def _turn_routes(turns: TurnService, service_token: str, bounds: MessageBounds, heartbeat_seconds: float) -> APIRouter:
+def _authentication(service_token: str, *, needs_certificate: bool) -> Callable[[Request], Awaitable[None]]:
     authorization = f"Bearer {service_token}".encode()
 
     async def authenticate(request: Request) -> None:
+        if needs_certificate and not request.scope["state"].get(HAS_CERTIFICATE):
+            log.warning("Call without a client certificate", path=request.url.path)
+            raise Unauthenticated("Connections need a client certificate here.")
         given = request.headers.get("authorization", "").encode()
         if not compare_digest(given, authorization):
             raise Unauthenticated("The service token is missing or wrong.")
 
-    router = APIRouter(prefix="/v1", dependencies=[Depends(authenticate)])
+    return authenticate
+
+
+def _turn_routes(
+    turns: TurnService, authenticated: DependsParameter, bounds: MessageBounds, heartbeat_seconds: float
+) -> APIRouter:
+    router = APIRouter(prefix="/v1", dependencies=[authenticated])
 
     @router.post("/responses")
     async def run_turn(request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -36,8 +37,8 @@ class HttpServer(uvicorn.Server):
             connection.shutdown()
 
 
-def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer:
-    """Build the server; run it with `serve(sockets=[…])`."""
+def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS, tls: ssl.SSLContext | None = None) -> HttpServer:
+    """Build the server; run it with `serve(sockets=[…])`. With `tls` it speaks TLS, and nothing else."""
     return HttpServer(
         uvicorn.Config(
             app,
@@ -48,6 +49,7 @@ def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS) -> HttpServer
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=SLOW_READER_SECONDS,
+            ssl_context_factory=(lambda _config, _default: tls) if tls is not None else None,
         )
     )
 

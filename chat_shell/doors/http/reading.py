@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from shared.certificates import HAS_CERTIFICATE
 from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
 
 
@@ -19,8 +20,11 @@ class TimedRequests(HttpToolsProtocol):
         self._head_bytes: int | None = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Expect the headers of the first request."""
+        """Expect the headers of the first request, and note whether the client has shown a certificate."""
         super().connection_made(transport)
+        # there is one only where it was checked against the authority
+        if transport.get_extra_info("peercert"):
+            self.app_state = {**self.app_state, HAS_CERTIFICATE: True}
         self._clock.expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

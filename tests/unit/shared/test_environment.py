@@ -251,3 +251,35 @@ def test_tokens_are_trusted_wholly_or_not_at_all():
 )
 def test_a_trust_that_would_let_anybody_in_stops_the_start(given: dict[str, str], words: str):
     assert complaint(BackendSettings, {**SECRETS, **TOKENS, **given}).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "words"),
+    [
+        (
+            BackendSettings,
+            {"BACKEND_TLS_CERT_FILE": "/c"},
+            "BACKEND_TLS_CERT_FILE and BACKEND_TLS_KEY_FILE: one is set without the other",
+        ),
+        (
+            BackendSettings,
+            {"BACKEND_TLS_CA_FILE": "/ca"},
+            "BACKEND_CHAT_SHELL_URL: must begin with grpcs:// or https:// with BACKEND_TLS_CA_FILE",
+        ),
+        (
+            ChatShellSettings,
+            {"CHAT_SHELL_TLS_KEY_FILE": "/k"},
+            "CHAT_SHELL_TLS_CERT_FILE and CHAT_SHELL_TLS_KEY_FILE: one is set without the other",
+        ),
+        (
+            ChatShellSettings,
+            {"CHAT_SHELL_TLS_CA_FILE": "/ca"},
+            "CHAT_SHELL_BACKEND_URL: must begin with https:// with CHAT_SHELL_TLS_CA_FILE",
+        ),
+    ],
+)
+def test_half_of_tls_stops_the_start(
+    model: type[BackendSettings] | type[ChatShellSettings], given: dict[str, str], words: str
+):
+    secrets = SECRETS if model is BackendSettings else {"SERVICE_TOKEN": SECRETS["SERVICE_TOKEN"]}
+    assert complaint(model, {**secrets, **given}) == words

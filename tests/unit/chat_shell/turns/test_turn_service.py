@@ -19,6 +19,7 @@ from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
 from shared.models.execution import ExecutionRequest
 from shared.rounds import Rounds
+from tests.fakes.certificates import no_certificates
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool, saying, waiting_after
@@ -172,13 +173,15 @@ def test_only_an_earlier_deadline_counts():
 @pytest.mark.parametrize("url", ["ftp://host", "grpc://", "localhost:50051", "http://", "dns:///"])
 def test_an_address_that_is_none_is_refused(url: str):
     with pytest.raises(ValueError, match="no address"):
-        connect_chat_shell(url, "token", clock=FakeClock(), max_message_bytes=1)
+        connect_chat_shell(url, "token", clock=FakeClock(), max_message_bytes=1, certificates=no_certificates())
 
 
 @pytest.mark.parametrize("token", ["tøken", "a\nb"])
 def test_a_token_that_no_header_can_carry_is_refused(token: str):
     with pytest.raises(ValueError, match="token"):
-        connect_chat_shell("grpc://host:1", token, clock=FakeClock(), max_message_bytes=1)
+        connect_chat_shell(
+            "grpc://host:1", token, clock=FakeClock(), max_message_bytes=1, certificates=no_certificates()
+        )
 
 
 class StoppedTimer:

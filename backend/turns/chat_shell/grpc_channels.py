@@ -1,0 +1,100 @@
+"""The channel to chat_shell, made anew when the certificates of TLS have changed."""
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from protos.execution.v1 import chat_shell_pb2, events_pb2
+from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
+from shared.certificates import Certificates, ReadCertificates
+
+EXECUTE = f"/{chat_shell_pb2.DESCRIPTOR.services_by_name['ChatShell'].full_name}/Execute"
+
+_NOT_CONNECTED = ("failed to connect to all addresses", "connections to all backends failing")
+_CLOSED = "Socket closed"
+"""What a client hears of a server that does not take its certificate."""
+
+
+class LentChannel:
+    """A channel and what calls over it; one that has been replaced is closed when its last call has ended."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.channel = channel
+        self.stub = ChatShellStub(channel)
+        self.execute = channel.unary_stream(
+            EXECUTE, request_serializer=bytes, response_deserializer=events_pb2.ExecutionEvent.FromString
+        )
+        self.calls = 0
+
+
+class CurrentChannel:
+    """Lends the connection of this moment. Build it inside the event loop that will use it.
+
+    gRPC's Python library gives the credentials of a client to a channel for good. Calls that run keep their channel.
+    """
+
+    def __init__(self, target: str, options: tuple[tuple[str, str | int], ...], certificates: Certificates | None):
+        self._target = target
+        self._options = options
+        self._certificates = certificates
+        self._made_with = certificates.current() if certificates is not None else None
+        self._current = self._made()
+        self._open = {self._current}
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncGenerator[LentChannel]:
+        """Lend a connection for one call."""
+        await self._renew()
+        connection = self._current
+        connection.calls += 1
+        try:
+            yield connection
+        finally:
+            connection.calls -= 1
+            if connection is not self._current and not connection.calls:
+                await self._close(connection)
+
+    def tell_refusal(self, error: grpc.aio.AioRpcError) -> None:
+        """Tell of a call that failed because TLS did: gRPC says so in its details alone."""
+        details = error.details() or ""
+        by_us = "handshake failed" in details or "check failed" in details
+        if self._certificates is not None and (by_us or _CLOSED in details) and details.startswith(_NOT_CONNECTED):
+            self._certificates.observer.connection_refused(details, by_us=by_us, is_server=False)
+
+    async def close(self) -> None:
+        """Cancel running calls and close all channels."""
+        for connection in tuple(self._open):
+            await self._close(connection)
+
+    async def _renew(self) -> None:
+        if self._certificates is None or self._certificates.current() is self._made_with:
+            return
+        before, self._made_with = self._current, self._certificates.current()
+        self._current = self._made()
+        self._open.add(self._current)
+        if not before.calls:
+            await self._close(before)
+
+    async def _close(self, connection: LentChannel) -> None:
+        self._open.discard(connection)
+        await connection.channel.close()
+
+    def _made(self) -> LentChannel:
+        if self._made_with is None:
+            return LentChannel(grpc.aio.insecure_channel(self._target, options=self._options))
+        return LentChannel(grpc.aio.secure_channel(self._target, _credentials(self._made_with), options=self._options))
+
+
+def _credentials(read: ReadCertificates) -> grpc.ChannelCredentials:
+    """Make credentials; without an authority of the operator's, those of the system are trusted, as everywhere."""
+    return grpc.ssl_channel_credentials(read.authority or _authorities_of_system(), read.key, read.certificate)
+
+
+def _authorities_of_system() -> bytes | None:
+    """Return the file that `SSL_CERT_FILE` names, or that of the system; None leaves it to those that gRPC brings."""
+    path: str | None = ssl.get_default_verify_paths().cafile
+    return Path(path).read_bytes() if path else None
