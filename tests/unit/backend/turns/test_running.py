@@ -426,7 +426,7 @@ async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:
 
     written: Counter[str] = Counter()
     gates = [asyncio.Event() for _ in range(7)]
-    large = [TextDelta(text="x" * 10_000_000), gates[0], TextDelta(text="more"), gates[1]]
+    large = [TextDelta(text="x" * 3_000_000), gates[0], TextDelta(text="more"), gates[1]]
     small = [step for gate in gates[2:] for step in (TextDelta(text="x"), gate)]
     async with open_house(large, small, turns_class=Counting) as house:
         slow = (await house.start()).response
