@@ -107,11 +107,11 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         admission=house.admission,
         readiness=broken,
         once=OncePerKey(broken, clock, "secret"),
-        identity=cast(Any, SimpleNamespace(uses=KeyUses(broken))),
+        identity=cast(Any, SimpleNamespace(uses=KeyUses(broken), tokens=SimpleNamespace(refresh=broken.fail))),
         conversations=broken,
         knowledge=broken,
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
-        turns=house.services,
+        turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         agents=broken,
         files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
         vector_stores=cast(
