@@ -88,6 +88,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell pyproject.toml -o requirements/run.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
+	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt
 	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
 
 lock-clients: ## resolve the newest versions of the foreign clients (needs uv and npm)

@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.wiring import build_agent_room
+from backend.agents.wiring import AgentRoom, build_agent_room
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.files.wiring import FileRoom, build_file_room
@@ -35,6 +35,7 @@ from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
 from backend.lookups.wiring import lookup_services
+from backend.meaning.ports import MeaningPorts
 from backend.meaning.wiring import build_meaning_room
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -55,7 +56,7 @@ from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRate
 from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.telemetry.rates import CountingRateObserver
-from backend.turns.wiring import TurnSources, event_store, turn_context, turn_services
+from backend.turns.wiring import EventStore, TurnSources, event_store, turn_context, turn_services
 from backend.use_cases import Backend
 from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
 from shared.certificates import Certificates
@@ -102,8 +103,6 @@ async def serve(settings: Settings) -> None:
         WrongSetting: an address cannot be used: our own, the database's or that of Redis.
     """
     stop = _stop_event()
-    if settings.embedding_base_url:
-        log.warning("BACKEND_EMBEDDING_BASE_URL is set and not used yet: retrieval ranks by words alone")
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_migrated_database(settings))
         with _naming_setting("BACKEND_TLS_*"):
@@ -178,12 +177,13 @@ def _log_hanging(running: StillRunning) -> None:
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
-    with _naming_setting("BACKEND_REDIS_URL"):
-        store = await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
-    chat_shell, knowledge = _chat_shell(settings, clock, certificates, stack), _knowledge(database, clock, stack)
+    store = await _event_store(settings, supervisor, clock, stack)
+    admission, limits = Admission(store.presence, settings.max_turns), _limits(settings)
+    meaning = build_meaning_room(settings.embedder, settings.reranker, admission, clock, stack)
+    knowledge = _knowledge(database, clock, meaning.ports, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
     vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
-    shelves, limits, admission = vector_stores.shelves, _limits(settings), Admission(store.presence, settings.max_turns)
+    chat_shell, shelves = _chat_shell(settings, clock, certificates, stack), vector_stores.shelves
     agents = build_agent_room(database, knowledge.store, chat_shell, AgentFiles(files.services, shelves), clock)
     conversations = build_conversation_room(database, agents.labelled, agents.presets, clock, secret)
     ports = TurnPorts(
@@ -204,15 +204,14 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         agent_files=shelves,
         rates=_rates(settings, store.rates, supervisor, stack),
     )
-    context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
-    sources = TurnSources(context, agents.models, conversations.services.withheld, CitedDocuments(knowledge.store))
-    turns = turn_services(ports, sources, policy, admission)
+    turns = turn_services(ports, _sources(ports, knowledge, agents), policy, admission)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
         once=OncePerKey(SqlClaimStore(database), clock, secret),
         identity=_identity(settings, database, clock),
         conversations=conversations.services,
+        embeddings=meaning.embeddings,
         knowledge=knowledge.services,
         files=files,
         vector_stores=vector_stores,
@@ -227,14 +226,23 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     )
 
 
+async def _event_store(settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack) -> EventStore:
+    with _naming_setting("BACKEND_REDIS_URL"):
+        return await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
+
+
+def _sources(ports: TurnPorts, knowledge: KnowledgeRoom, agents: AgentRoom) -> TurnSources:
+    context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
+    return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
+
+
 def _identity(settings: Settings, database: Database, clock: Clock) -> IdentityServices:
     trust = settings.token_trust
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
     return identity_services(database, clock, trust, proxy)
 
 
-def _knowledge(database: Database, clock: Clock, stack: AsyncExitStack) -> KnowledgeRoom:
-    meaning = build_meaning_room()
+def _knowledge(database: Database, clock: Clock, meaning: MeaningPorts, stack: AsyncExitStack) -> KnowledgeRoom:
     knowledge = build_knowledge_room(database, clock, (forget_results_of,), meaning)
     stack.push_async_callback(knowledge.reader.close)
     return knowledge

@@ -9,6 +9,7 @@ from backend.foundation.http import routes_health as health
 from backend.identity.http import routes_api_keys as api_keys
 from backend.knowledge.http import routes as knowledge
 from backend.lookups.http import routes as lookups
+from backend.meaning.http import routes as embeddings
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.turns.http import routes as responses
@@ -22,7 +23,7 @@ STORES = (vector_stores, vector_store_files, file_batches)
 
 # Tried in this order: the routes that are called most come first.
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
-_ROUTES_THEN = (members, agents, knowledge, files, *STORES, lookups, api_keys, audit, internal)
+_ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, lookups, api_keys, audit, internal)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
+from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, ProviderAddress, RerankerOptions, TextForm
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
@@ -21,6 +22,9 @@ MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
 """As many as an agent's own system prompt may have."""
 
 Rate = Annotated[int | None, Field(ge=1, le=MAX_RATE)]
+MAX_PREFIX_CHARACTERS = 500
+"""Longer than the instructions that any model of today wants before a question."""
+
 BUDGETS_EXAMPLE = "conversation=8,day=20,month=60"
 
 
@@ -48,6 +52,13 @@ def _with_scheme(*schemes: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def _web_address_or_empty(value: str) -> str:
+    return web_address(value) if value else value
+
+
+OptionalWebAddress = Annotated[str, AfterValidator(_web_address_or_empty)]
 
 
 def _existing_zone(value: str) -> str:
@@ -155,9 +166,23 @@ class Settings(DatabaseSettings):
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
         (), alias="BACKEND_CORS_ORIGINS"
     )
-    embedding_base_url: Annotated[str, _with_scheme("http", "https")] = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
+    embedding_base_url: OptionalWebAddress = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
-    embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL")
+    embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL", max_length=256)
+    embedding_query_prefix: str = Field("", alias="BACKEND_EMBEDDING_QUERY_PREFIX", max_length=MAX_PREFIX_CHARACTERS)
+    embedding_passage_prefix: str = Field(
+        "", alias="BACKEND_EMBEDDING_PASSAGE_PREFIX", max_length=MAX_PREFIX_CHARACTERS
+    )
+    embedding_query_type: str = Field("", alias="BACKEND_EMBEDDING_QUERY_INPUT_TYPE", max_length=64)
+    embedding_passage_type: str = Field("", alias="BACKEND_EMBEDDING_PASSAGE_INPUT_TYPE", max_length=64)
+    embedding_batch_texts: int = Field(32, alias="BACKEND_EMBEDDING_BATCH_TEXTS", ge=1, le=128)
+    embedding_concurrency: int = Field(4, alias="BACKEND_EMBEDDING_CONCURRENCY", ge=1, le=64)
+    embedding_timeout_seconds: float = Field(30, alias="BACKEND_EMBEDDING_TIMEOUT_SECONDS", gt=0, le=600)
+    embedding_deadline_seconds: float = Field(0.3, alias="BACKEND_EMBEDDING_QUERY_TIMEOUT_SECONDS", gt=0, le=30)
+    rerank_base_url: OptionalWebAddress = Field("", alias="BACKEND_RERANK_BASE_URL")
+    rerank_api_key: HeaderSecret | None = Field(None, alias="BACKEND_RERANK_API_KEY")
+    rerank_model: str = Field("", alias="BACKEND_RERANK_MODEL", max_length=256)
+    rerank_deadline_seconds: float = Field(0.5, alias="BACKEND_RERANK_TIMEOUT_SECONDS", gt=0, le=30)
     jwt_issuer: str = Field("", alias="BACKEND_JWT_ISSUER")
     jwt_audience: Annotated[tuple[str, ...], BeforeValidator(_split_list)] = Field((), alias="BACKEND_JWT_AUDIENCE")
     jwt_jwks_url: Annotated[str, AfterValidator(_unforgeable_address)] = Field("", alias="BACKEND_JWT_JWKS_URL")
@@ -237,3 +262,41 @@ class Settings(DatabaseSettings):
         if self.max_bodies_bytes < self.max_body_bytes:
             raise ValueError("BACKEND_MAX_BODIES_BYTES: must be at least BACKEND_MAX_BODY_BYTES")
         return self
+
+    @model_validator(mode="after")
+    def _embedder_is_whole(self) -> Self:
+        if bool(self.embedding_base_url) != bool(self.embedding_model):
+            missing = "BACKEND_EMBEDDING_MODEL" if self.embedding_base_url else "BACKEND_EMBEDDING_BASE_URL"
+            other = "BACKEND_EMBEDDING_BASE_URL" if self.embedding_base_url else "BACKEND_EMBEDDING_MODEL"
+            raise ValueError(f"{missing}: must be set where {other} is")
+        return self
+
+    @property
+    def embedder(self) -> EmbedderOptions | None:
+        """What makes vectors of texts; None where nothing is to."""
+        if not self.embedding_base_url:
+            return None
+        return EmbedderOptions(
+            self._provider("the embedder", self.embedding_base_url, self.embedding_api_key),
+            ConfiguredEmbedder(
+                model=self.embedding_model,
+                query=TextForm(prefix=self.embedding_query_prefix, input_type=self.embedding_query_type),
+                passage=TextForm(prefix=self.embedding_passage_prefix, input_type=self.embedding_passage_type),
+            ),
+            batch_texts=self.embedding_batch_texts,
+            concurrency=self.embedding_concurrency,
+            timeout_seconds=self.embedding_timeout_seconds,
+            deadline_seconds=self.embedding_deadline_seconds,
+        )
+
+    @property
+    def reranker(self) -> RerankerOptions | None:
+        """What reorders the chunks of a search; None where nothing is to."""
+        if not self.rerank_base_url:
+            return None
+        address = self._provider("the reranker", self.rerank_base_url, self.rerank_api_key)
+        return RerankerOptions(address, self.rerank_model, self.rerank_deadline_seconds)
+
+    def _provider(self, name: str, base_url: str, secret: HeaderSecret | None) -> ProviderAddress:
+        key = secret.get_secret_value() if secret is not None else None
+        return ProviderAddress(name, base_url, key, self.proxy.for_address(base_url))

@@ -17,6 +17,7 @@ from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, Acti
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.use_cases import LookupServices
+from backend.meaning.services.embeddings import Embeddings
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
@@ -35,6 +36,7 @@ class Backend:
     once: OncePerKey
     identity: IdentityServices
     conversations: ConversationServices
+    embeddings: Embeddings
     knowledge: KnowledgeServices
     files: FileRoom
     vector_stores: VectorStoreRoom
@@ -51,7 +53,7 @@ class Backend:
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
         shelves = (self.knowledge, self.files.services, self.vector_stores.services)
-        rooms = (self.identity, self.conversations, *shelves, self.restricted, self.turns, self.agents)
+        rooms = (self.identity, self.embeddings, self.conversations, *shelves, self.restricted, self.turns, self.agents)
         return (self.readiness, self.once, McpLibrary(), *rooms, self.lookups)
 
     @property

@@ -42,7 +42,6 @@ from chat_shell.tool_servers.services.calls import ServerCalls
 from chat_shell.tool_servers.services.catalogue import ToolServerCatalogue
 from chat_shell.tool_servers.telemetry.observer import LoggingToolServers
 from chat_shell.tools.ports import Tool, ToolProvider
-from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from chat_shell.turns.services.single_tools import SingleTools
@@ -53,6 +52,7 @@ from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
 from shared.models.served_tools import SKILLS_SERVER
+from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
 

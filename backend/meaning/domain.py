@@ -1,9 +1,11 @@
 """Texts as vectors: numbers whose direction tells what a text means, whatever its words or its language."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from math import fsum, isfinite, sqrt
+from hashlib import sha256
+from math import hypot, isfinite
 from typing import NamedTuple, NewType
 
 from shared.models.values import Value
@@ -12,6 +14,7 @@ Vector = NewType("Vector", bytes)
 """The numbers of a vector of length 1, each in the four bytes of a `float` of this machine."""
 
 _FLOAT = "f"
+_DIGEST_CHARACTERS = 12
 
 
 class TextKind(StrEnum):
@@ -19,6 +22,13 @@ class TextKind(StrEnum):
 
     QUERY = "query"
     PASSAGE = "passage"
+
+
+class TextForm(Value):
+    """How a model is told what a text is for: by words before the text, by `input_type` beside it, or not at all."""
+
+    prefix: str = ""
+    input_type: str = ""
 
 
 class EmbeddingModel(Value):
@@ -32,11 +42,91 @@ class EmbeddingModel(Value):
     dimension: int
 
 
+class ConfiguredEmbedder(Value):
+    """The model that the operator has named, and how it is told what a text is for."""
+
+    model: str
+    query: TextForm = TextForm()
+    passage: TextForm = TextForm()
+
+    @property
+    def stored_name(self) -> str:
+        """The name that stands beside stored vectors: another prefix makes other vectors, and thereby another name."""
+        forms = "\0".join((*self.query.model_dump().values(), *self.passage.model_dump().values()))
+        return f"{self.model}#{sha256(forms.encode()).hexdigest()[:_DIGEST_CHARACTERS]}"
+
+    def form_of(self, kind: TextKind) -> TextForm:
+        """Return how texts of a kind are sent."""
+        return self.query if kind is TextKind.QUERY else self.passage
+
+
 class EmbeddedQuery(NamedTuple):
     """A question as a vector, and what made it."""
 
     model: EmbeddingModel
     vector: Vector
+
+
+class BatchBounds(NamedTuple):
+    """How many texts, and how many characters in several texts, one call to an embedder may hold."""
+
+    texts: int
+    characters: int
+
+
+@dataclass(frozen=True)
+class ProviderAddress:
+    """Where a provider is, the key that it wants, and the proxy on the way; `name` is what errors call it."""
+
+    name: str
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class EmbedderOptions:
+    """What the operator has set of the embedder: its bounds, and how long a search waits for it."""
+
+    address: ProviderAddress
+    configured: ConfiguredEmbedder
+    batch_texts: int
+    concurrency: int
+    timeout_seconds: float
+    deadline_seconds: float
+
+
+@dataclass(frozen=True)
+class RerankerOptions:
+    """What the operator has set of the reranker, and how long a search waits for it."""
+
+    address: ProviderAddress
+    model: str
+    deadline_seconds: float
+
+
+class CallOutcome(StrEnum):
+    """What became of a question's vector, or of a list that was to be reordered, in time for a search."""
+
+    ANSWERED = "answered"
+    CACHED = "cached"
+    SHARED = "shared"
+    LATE = "late"
+    FAILED = "failed"
+    REFUSED = "refused"
+    PAUSED = "paused"
+
+
+def text_batches(texts: Sequence[str], bounds: BatchBounds) -> Iterator[Sequence[str]]:
+    """Yield the texts in order in batches within the bounds; a text that is longer than them is a batch of its own."""
+    start = characters = 0
+    for place, text in enumerate(texts):
+        if place > start and (place - start == bounds.texts or characters + len(text) > bounds.characters):
+            yield texts[start:place]
+            start, characters = place, 0
+        characters += len(text)
+    if texts:
+        yield texts[start:]
 
 
 def to_vector(numbers: Sequence[float]) -> Vector:
@@ -45,7 +135,7 @@ def to_vector(numbers: Sequence[float]) -> Vector:
     Raises:
         ValueError: there are none, one is not finite, or all are 0.
     """
-    length = sqrt(fsum(number * number for number in numbers)) if all(map(isfinite, numbers)) else 0.0
+    length = hypot(*numbers)
     if not length or not isfinite(length):
         raise ValueError("a vector must have numbers, all of them finite, and not all of them 0")
     return Vector(array(_FLOAT, [number / length for number in numbers]).tobytes())

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector
+from backend.meaning.domain import CallOutcome, EmbeddedQuery, EmbeddingModel, TextKind, Vector
+from shared.errors import BallastError
 
 
 class Embedder(Protocol):
@@ -38,6 +39,19 @@ class QuestionEmbedding(Protocol):
         ...
 
 
+class ScoringModel(Protocol):
+    """A model that says how well texts answer a question, however long it takes."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """Return a score for each text, in order, greater for the better one.
+
+        Raises:
+            Unavailable: the provider is away, overloaded or slow. Retryable.
+            ModelRequestRejected: the provider refuses these texts, and will refuse them again.
+        """
+        ...
+
+
 class Reranker(Protocol):
     """A model that reads a question and texts, and says how well each text answers the question."""
 
@@ -49,8 +63,24 @@ class Reranker(Protocol):
         ...
 
 
+class CallObserver(Protocol):
+    """Receives what becomes of calls for searches; its methods must not raise and must not block."""
+
+    def ended(self, outcome: CallOutcome) -> None:
+        """A search has got what it wanted, or goes on without it."""
+        ...
+
+    def went_away(self, error: BallastError | None) -> None:
+        """The provider has failed so often that it is left alone for a while; without an error it was too slow."""
+        ...
+
+    def came_back(self) -> None:
+        """A provider that had been left alone answers again."""
+        ...
+
+
 class MeaningPorts(NamedTuple):
-    """What the operator has set up for search by meaning; without an embedder, the other two always return None."""
+    """What the operator has set up for search by meaning; where something is missing, its port always returns None."""
 
     embedder: Embedder | None
     questions: QuestionEmbedding

@@ -1,9 +1,84 @@
 """What searches by meaning, built from what the operator has set up."""
 
-from backend.meaning.ports import MeaningPorts
+import random
+import time
+from asyncio import Semaphore
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from backend.foundation.services.admission import Admission
+from backend.meaning.domain import BatchBounds, EmbedderOptions, RerankerOptions, TextKind
+from backend.meaning.ports import CallObserver, Embedder, MeaningPorts, QuestionEmbedding, Reranker
 from backend.meaning.services.absent import NO_MEANING
+from backend.meaning.services.embeddings import Embeddings
+from backend.meaning.services.question_vectors import QuestionVectors
+from backend.meaning.services.timely_calls import Breaker, TimelyCalls
+from backend.meaning.services.timely_reranker import TimelyReranker
+from backend.meaning.telemetry.observer import question_observer, reranking_observer
+from shared.clock import Clock
+from shared.retries import RetryPolicy
+
+MAX_BATCH_CHARACTERS = 65_536
+"""Of several texts in one call: far below the 300,000 tokens that OpenAI takes in one."""
+
+QUERY_CALLS = 8
+"""Calls for questions at a time: searches do not wait for the passages that are embedded meanwhile."""
+
+RETRIES_IN_SEARCH = RetryPolicy(random.random, max_retries=1, first_wait_seconds=0.02, longest_wait_seconds=0.1)
+"""One that finds a connection closed, or a server that starts again; there is no time for more."""
 
 
-def build_meaning_room() -> MeaningPorts:
-    """Build the room."""
-    return NO_MEANING
+@dataclass(frozen=True)
+class MeaningRoom:
+    """What the rooms above search with, and the use case of callers who want vectors themselves."""
+
+    ports: MeaningPorts
+    embeddings: Embeddings
+
+
+def build_meaning_room(
+    embedder: EmbedderOptions | None,
+    reranker: RerankerOptions | None,
+    admission: Admission,
+    clock: Clock,
+    stack: AsyncExitStack,
+) -> MeaningRoom:
+    """Build the room inside the event loop that will use it; connections are closed with the stack."""
+    built = _embedder(embedder, clock, stack) if embedder is not None else None
+    questions: QuestionEmbedding = NO_MEANING.questions
+    if embedder is not None and built is not None:
+        observer = question_observer()
+        questions = QuestionVectors(built, _timely(observer, embedder.deadline_seconds), observer)
+    ports = MeaningPorts(built, questions, _reranker(reranker, clock, stack))
+    return MeaningRoom(ports, Embeddings(built, embedder.configured.model if embedder else "", admission))
+
+
+def _embedder(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -> Embedder:
+    from backend.meaning.providers.json_calls import JsonCalls, open_provider_session
+    from backend.meaning.providers.openai_embedder import EMBEDDINGS_PATH, CallPlaces, OpenAIEmbedder
+
+    session = open_provider_session()
+    stack.push_async_callback(session.close)
+    calls = JsonCalls(options.address, EMBEDDINGS_PATH, session, clock, timeout_seconds=options.timeout_seconds)
+    places = {
+        TextKind.QUERY: CallPlaces(Semaphore(QUERY_CALLS), RETRIES_IN_SEARCH),
+        TextKind.PASSAGE: CallPlaces(Semaphore(options.concurrency), RetryPolicy(random.random)),
+    }
+    return OpenAIEmbedder(calls, options.configured, BatchBounds(options.batch_texts, MAX_BATCH_CHARACTERS), places)
+
+
+def _reranker(options: RerankerOptions | None, clock: Clock, stack: AsyncExitStack) -> Reranker:
+    if options is None:
+        return NO_MEANING.reranker
+    from backend.meaning.providers.http_reranker import RERANK_PATH, HttpReranker
+    from backend.meaning.providers.json_calls import JsonCalls, open_provider_session
+
+    session = open_provider_session()
+    stack.push_async_callback(session.close)
+    calls = JsonCalls(options.address, RERANK_PATH, session, clock, timeout_seconds=options.deadline_seconds)
+    observer = reranking_observer()
+    return TimelyReranker(HttpReranker(calls, options.model), _timely(observer, options.deadline_seconds), observer)
+
+
+def _timely(observer: CallObserver, deadline_seconds: float) -> TimelyCalls:
+    return TimelyCalls(deadline_seconds, Breaker(observer, time.monotonic))

@@ -26,6 +26,7 @@ from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
 from backend.lookups.services.use_cases import build_lookups
+from backend.meaning.services.embeddings import Embeddings
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
@@ -36,6 +37,7 @@ from backend.vector_stores.services.shelves import ShelfPorts, Shelves
 from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import build_vector_stores
 from tests.fakes.chat_shell_models import FakeModelLister
+from tests.fakes.meaning import FakeEmbedder
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
@@ -49,6 +51,7 @@ from tests.fakes.store_state import StoreState
 SERVICE_TOKEN = "service-token-of-the-tests"
 SECRET = "secret"
 BASE_URL = "http://ballast.test"
+EMBEDDING_MODEL = "house-embedder"
 LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
 
 
@@ -68,6 +71,7 @@ class FakeHouse:
     quota: FileQuota = field(default_factory=FileQuota)
     origins: tuple[str, ...] = ()
     tokens: TokenCallers | None = None
+    embedder: FakeEmbedder | None = None
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -117,6 +121,7 @@ class FakeHouse:
                 ),
                 AgentMembers(self.turns.agents),
             ),
+            Embeddings(self.embedder, EMBEDDING_MODEL if self.embedder else "", self.admission),
             of_knowledge,
             files,
             build_vector_stores(knowledge, of_knowledge.bases, attached, active),

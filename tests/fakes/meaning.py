@@ -17,7 +17,8 @@ class FakeEmbedder:
 
     Texts that share words lie near to each other. `synonyms` gives words that mean the same as another one, in
     whatever language: {"报销": "reimbursement"}. `failure` is raised by every call while it is set, and `refused`
-    are texts that are refused for good. While `held` is set, calls wait until it is set to None or an event is set.
+    are texts that are refused for good. While there is an event in `held`, calls wait until it is set; `called` is
+    set by each call.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class FakeEmbedder:
     ) -> None:
         self.failure: BallastError | None = None
         self.held: asyncio.Event | None = None
+        self.called = asyncio.Event()
         self.calls: list[tuple[tuple[str, ...], TextKind]] = []
         self.refused = set(refused)
         self._model = EmbeddingModel(name=name, dimension=dimension)
@@ -49,6 +51,7 @@ class FakeEmbedder:
     async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         """Return a vector for each text."""
         self.calls.append((tuple(texts), kind))
+        self.called.set()
         if self.held is not None:
             await self.held.wait()
         if self.failure is not None:

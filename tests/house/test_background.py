@@ -14,6 +14,7 @@ SCOPES = {
     "backend/app.py",
     "backend/foundation/http/listening.py",
     "backend/knowledge/services/fused_retrieval.py",
+    "backend/meaning/providers/openai_embedder.py",
     "backend/turns/http/event_stream.py",
     "backend/turns/services/execution_reader.py",
     "backend/turns/services/join_lanes.py",

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 import grimp
 
 _OUTSIDE_OF_APP = {
-    "aiohttp": ("backend.*.chat_shell", "backend.identity.tokens", "chat_shell.models", "chat_shell.*.http",
-                "chat_shell.sealed"),
+    "aiohttp": ("backend.*.chat_shell", "backend.*.providers", "backend.identity.tokens", "chat_shell.models",
+                "chat_shell.*.http", "chat_shell.sealed"),
     "aiosqlite": ("backend.*.sql",),
     "alembic": ("backend.migrations",),
     "asyncpg": ("backend.*.sql",),

@@ -10,6 +10,7 @@ import pytest
 
 from backend.foundation.sql.chosen import open_database
 from backend.migrations.migrate import migrate
+from tests.servers.embedder import LocalEmbedder
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
@@ -72,6 +73,16 @@ def valkey_url(valkey_server: ValkeyServer) -> str:
     """Address of an empty Valkey."""
     valkey_server.flush()
     return valkey_server.url
+
+
+@pytest.fixture(scope="session")
+def local_embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder]:
+    """A running embedder, that of the wheel; whoever kills it starts it again and waits until it is ready."""
+    server = LocalEmbedder(tmp_path_factory.mktemp("embedder"))
+    server.start()
+    server.wait_ready()
+    yield server
+    server.kill()
 
 
 @pytest.fixture

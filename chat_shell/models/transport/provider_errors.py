@@ -4,8 +4,6 @@ Our error messages never repeat text of the provider, which might contain a cred
 """
 
 import re
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 
 import orjson
 
@@ -21,8 +19,6 @@ from shared.errors import (
     ModelUnknownToProvider,
 )
 from shared.models.values import JsonObject, JsonValue
-
-MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 _OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
 _OVERFLOW_WORDS = re.compile(
@@ -129,33 +125,6 @@ def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | No
         return None
     found = [(text.find(field), -len(field), field) for field in fields if field in text]
     return min(found)[2] if found else None
-
-
-def retry_after_seconds(headers: dict[str, str], now: datetime) -> float | None:
-    """Return the time to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
-
-    It is limited to one day, and None where both are absent or cannot be read. Header names are in lower case.
-    """
-    seconds = _number(headers.get("retry-after-ms"))
-    if seconds is not None:
-        return min(seconds / 1000, MAX_RETRY_AFTER_SECONDS)
-    value = headers.get("retry-after")
-    seconds = _number(value)
-    if seconds is None and value is not None:
-        seconds = _seconds_until(value, now)
-    return None if seconds is None else min(seconds, MAX_RETRY_AFTER_SECONDS)
-
-
-def _number(value: str | None) -> float | None:
-    return float(value) if value is not None and re.fullmatch(r"\d{1,12}(\.\d{1,9})?", value.strip()) else None
-
-
-def _seconds_until(value: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (moment - now).total_seconds()) if moment.tzinfo is not None else None
 
 
 def _classify(status: int, codes: set[str], message: str, wait: float | None) -> ModelError:

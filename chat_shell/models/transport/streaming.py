@@ -16,12 +16,13 @@ from chat_shell.models.transport.connection import (
     read_error_body,
     request_id_in,
 )
-from chat_shell.models.transport.provider_errors import error_of_response, retry_after_seconds
+from chat_shell.models.transport.provider_errors import error_of_response
 from chat_shell.models.transport.reader import AnswerReader
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.clock import Clock
 from shared.errors import ModelError, ModelStalled, ModelStreamCut
 from shared.models.execution import remaining_seconds
+from shared.retries import retry_after_seconds
 
 MAX_REFUSALS = 4
 """How often a server may refuse something that an adapter adds by itself, once a request, before the call fails."""

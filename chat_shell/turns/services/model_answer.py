@@ -1,9 +1,7 @@
 """Stream one model call with retries, and collect its partial answer."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -13,38 +11,14 @@ from chat_shell.tools.domain.written_calls import TextOfCalls
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
 from chat_shell.turns.domain.turn import NOTHING_REPORTED, ModelAnswered
 from shared.clock import Clock
-from shared.errors import ModelError, ModelRateLimited, ModelStreamCut, ModelUnavailable
+from shared.errors import ModelError, ModelStreamCut
 from shared.models.events import ExecutionEvent, FinishReason, ReasoningDelta, RefusalDelta, TextDelta
 from shared.models.execution import remaining_seconds
 from shared.models.messages import ToolCall
+from shared.retries import RetryPolicy
 
 STEP_CHARACTERS = 4_096
 """How much text is looked through for citations at once: at worst, all of it brackets, some 20 ms of work."""
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """When a model call is sent again: only before its first fragment, and with the same bytes.
-
-    The wait doubles and is spread over half to one and a half of itself, so that turns that failed
-    together do not come back together; `jitter` draws from [0, 1). A provider's own `retry_after` is obeyed
-    up to the longest wait.
-    """
-
-    jitter: Callable[[], float]
-    max_retries: int = 2
-    first_wait_seconds: float = 0.5
-    longest_wait_seconds: float = 5.0
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    def wait_seconds(self, error: ModelError, retries: int) -> float | None:
-        """Return how long to wait before the next attempt, or None when there shall be none."""
-        if retries >= self.max_retries or not isinstance(error, ModelUnavailable | ModelRateLimited):
-            return None
-        asked_seconds = error.retry_after_seconds or 0.0
-        if asked_seconds > self.longest_wait_seconds:
-            return None
-        return max(asked_seconds, self.first_wait_seconds * 2**retries * (0.5 + self.jitter()))
 
 
 async def fragments_of(

@@ -30,7 +30,7 @@ from chat_shell.turns.domain.turn import (
     record,
 )
 from chat_shell.turns.ports import TurnObserver
-from chat_shell.turns.services.model_answer import PartialAnswer, RetryPolicy, fragments_of
+from chat_shell.turns.services.model_answer import PartialAnswer, fragments_of
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.tool_round import (
     finish_round,
@@ -56,6 +56,7 @@ from shared.models.execution import AccessMode, ExecutionRequest, Purpose, ToolD
 from shared.models.messages import AssistantMessage, Message
 from shared.prompts.message_order import context_index, messages_of_request
 from shared.prompts.tool_results import MAX_TOOL_RESULT_TOKENS
+from shared.retries import RetryPolicy
 
 CANCELLED = "cancelled"
 HANDED_BACK = "handed_back"

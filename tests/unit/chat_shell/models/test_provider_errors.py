@@ -9,7 +9,6 @@ from chat_shell.models.transport.provider_errors import (
     error_of_frame,
     error_of_response,
     refused_field,
-    retry_after_seconds,
 )
 from shared.errors import (
     ModelAuthenticationFailed,
@@ -22,6 +21,7 @@ from shared.errors import (
     ModelUnavailable,
     ModelUnknownToProvider,
 )
+from shared.retries import retry_after_seconds
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
 

@@ -7,7 +7,6 @@ import pytest
 
 from chat_shell.models.ports import ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
-from chat_shell.turns.services.model_answer import RetryPolicy
 from shared.errors import (
     BallastError,
     DeadlineExceeded,
@@ -34,6 +33,7 @@ from shared.models.events import (
 )
 from shared.models.execution import NamedToolChoice, TurnLimits
 from shared.models.messages import AssistantMessage, ToolMessage
+from shared.retries import RetryPolicy
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_requests import NOW, PARAMETERS, client_functions, execution_request
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says

@@ -10,13 +10,13 @@ from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.models.ports import ModelCall
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.ports import Tool, ToolContext, ToolProvider
-from chat_shell.turns.services.model_answer import RetryPolicy
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest, ToolDefinition
 from shared.models.messages import ToolMessage
 from shared.models.values import JsonObject
+from shared.retries import RetryPolicy
 from tests.fakes.clock import FakeClock
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel

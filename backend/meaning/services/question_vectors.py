@@ -1,0 +1,64 @@
+"""The vectors of questions, in time for their searches: equal questions cost one call to the embedder."""
+
+import asyncio
+from collections import OrderedDict
+
+from backend.meaning.domain import CallOutcome, EmbeddedQuery, TextKind
+from backend.meaning.ports import CallObserver, Embedder
+from backend.meaning.services.timely_calls import Timely, TimelyCalls
+
+KEPT_QUESTIONS = 256
+"""With 1,024 numbers each, their vectors take 1 MB."""
+
+MAX_QUESTION_CHARACTERS = 4_000
+"""What is longer is cut: models read a few hundred words of a question, and the rest costs time."""
+
+
+class QuestionVectors:
+    """A `QuestionEmbedding` over an embedder, with a small memory of the latest questions."""
+
+    def __init__(self, embedder: Embedder, calls: TimelyCalls, observer: CallObserver) -> None:
+        self._embedder = embedder
+        self._calls = calls
+        self._observer = observer
+        self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
+        self._running: dict[str, asyncio.Future[EmbeddedQuery | None]] = {}
+
+    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+        """Return the vector of a question; None where it does not come in time."""
+        found = await self._find(query.strip()[:MAX_QUESTION_CHARACTERS])
+        self._observer.ended(found.outcome)
+        return found.answer
+
+    async def _find(self, text: str) -> Timely[EmbeddedQuery]:
+        if not text:
+            return Timely(CallOutcome.REFUSED, None)
+        kept = self._kept.get(text)
+        if kept is not None:
+            self._kept.move_to_end(text)
+            return Timely(CallOutcome.CACHED, kept)
+        running = self._running.get(text)
+        if running is not None:
+            # Whoever asked first has less time left than this search: it waits no longer than it may.
+            answer = await asyncio.shield(running)
+            return Timely(CallOutcome.SHARED if answer is not None else CallOutcome.FAILED, answer)
+        return await self._ask(text)
+
+    async def _ask(self, text: str) -> Timely[EmbeddedQuery]:
+        found: Timely[EmbeddedQuery] = Timely(CallOutcome.FAILED, None)
+        self._running[text] = shared = asyncio.get_running_loop().create_future()
+        try:
+            found = await self._calls.attempt(lambda: self._embed(text))
+        finally:
+            # A search that is cancelled lets those that wait for it go on by words.
+            del self._running[text]
+            shared.set_result(found.answer)
+        if found.answer is not None:
+            self._kept[text] = found.answer
+            if len(self._kept) > KEPT_QUESTIONS:
+                self._kept.popitem(last=False)
+        return found
+
+    async def _embed(self, text: str) -> EmbeddedQuery:
+        [vector] = await self._embedder.embed([text], TextKind.QUERY)
+        return EmbeddedQuery(await self._embedder.model(), vector)
