@@ -113,7 +113,7 @@ async def served_tools(
         skills = SkillFolder(wanted.folder, accepts_restricted=wanted.accepts_restricted) if wanted else None
     except (ToolsFileError, SkillsError) as error:
         raise WrongSetting(f"CHAT_SHELL_TOOLS_FILE: {error}") from None
-    servers = await reached_servers(listed.servers)
+    servers = await reached_servers(listed.servers, settings.proxy)
     providers: dict[str, ToolProvider] = {
         entry.name: ServerCalls(entry, server, clock, observer) for entry, server in servers
     }
@@ -124,7 +124,9 @@ async def served_tools(
 
 def _models(settings: Settings, entries: tuple[ModelEntry, ...], session: aiohttp.ClientSession) -> ConfiguredModels:
     options = ModelOptions(
-        idle_timeout_seconds=settings.model_idle_timeout_seconds, log_requests=settings.log_llm_requests
+        idle_timeout_seconds=settings.model_idle_timeout_seconds,
+        log_requests=settings.log_llm_requests,
+        proxy=settings.proxy,
     )
     if settings.log_llm_requests:
         log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
@@ -160,6 +162,7 @@ def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> S
         model=settings.safe_summary_model or main.model or main.name,
         base_url=address or main.base_url,
         api_key=settings.safe_summary_api_key or main_key,
+        proxy=settings.proxy.for_address(address or main.base_url),
     )
 
 

@@ -44,6 +44,10 @@ class OutgoingProxy(BaseModel):
         return self.address.get_secret_value()
 
 
+NO_PROXY = OutgoingProxy()
+"""Everything is reached directly."""
+
+
 def _covers(entry: str, host: str, port: int) -> bool:
     """Whether an entry of `NO_PROXY` means a host: `*`, a name with all below it, an address, or a network."""
     name, separator, given_port = entry.rpartition(":")

@@ -1,6 +1,6 @@
 """The client of the secondary model, an OpenAI-compatible API that only the operator's settings choose."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import aiohttp
@@ -36,11 +36,15 @@ class SecondaryModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecondaryEndpoint:
-    """The address of the operator's secondary model; `base_url` ends before `/chat/completions`."""
+    """The address of the operator's secondary model; `base_url` ends before `/chat/completions`.
+
+    `proxy` is the address of the proxy on the way there, with the proxy's password if it has one.
+    """
 
     model: str
     base_url: str
     api_key: SecretStr | None
+    proxy: str | None = field(default=None, repr=False)
 
 
 class ChatCompletionsSecondary:
@@ -51,6 +55,7 @@ class ChatCompletionsSecondary:
         self._model = endpoint.model
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
         self._headers = _headers(endpoint.api_key)
+        self._proxy = endpoint.proxy
 
     @property
     def name(self) -> str:
@@ -64,7 +69,7 @@ class ChatCompletionsSecondary:
         for _ in range(ATTEMPTS):
             try:
                 answer = await self._post(body)
-            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError):
+            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, aiohttp.ClientHttpProxyError, OSError):
                 continue
             break
         return answer if isinstance(answer, Failure) else _reply_in(answer)
@@ -72,7 +77,7 @@ class ChatCompletionsSecondary:
     async def _post(self, body: bytes) -> bytes | Failure:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS)
         async with self._session.post(
-            self._url, data=body, headers=self._headers, timeout=timeout, allow_redirects=False
+            self._url, data=body, headers=self._headers, timeout=timeout, allow_redirects=False, proxy=self._proxy
         ) as response:
             if response.status != 200:
                 return Failure.MODEL_UNAVAILABLE

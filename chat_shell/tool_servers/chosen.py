@@ -5,19 +5,24 @@ from collections.abc import Sequence
 
 from chat_shell.tool_servers.domain.server_entry import ServerEntry, WebServer
 from chat_shell.tool_servers.ports import ToolServer
+from shared.outgoing import OutgoingProxy
 
 
-async def reached_servers(entries: Sequence[ServerEntry]) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+async def reached_servers(
+    entries: Sequence[ServerEntry], proxy: OutgoingProxy
+) -> tuple[tuple[ServerEntry, ToolServer], ...]:
     """Return each entry with the server that it stands for; nothing is sent or started yet."""
-    return await asyncio.to_thread(_reached, entries) if entries else ()
+    return await asyncio.to_thread(_reached, entries, proxy) if entries else ()
 
 
-def _reached(entries: Sequence[ServerEntry]) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+def _reached(entries: Sequence[ServerEntry], proxy: OutgoingProxy) -> tuple[tuple[ServerEntry, ToolServer], ...]:
     from chat_shell.tool_servers.mcp.local_server import LocalToolServer
     from chat_shell.tool_servers.mcp.web_server import WebToolServer
 
     def reached(entry: ServerEntry) -> ToolServer:
         link = entry.link
-        return WebToolServer(entry, link) if isinstance(link, WebServer) else LocalToolServer(entry, link)
+        if isinstance(link, WebServer):
+            return WebToolServer(entry, link, proxy.for_address(link.address))
+        return LocalToolServer(entry, link)
 
     return tuple((entry, reached(entry)) for entry in entries)

@@ -15,6 +15,7 @@ from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel
 from shared.models.events import ModelCard
+from shared.outgoing import NO_PROXY, OutgoingProxy
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class ModelOptions:
 
     idle_timeout_seconds: float = 60.0
     log_requests: bool = False
+    proxy: OutgoingProxy = NO_PROXY
 
 
 _DEFAULT_OPTIONS = ModelOptions()
@@ -89,6 +91,7 @@ def _model(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSess
         api_key=entry.api_key.get_secret_value() if entry.api_key else None,
         model=entry.model,
         idle_timeout_seconds=options.idle_timeout_seconds,
+        proxy=options.proxy.for_address(entry.base_url),
     )
     on_request = log_request if options.log_requests else None
     model: Model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)

@@ -56,6 +56,8 @@ def connection_errors() -> Generator[None]:
     """Convert errors before the beginning of an answer to ours, whose messages contain no address."""
     try:
         yield
+    except aiohttp.ClientHttpProxyError as error:
+        raise ModelUnavailable("the proxy on the way to the model's provider refuses the connection") from error
     except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
         raise ModelProtocolViolated("the model's provider does not speak HTTP") from error
     except aiohttp.ServerDisconnectedError as error:

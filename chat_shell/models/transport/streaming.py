@@ -34,13 +34,17 @@ CLOSE_GRACE_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of a model; `model` is its name at the provider, None where that is the name in the call."""
+    """The address of a model; `model` is its name at the provider, None where that is the name in the call.
+
+    `proxy` is the address of the proxy on the way there, with the proxy's password if it has one.
+    """
 
     base_url: str
     api_key: str | None = field(default=None, repr=False)
     model: str | None = None
     idle_timeout_seconds: float = 60.0
     close_grace_seconds: float = CLOSE_GRACE_SECONDS
+    proxy: str | None = field(default=None, repr=False)
 
 
 class ProviderApi(Protocol):
@@ -158,7 +162,9 @@ class StreamedModel:
         timeouts.check()
         if self._on_request is not None:
             self._on_request(call, body)
-        request = self._session.post(self._url, data=body, headers=self._headers, allow_redirects=False)
+        request = self._session.post(
+            self._url, data=body, headers=self._headers, allow_redirects=False, proxy=self._endpoint.proxy
+        )
         with connection_errors():
             return await timeouts.wait(request)
 

@@ -1,6 +1,7 @@
 """A tool server over streamable HTTP: each call has a session of its own, so that no call knows of another."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -31,11 +32,13 @@ class WebToolServer:
     Cookies are not kept and redirects to other origins not followed: the operator's headers go to his address alone.
     """
 
-    def __init__(self, entry: ServerEntry, link: WebServer) -> None:
+    def __init__(self, entry: ServerEntry, link: WebServer, proxy: str | None = None) -> None:
         self._link = link
         self._max_bytes = entry.max_message_bytes
         self._timeout = httpx2.Timeout(entry.timeout_seconds, connect=min(CONNECT_SECONDS, entry.timeout_seconds))
-        self._connections = httpx2.AsyncHTTPTransport(trust_env=False)
+        # the authorities of the system, or those of SSL_CERT_FILE, as for all other ways out
+        trusted = ssl.create_default_context()
+        self._connections = httpx2.AsyncHTTPTransport(trust_env=False, verify=trusted, proxy=proxy)
         self._tasks = ServerTasks()
         self._protocol = ANY_PROTOCOL
 

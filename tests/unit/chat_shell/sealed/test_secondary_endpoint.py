@@ -30,6 +30,14 @@ def test_it_is_the_main_model_unless_said_otherwise():
     assert endpoint(called) == ("vendor/main", "http://main.test/v1", "main-key")
 
 
+def test_it_is_reached_through_the_proxy_where_the_main_model_would_be():
+    way_out = {"HTTPS_PROXY": "http://user:word@proxy.test:3128", "NO_PROXY": "inside.test"}
+    for address, proxy in (("https://outside.test/v1", way_out["HTTPS_PROXY"]), ("https://inside.test/v1", None)):
+        chosen = secondary_endpoint(settings(**way_out, **{ADDRESS: address}), (MAIN,))
+        assert chosen.proxy == proxy
+        assert "word" not in repr(chosen)
+
+
 def test_another_model_of_the_same_provider_has_its_key():
     assert endpoint(**{NAME: "small"}) == ("small", "http://main.test/v1", "main-key")
     assert endpoint(**{ADDRESS: "http://main.test/v1"}) == ("main", "http://main.test/v1", "main-key")
