@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.sql.tables import SEARCH_TABLES
+from backend.knowledge.sql.tables import SEARCH_TABLES, vector_space
+from backend.knowledge.sql.vector_schema import make_vector_table
 from backend.migrations.chosen import downgrade, upgrade
 from backend.migrations.compatibility import all_revisions, newest_revision, oldest_code_for
 from backend.migrations.tables import metadata
@@ -69,6 +70,7 @@ async def migrate(database: Database, revision: str = HEAD) -> None:
             _note_revision(connection, position)
             upgrade(connection, _REVISION, revision)
             _note_floor(connection)
+            _make_vectors(connection)
 
     if revision != HEAD or not _is_enough(await database.read(position_of)):
         await _persist(database, work)
@@ -149,8 +151,15 @@ def _create(connection: Connection) -> None:
     metadata.create_all(connection, checkfirst=False)
     for statement in SEARCH_TABLES[connection.dialect.name]:
         connection.execute(text(statement))
+    make_vector_table(connection)
     _set_version(connection, _REVISION, newest_revision())
     _note_floor(connection)
+
+
+def _make_vectors(connection: Connection) -> None:
+    """Make the table of vectors where the schema has what belongs to it."""
+    if connection.dialect.has_table(connection, vector_space.name):
+        make_vector_table(connection)
 
 
 def _note_revision(connection: Connection, position: Position) -> None:

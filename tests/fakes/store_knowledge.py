@@ -44,6 +44,9 @@ class FakeKnowledge:
     def base_ids(self) -> list[str]:
         return list(self._bases)
 
+    def base(self, base_id: str) -> KnowledgeBase | None:
+        return self._bases[base_id].base if base_id in self._bases else None
+
     def chunk_count(self, base_id: str) -> int:
         return sum(len(stored.chunks) for stored in self._documents_of([base_id]))
 

@@ -221,7 +221,7 @@ def fill_every_table(connection: Connection) -> None:
         for number, name in enumerate(("first", "second")):
             row = {column.name: value_of(column, name) for column in table.columns}
             key = table.primary_key.columns.values()
-            if len(key) == 1 and isinstance(key[0].type, sa.Integer):
+            if key and all(isinstance(column.type, sa.Integer) for column in key):
                 row[key[0].name] = number
             connection.execute(insert(table), row)
 

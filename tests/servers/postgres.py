@@ -11,6 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import psutil
+from sqlalchemy.dialects.postgresql.base import ischema_names
+from sqlalchemy.types import UserDefinedType
 
 from deploy.demo.children import Child, ChildFailed, ChildSpec
 from tests.servers.places import new_directory, open_to_all, package_directory
@@ -29,6 +31,17 @@ _OPTIONS = (
     "max_connections=100",
     "log_min_messages=warning",
 )
+
+
+class _HalfVector(UserDefinedType[object]):
+    """The type of pgvector that tests meet when they look at a schema."""
+
+    def get_col_spec(self) -> str:
+        """Return the name of the type."""
+        return "halfvec"
+
+
+ischema_names["halfvec"] = _HalfVector
 
 
 class PostgresServer:

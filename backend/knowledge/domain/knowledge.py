@@ -35,7 +35,8 @@ class KnowledgeBase(Value):
 
     `version` grows with every change of its documents and of `restricted_translation`, which allows that restricted
     members are given summaries of its text in another language. `metadata` is the owner's own, for nobody else's eyes
-    than full members'; `last_active_at` is when it was last searched or changed as a vector store.
+    than full members'; `last_active_at` is when it was last searched or changed as a vector store. `embed` allows that
+    its text is sent to the operator's embedder, for search by meaning.
     """
 
     id: str
@@ -50,6 +51,7 @@ class KnowledgeBase(Value):
     restricted_translation: bool = False
     metadata: dict[str, str] = Field(default={})
     last_active_at: datetime | None = None
+    embed: bool = True
 
 
 class Binding(Value):

@@ -9,11 +9,20 @@ from backend.knowledge.domain.knowledge import ChunkHit
 from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector
 
 
+class ChunkPlace(NamedTuple):
+    """Which chunk a vector is for: that of this number, among those of a base that one model embeds."""
+
+    space_id: int
+    edition_id: str
+    number: int
+
+
 class TextWithoutVector(NamedTuple):
     """The text of one chunk or of several equal ones; `digest` is the SHA-256 of it in hexadecimal digits."""
 
     digest: str
     text: str
+    places: tuple[ChunkPlace, ...]
 
 
 class EmbeddingProgress(NamedTuple):
@@ -24,27 +33,37 @@ class EmbeddingProgress(NamedTuple):
 
 
 class ChunkVectors(Protocol):
-    """Vectors of the texts of chunks, kept once for equal texts, each for one model.
+    """Vectors of the texts of chunks, made once for equal texts, each for one model.
 
     Every method raises Unavailable while the database is away. Retryable.
     """
 
-    async def take_unembedded(
-        self, model: EmbeddingModel, limit: int, lease: timedelta
-    ) -> tuple[TextWithoutVector, ...]:
-        """Return texts of chunks that have no vector of this model, and that no other process has taken.
+    async def is_ready(self) -> bool:
+        """Say whether the database can hold vectors; where it cannot, search is by words alone."""
+        ...
+
+    async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
+        """Note which documents, of one base or of all, are to be embedded by this model; return how many are new."""
+        ...
+
+    async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> "TakenTexts":
+        """Take texts of chunks that have no vector of this model, and that no other process has taken.
 
         They are taken for as long as the lease says, in the time of the database. Texts of bases that are not to be
-        embedded are left out.
+        embedded are left out. Where an equal text has a vector of this model already, that one is used.
         """
         ...
 
-    async def put(self, model: EmbeddingModel, vectors: Mapping[str, Vector]) -> int:
-        """Store vectors by the digests of their texts; return of how many chunks these are the texts."""
+    async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
+        """Store vectors of taken texts; return of how many chunks these are the texts."""
         ...
 
-    async def refuse(self, model: EmbeddingModel, digests: Sequence[str]) -> None:
+    async def refuse(self, model: EmbeddingModel, texts: Sequence[TextWithoutVector]) -> None:
         """Note that the model refuses these texts: they are not taken again for it."""
+        ...
+
+    async def give_back(self, texts: Sequence[TextWithoutVector]) -> None:
+        """Let texts that were taken be taken again, by any process."""
         ...
 
     async def nearest(
@@ -52,17 +71,33 @@ class ChunkVectors(Protocol):
     ) -> tuple[ChunkHit, ...]:
         """Return the chunks nearest to a question, nearest first; `score` is the cosine of the angle, -1 to 1.
 
-        Vectors of other models are not compared. Equal scores are ordered by content, never by arrival.
+        Vectors of other models are not compared. Equal scores are ordered by content, never by arrival. Where the
+        database can hold no vectors, there are none.
         """
         ...
 
     async def progress(self, base_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, EmbeddingProgress]:
-        """Return how far each of these bases has been embedded."""
+        """Return how far each of these bases has been embedded; bases that are not to be embedded are left out."""
         ...
 
-    async def sweep(self, model: EmbeddingModel, limit: int) -> int:
-        """Delete some vectors of other models, and of texts that no chunk has any more; return how many.
+    async def waiting(self, model: EmbeddingModel) -> int:
+        """Return how many chunks wait for a vector of this model."""
+        ...
 
-        Those of another model go once every chunk of their base has one of this model.
+    async def sweep(self, model: EmbeddingModel | None) -> int:
+        """Delete, in small steps, vectors of bases and chunks that are gone or not to be embedded; return how many.
+
+        Those of another model go once every chunk of their base has one of this model; without a model they stay.
         """
         ...
+
+    async def upkeep(self) -> None:
+        """Make what large bases need to be searched fast."""
+        ...
+
+
+class TakenTexts(NamedTuple):
+    """What is to be embedded now; `reused` is how many chunks were given the vector of an equal text instead."""
+
+    texts: tuple[TextWithoutVector, ...]
+    reused: int

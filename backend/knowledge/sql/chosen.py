@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.search_index import SearchIndex
+from backend.knowledge.sql.vector_search import IndexedVectors, NearestVectors
 from shared.clock import Clock
 
 if TYPE_CHECKING:
@@ -29,6 +30,28 @@ def _index_for(dialect: str) -> SearchIndex:
     from backend.knowledge.sql.segment_index import SegmentIndex
 
     return SegmentIndex(dialect)
+
+
+class ChosenVectors:
+    """What finds the nearest vectors in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._dialect = database.dialect
+        self._nearest: NearestVectors | None = None
+
+    async def __call__(self) -> NearestVectors:
+        """Return it; the first call loads it in a thread."""
+        if self._nearest is None:
+            self._nearest = await asyncio.to_thread(_vectors_for, self._dialect)
+        return self._nearest
+
+
+def _vectors_for(dialect: str) -> NearestVectors:
+    if dialect == "postgresql":
+        return IndexedVectors()
+    from backend.knowledge.sql.vector_matrix import MatrixVectors
+
+    return MatrixVectors()
 
 
 async def index_upkeep(database: Database, clock: Clock, slice_seconds: float) -> "IndexUpkeep":

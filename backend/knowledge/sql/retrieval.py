@@ -2,28 +2,25 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
-from backend.foundation.sql.database import Database, compute_off_event_loop
+from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.bm25 import shown_score
-from backend.knowledge.domain.filters import Filter, matches
+from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.fusion import content_rank
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
-from backend.knowledge.sql.search_index import Found, Range
+from backend.knowledge.sql.found_chunks import FoundChunks, hits_where
+from backend.knowledge.sql.search_index import Found
 
 _document = tables.document
 _chunk = tables.chunk
 _DOCUMENTS_AT_ONCE = 6
 """How many documents are read in one statement; mostly they have as many chunks as are wanted."""
-
-
-def _hits_where(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
-    return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
 
 
 class SqlRetrieval:
@@ -32,15 +29,9 @@ class SqlRetrieval:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = ChosenIndex(database)
-        self._find_hits = Statement(_hits_where(rows.are_numbered_chunks(database.dialect)))
+        self._chunks = FoundChunks(database.dialect)
         is_of_these = is_among(_document.c.id, "ids", database.dialect)
-        # The chunks of a document have numbers that follow one another.
-        self._find_attributes = Statement(
-            select(_document.c.knowledge_base_id, _document.c.attributes, _document.c.chunk_count, _chunk.c.number)
-            .join_from(_document, _chunk, rows.IS_OF_DOCUMENT & (_chunk.c.ordinal == 0))
-            .where(is_among(_document.c.knowledge_base_id, "ids", database.dialect))
-        )
-        self._find_beginnings = Statement(_hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
+        self._find_beginnings = Statement(hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 
     async def search(
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
@@ -52,9 +43,9 @@ class SqlRetrieval:
         def work(connection: Connection) -> list[ChunkHit]:
             if not base_ids or not tokens or limit <= 0:
                 return []
-            allowed = None if filters is None else self._allowed(connection, base_ids, filters)
+            allowed = None if filters is None else self._chunks.allowed(connection, base_ids, filters)
             found = index.search(connection, base_ids, tokens, limit, allowed)
-            return self._read_hits(connection, _possible(found, limit))
+            return self._chunks.hits(connection, _possible(found, limit))
 
         hits = sorted(await self._database.snapshot(work), key=content_rank)[:limit]
         return tuple(hit.model_copy(update={"score": shown_score(hit.score)}) for hit in hits)
@@ -78,7 +69,7 @@ class SqlRetrieval:
             chunk_count = connection.execute(count).scalar_one()
             if chunk_count > token_limit or measured(connection, chunk_count) > token_limit:
                 return None
-            return [rows.to_hit(row, 1.0) for row in connection.execute(_hits_where(in_bases)).mappings()]
+            return [rows.to_hit(row, 1.0) for row in connection.execute(hits_where(in_bases)).mappings()]
 
         hits = await self._database.snapshot(work)
         return tuple(sorted(hits, key=_place)) if hits is not None else None
@@ -99,34 +90,6 @@ class SqlRetrieval:
             return hits[:most]
 
         return tuple(await self._database.snapshot(work)) if document_ids else ()
-
-    def _allowed(self, connection: Connection, base_ids: Sequence[str], filters: Filter) -> dict[str, list[Range]]:
-        """Return by base the chunks of the documents whose attributes pass the filters."""
-        found = self._find_attributes.rows(connection, {"ids": list_parameter(base_ids, self._database.dialect)})
-
-        def work() -> dict[str, list[Range]]:
-            allowed: dict[str, list[Range]] = {}
-            for row in found:
-                if matches(filters, rows.to_mapping(row["attributes"])):
-                    chunks = Range(row["number"], row["number"] + row["chunk_count"])
-                    allowed.setdefault(row["knowledge_base_id"], []).append(chunks)
-            return allowed
-
-        return compute_off_event_loop(connection, work)
-
-    def _read_hits(self, connection: Connection, found: Sequence[Found]) -> list[ChunkHit]:
-        scores = {(one.base_id, one.number): one.score for one in found}
-        numbers: dict[str, list[int]] = {}
-        for one in found:
-            numbers.setdefault(one.base_id, []).append(one.number)
-        # Base by base, because SQLite uses no index for a list of pairs.
-        return [
-            rows.to_hit(row, scores[base_id, row["number"]])
-            for base_id, of_base in numbers.items()
-            for row in self._find_hits.rows(
-                connection, {"base_id": base_id, "numbers": list_parameter(of_base, self._database.dialect)}
-            )
-        ]
 
 
 FEW_TOKENS = 50

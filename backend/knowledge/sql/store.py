@@ -34,16 +34,16 @@ _FIND_BINDING = Statement(_BINDINGS.where(_base.c.id == bindparam("base_id")))
 _INSERT_MISSING = Statement(
     text("""
         INSERT INTO knowledge_base (id, tenant, name, summary, topics, routing_hint, routing_keywords, version,
-            created_at, restricted_translation, metadata, last_active_at,
+            created_at, restricted_translation, metadata, last_active_at, embed,
             chunk_count, index_token_count, next_chunk_number, indexed_version)
         VALUES (:id, :tenant, :name, :summary, :topics, :routing_hint, :routing_keywords, :version,
-            :created_at, :restricted_translation, :metadata, :last_active_at,
+            :created_at, :restricted_translation, :metadata, :last_active_at, :embed,
             :chunk_count, :index_token_count, :next_chunk_number, :indexed_version)
         ON CONFLICT (id) DO NOTHING
     """).bindparams(bindparam("created_at", type_=Instant), bindparam("last_active_at", type_=Instant))
 )
 _DESCRIBED = frozenset(
-    {"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation", "metadata"}
+    {"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation", "metadata", "embed"}
 )
 
 

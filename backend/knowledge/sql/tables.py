@@ -16,8 +16,10 @@ from sqlalchemy import (
     LargeBinary,
     Table,
     Text,
+    UniqueConstraint,
     false,
     text,
+    true,
 )
 
 from backend.foundation.sql.schema import Instant, metadata, required
@@ -27,7 +29,9 @@ __all__ = [
     "SEARCH_TABLES",
     "attachment",
     "chunk",
+    "chunk_claim",
     "document",
+    "edition_vectors",
     "file_batch",
     "file_batch_member",
     "index_gone",
@@ -36,6 +40,7 @@ __all__ = [
     "knowledge_base",
     "knowledge_member",
     "unseen_edition",
+    "vector_space",
 ]
 
 SEARCH_PREFIX = "search_"
@@ -90,6 +95,7 @@ knowledge_base = Table(
     Column("indexed_version", Integer),
     Column("metadata", Text),
     Column("last_active_at", Instant),
+    required("embed", Boolean, server_default=true()),
     Index("ix_knowledge_base_changed", "id", sqlite_where=_IS_CHANGED, postgresql_where=_IS_CHANGED),
 )
 
@@ -241,4 +247,51 @@ index_gone = Table(
     Column("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), primary_key=True),
     Column("first_number", Integer, primary_key=True, autoincrement=False),
     required("end_number", Integer),
+)
+
+# The vectors of one base by one model; only these are compared with each other. Vectors themselves are in the table
+# `search_vector`, which `vector_schema` makes. `removals` grows when some are deleted. Nothing refers to the base: its
+# vectors are deleted in small steps after it.
+vector_space = Table(
+    "vector_space",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    required("knowledge_base_id", Text),
+    required("model", Text),
+    required("dimension", Integer),
+    required("removals", Integer),
+    UniqueConstraint("knowledge_base_id", "model", "dimension"),
+    sqlite_autoincrement=True,
+)
+
+# How far an edition has been embedded: its chunks that wait, and those that have a vector. What is in neither count was
+# refused by the model.
+_HAS_WAITING = text("waiting_chunks > 0")
+edition_vectors = Table(
+    "edition_vectors",
+    metadata,
+    Column("space_id", Integer, primary_key=True, autoincrement=False),
+    Column("edition_id", Text, primary_key=True),
+    required("first_number", Integer),
+    required("end_number", Integer),
+    required("waiting_chunks", Integer),
+    required("embedded_chunks", Integer),
+    Index("ix_edition_vectors_edition_id", "edition_id"),
+    Index(
+        "ix_edition_vectors_waiting",
+        *("space_id", "first_number"),
+        sqlite_where=_HAS_WAITING,
+        postgresql_where=_HAS_WAITING,
+    ),
+)
+
+# Chunks whose texts a process has taken to have them embedded, in the time of the database.
+chunk_claim = Table(
+    "chunk_claim",
+    metadata,
+    Column("space_id", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    required("digest", LargeBinary),
+    required("leased_until", Instant),
+    Index(None, "digest"),
 )

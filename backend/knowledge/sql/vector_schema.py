@@ -1,0 +1,77 @@
+"""The table of vectors, of which each database has its own: PostgreSQL's takes the extension pgvector.
+
+A vector is stored in half precision, beside the SHA-256 of its text; it is NULL where the model refuses the text.
+"""
+
+import structlog
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from shared.environment import cause_of
+
+log = structlog.get_logger("backend.knowledge")
+
+_SQLITE = (
+    """
+    CREATE TABLE IF NOT EXISTS search_vector (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, space_id INTEGER NOT NULL, number INTEGER NOT NULL, digest BLOB NOT NULL,
+        vector BLOB, UNIQUE (space_id, number)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS ix_search_vector_digest ON search_vector (digest)",
+    "CREATE INDEX IF NOT EXISTS ix_search_vector_space_id ON search_vector (space_id)",
+)
+# Vectors stay in the row: out of it, each comparison would read another table.
+_POSTGRESQL = (
+    """
+    CREATE TABLE IF NOT EXISTS search_vector (
+        space_id integer NOT NULL, number integer NOT NULL, digest bytea NOT NULL, vector halfvec,
+        PRIMARY KEY (space_id, number)
+    )
+    """,
+    "ALTER TABLE search_vector ALTER COLUMN vector SET STORAGE PLAIN",
+    "CREATE INDEX IF NOT EXISTS ix_search_vector_digest ON search_vector (digest)",
+)
+_OLDEST_EXTENSION = (0, 8)
+_INSTALLED = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+
+
+def has_vector_table(connection: Connection) -> bool:
+    """Say whether vectors can be stored."""
+    if connection.dialect.name == "sqlite":
+        return connection.dialect.has_table(connection, "search_vector")
+    return connection.execute(text("SELECT to_regclass('search_vector')")).scalar() is not None
+
+
+def make_vector_table(connection: Connection) -> bool:
+    """Make the table of vectors unless it is there; return whether it is, and log what is missing where it is not."""
+    if has_vector_table(connection):
+        return True
+    if connection.dialect.name == "sqlite":
+        for statement in _SQLITE:
+            connection.execute(text(statement))
+        return True
+    missing = _missing_extension(connection)
+    if missing is not None:
+        log.warning("No search by meaning: the database cannot hold vectors", missing=missing)
+        return False
+    for statement in _POSTGRESQL:
+        connection.execute(text(statement))
+    return True
+
+
+def _missing_extension(connection: Connection) -> str | None:
+    """Install the extension where it is not; return what is missing where that fails."""
+    version = connection.execute(text(_INSTALLED)).scalar()
+    if version is None:
+        try:
+            with connection.begin_nested():
+                connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+        except DBAPIError as error:
+            return (
+                f"the extension vector of PostgreSQL, which could not be created ({cause_of(error)}): install pgvector"
+                " 0.8 or newer, and run CREATE EXTENSION vector as a user who may"
+            )
+        version = connection.execute(text(_INSTALLED)).scalar()
+    numbers = tuple(int(each) for each in str(version).split(".")[:2])
+    return None if numbers >= _OLDEST_EXTENSION else f"pgvector 0.8 or newer; the database has {version}"

@@ -1,0 +1,183 @@
+"""Vectors of chunks in SQL."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+
+from sqlalchemy import Connection, func, select
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.parameters import is_among, list_parameter
+from backend.foundation.sql.short_transactions import SLICE_SECONDS
+from backend.foundation.sql.statements import Statement
+from backend.knowledge.domain.filters import Filter
+from backend.knowledge.domain.fusion import content_rank
+from backend.knowledge.domain.knowledge import ChunkHit
+from backend.knowledge.ports.vectors import EmbeddingProgress, TakenTexts, TextWithoutVector
+from backend.knowledge.sql import tables
+from backend.knowledge.sql.chosen import ChosenVectors
+from backend.knowledge.sql.found_chunks import FoundChunks
+from backend.knowledge.sql.search_index import Found
+from backend.knowledge.sql.vector_queue import IS_OF_MODEL, VectorQueue, of_model
+from backend.knowledge.sql.vector_rows import NewVector, as_stored, free_claims
+from backend.knowledge.sql.vector_schema import has_vector_table, make_vector_table
+from backend.knowledge.sql.vector_search import NearestVectors, NeighbourQuery, SearchedSpace
+from backend.knowledge.sql.vector_sweep import VectorSweep
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector
+
+_base, _space, _edition, _document = (
+    tables.knowledge_base,
+    tables.vector_space,
+    tables.edition_vectors,
+    tables.document,
+)
+_MOST_CANDIDATES = 4096
+"""A search looks at no more vectors of a base; only those of chunks that are gone make it look at many."""
+
+
+class SqlChunkVectors:
+    """The `ChunkVectors` over a `Database`."""
+
+    def __init__(self, database: Database, slice_seconds: float = SLICE_SECONDS) -> None:
+        self._database = database
+        self._nearest = ChosenVectors(database)
+        self._chunks = FoundChunks(database.dialect)
+        self._queue = VectorQueue(database.dialect)
+        self._sweep = VectorSweep(database, slice_seconds)
+        self._is_ready = False
+        self._last_space = 0
+        is_asked = is_among(_base.c.id, "ids", database.dialect)
+        of_base = _space.c.knowledge_base_id == _base.c.id
+        self._spaces = Statement(
+            select(_space.c.id, _base.c.id.label("base_id"), _space.c.dimension, _space.c.removals, _base.c.chunk_count)
+            .join_from(_space, _base, of_base)
+            .where(is_asked, IS_OF_MODEL, _base.c.embed)
+        )
+        is_shown = select(_document.c.id).where(_document.c.edition_id == _edition.c.edition_id).exists()
+        embedded = (
+            select(func.coalesce(func.sum(_edition.c.embedded_chunks), 0))
+            .join_from(_edition, _space, (_space.c.id == _edition.c.space_id) & IS_OF_MODEL)
+            .where(of_base, is_shown)
+            .scalar_subquery()
+        )
+        self._progress = Statement(
+            select(_base.c.id, _base.c.chunk_count, embedded.label("embedded")).where(is_asked, _base.c.embed)
+        )
+
+    async def is_ready(self) -> bool:
+        """Say whether the database can hold vectors; where it cannot yet, what it lacks is tried to be made."""
+        if not self._is_ready:
+            self._is_ready = await self._database.read(has_vector_table) or await self._database.write(
+                make_vector_table
+            )
+        return self._is_ready
+
+    async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
+        """Note which documents are to be embedded, some at a time."""
+        found = 0
+        for each in [base_id] if base_id is not None else await self._database.read(self._queue.bases):
+            while unknown := await self._database.read(partial(self._queue.unknown, model=model, base_id=each)):
+                found += await self._database.write(partial(self._queue.note, model=model, base_id=each, found=unknown))
+        return found
+
+    async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> TakenTexts:
+        """Take texts of the next base that has any: bases take turns."""
+        spaces = await self._database.read(partial(self._queue.spaces, model=model))
+        behind = [each for each in spaces if each > self._last_space]
+        for each in [*behind, *spaces[: len(spaces) - len(behind)]]:
+            take = partial(self._queue.take, model=model, space_id=each, limit=limit, lease=lease)
+            texts, reused = await self._database.write(take)
+            if texts or reused:
+                self._last_space = each
+                return TakenTexts(tuple(texts), reused)
+        return TakenTexts((), 0)
+
+    async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
+        """Store vectors of taken texts.
+
+        Raises:
+            ValueError: a vector has another dimension than the model.
+        """
+        if any(len(vector) != model.dimension * _FLOAT_BYTES for _, vector in vectors):
+            raise ValueError(f"a vector of the model must have {model.dimension} numbers")
+        new = [
+            NewVector(place, bytes.fromhex(text.digest), stored)
+            for text, vector in vectors
+            for stored in [as_stored(vector, self._database.dialect)]
+            for place in text.places
+        ]
+        return await self._database.write(partial(self._queue.put, new=new))
+
+    async def refuse(self, model: EmbeddingModel, texts: Sequence[TextWithoutVector]) -> None:
+        """Note that the model refuses these texts."""
+        new = [NewVector(place, bytes.fromhex(text.digest), None) for text in texts for place in text.places]
+        await self._database.write(partial(self._queue.put, new=new))
+
+    async def give_back(self, texts: Sequence[TextWithoutVector]) -> None:
+        """Let texts that were taken be taken again."""
+        places = [place for text in texts for place in text.places]
+        await self._database.write(lambda connection: free_claims(connection, places))
+
+    async def nearest(
+        self, base_ids: Sequence[str], query: EmbeddedQuery, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
+        """Return the chunks nearest to a question."""
+        if not base_ids or limit <= 0 or not await self.is_ready():
+            return ()
+        nearest = await self._nearest()
+
+        def work(connection: Connection) -> list[ChunkHit]:
+            ids = list_parameter(base_ids, self._database.dialect)
+            found = self._spaces.rows(connection, {"ids": ids, **of_model(query.model)})
+            spaces = [SearchedSpace(*row.values()) for row in found]
+            allowed = None if filters is None else self._chunks.allowed(connection, base_ids, filters)
+            return [
+                hit
+                for space in spaces
+                if allowed is None or space.base_id in allowed
+                for hit in self._of_space(
+                    connection,
+                    nearest,
+                    space,
+                    NeighbourQuery(query.vector, limit, allowed[space.base_id] if allowed is not None else None),
+                )
+            ]
+
+        return tuple(sorted(await self._database.snapshot(work), key=content_rank)[:limit])
+
+    def _of_space(
+        self, connection: Connection, nearest: NearestVectors, space: SearchedSpace, asked: NeighbourQuery
+    ) -> list[ChunkHit]:
+        """Look at more and more vectors until there are enough chunks of documents, and all that tie with the last."""
+        wanted = asked.limit + asked.limit // 4 + 1
+        while True:
+            found = nearest.nearest(connection, space, asked._replace(limit=wanted))
+            hits = self._chunks.hits(connection, [Found(space.base_id, *one) for one in found])
+            if len(found) < wanted or wanted >= _MOST_CANDIDATES:
+                return hits
+            scores = sorted((hit.score for hit in hits), reverse=True)
+            if len(scores) >= asked.limit and found[-1][1] < scores[asked.limit - 1]:
+                return hits
+            wanted = min(4 * wanted, _MOST_CANDIDATES)
+
+    async def progress(self, base_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, EmbeddingProgress]:
+        """Return how far each of these bases has been embedded."""
+        asked = {"ids": list_parameter(base_ids, self._database.dialect), **of_model(model)}
+        found = await self._database.read(lambda connection: self._progress.rows(connection, asked))
+        return {row["id"]: EmbeddingProgress(int(row["embedded"]), row["chunk_count"]) for row in found}
+
+    async def waiting(self, model: EmbeddingModel) -> int:
+        """Return how many chunks wait for a vector of this model."""
+        return await self._database.read(partial(self._queue.waiting, model=model))
+
+    async def sweep(self, model: EmbeddingModel | None) -> int:
+        """Delete vectors that nothing needs any more."""
+        return await self._sweep.sweep(model) if await self.is_ready() else 0
+
+    async def upkeep(self) -> None:
+        """Give large bases an index."""
+        if self._database.dialect == "postgresql" and await self.is_ready():
+            await self._sweep.index_large()
+
+
+_FLOAT_BYTES = 4

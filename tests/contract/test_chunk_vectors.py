@@ -1,0 +1,276 @@
+"""One contract for every `ChunkVectors`."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from backend.foundation.sql.chosen import open_database
+from backend.knowledge.domain.filters import Comparison
+from backend.knowledge.ports.attachments import AttachmentStore
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress, TextWithoutVector
+from backend.knowledge.sql.attachments import SqlAttachmentStore
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.sql.vectors import SqlChunkVectors
+from backend.meaning.domain import EmbeddedQuery, TextKind
+from backend.migrations.migrate import migrate
+from tests.contract.knowledge_cases import make_base, put
+from tests.contract.store_cases import KINDS, database_url
+from tests.fakes.chunk_vectors import FakeChunkVectors
+from tests.fakes.clock import FakeClock
+from tests.fakes.meaning import FakeEmbedder, FakeQuestions
+from tests.fakes.store_attachments import FakeAttachments
+from tests.fakes.store_knowledge import FakeKnowledge
+
+LEASE = timedelta(minutes=1)
+OVER = timedelta(0)
+
+
+class Room(NamedTuple):
+    store: KnowledgeStore
+    vectors: ChunkVectors
+    attachments: AttachmentStore
+
+    async def taken(self, embedder: FakeEmbedder, lease: timedelta = LEASE, limit: int = 64) -> list[TextWithoutVector]:
+        """Take what waits; texts whose equals have vectors are given these meanwhile."""
+        model = await embedder.model()
+        await self.vectors.discover(model)
+        while (found := await self.vectors.take_unembedded(model, limit, lease)).reused and not found.texts:
+            continue
+        return list(found.texts)
+
+    async def embed(self, embedder: FakeEmbedder) -> None:
+        """Embed all that waits."""
+        while texts := await self.taken(embedder):
+            found = await embedder.embed([text.text for text in texts], TextKind.PASSAGE)
+            await self.vectors.put(await embedder.model(), list(zip(texts, found, strict=True)))
+
+    async def found(self, embedder: FakeEmbedder, question: str, base_ids: Sequence[str] = ("kb_a",)) -> list[str]:
+        hits = await self.vectors.nearest(base_ids, await asked(embedder, question), 10)
+        return [hit.chunk.text for hit in hits]
+
+
+async def asked(embedder: FakeEmbedder, question: str) -> EmbeddedQuery:
+    query = await FakeQuestions(embedder).vector_of(question)
+    assert query is not None
+    return query
+
+
+@pytest.fixture(params=KINDS)
+async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
+    if request.param == "fake":
+        knowledge = FakeKnowledge()
+        made = Room(knowledge, FakeChunkVectors(knowledge, FakeClock()), FakeAttachments(knowledge, FakeClock()))
+        await fill(made)
+        yield made
+        return
+    database = open_database(database_url(request.param, request, tmp_path))
+    try:
+        await migrate(database)
+        store = SqlKnowledgeStore(database, FakeClock())
+        made = Room(store, SqlChunkVectors(database), SqlAttachmentStore(database, FakeClock()))
+        await fill(made)
+        yield made
+    finally:
+        await database.close()
+
+
+async def fill(room: Room) -> None:
+    for base_id in ("kb_a", "kb_b"):
+        await room.store.create_base(make_base(base_id), "ann")
+
+
+async def test_the_nearest_chunks_come_first_with_the_cosine_as_score(room: Room) -> None:
+    embedder = FakeEmbedder(synonyms={"报销": "reimbursement"})
+    await put(room.store, "a", ["reimbursement of travel", "salmon and rivers", "holidays in spring"])
+    await room.embed(embedder)
+    hits = await room.vectors.nearest(["kb_a"], await asked(embedder, "报销 of travel"), 2)
+    assert hits[0].chunk.text == "reimbursement of travel"
+    assert hits[0].score == pytest.approx(1.0, abs=2e-3)
+    assert len(hits) == 2
+    assert hits[0].document_name == "a"
+
+
+async def test_a_text_is_taken_once_and_again_when_its_lease_is_over(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["one", "two"])
+    assert len(await room.taken(embedder, OVER)) == 2
+    assert len(await room.taken(embedder)) == 2
+    assert await room.taken(embedder) == []
+    assert await room.found(embedder, "one") == []
+
+
+async def test_a_text_that_is_given_back_is_taken_again(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["one", "two"])
+    texts = await room.taken(embedder)
+    await room.vectors.give_back(texts[:1])
+    assert await room.taken(embedder) == texts[:1]
+
+
+async def test_no_more_texts_are_taken_than_asked_for(room: Room) -> None:
+    await put(room.store, "a", [f"text {number}" for number in range(5)])
+    embedder = FakeEmbedder()
+    assert [len(await room.taken(embedder, limit=3)) for _ in range(3)] == [3, 2, 0]
+
+
+async def test_equal_texts_are_embedded_once_in_all_bases(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["the same", "the same", "other"])
+    await room.embed(embedder)
+    await put(room.store, "b", ["the same"], base_id="kb_b")
+    await put(room.store, "c", ["the same", "new"])
+    await room.embed(embedder)
+    assert sorted(embedder.texts) == ["new", "other", "the same"]
+    assert (await room.found(embedder, "the same", ["kb_b"])) == ["the same"]
+    progress = await room.vectors.progress(["kb_a", "kb_b"], await embedder.model())
+    assert progress == {"kb_a": EmbeddingProgress(5, 5), "kb_b": EmbeddingProgress(1, 1)}
+
+
+async def test_an_equal_text_that_another_process_has_taken_is_not_taken(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["the same"])
+    await room.taken(embedder)
+    await put(room.store, "b", ["the same"], base_id="kb_b")
+    assert await room.taken(embedder) == []
+
+
+async def test_what_stays_of_a_replaced_document_is_not_embedded_again(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["first", "second", "third"])
+    await room.embed(embedder)
+    await put(room.store, "a", ["first", "changed", "third"])
+    await room.vectors.sweep(await embedder.model())
+    await room.embed(embedder)
+    assert sorted(embedder.texts) == ["changed", "first", "second", "third"]
+    assert sorted(await room.found(embedder, "first")) == ["changed", "first", "third"]
+
+
+async def test_chunks_of_deleted_documents_are_not_found_and_their_vectors_go(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["first", "second"])
+    await put(room.store, "b", ["third"])
+    await room.embed(embedder)
+    assert await room.vectors.sweep(await embedder.model()) == 0
+    await room.store.delete_document("kb_a", "a")
+    assert await room.found(embedder, "first") == ["third"]
+    assert await room.vectors.sweep(await embedder.model()) == 2
+    assert await room.found(embedder, "first") == ["third"]
+
+
+async def test_a_deleted_base_leaves_no_vectors(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["first", "second"])
+    await room.embed(embedder)
+    await room.store.delete_base("kb_a")
+    assert await room.vectors.sweep(None) == 2
+    assert await room.vectors.sweep(await embedder.model()) == 0
+
+
+async def test_nothing_of_a_base_without_embedding_is_taken_found_or_kept(room: Room) -> None:
+    embedder = FakeEmbedder()
+    model = await embedder.model()
+    await put(room.store, "a", ["first"])
+    await room.embed(embedder)
+    await room.store.update_base(make_base().model_copy(update={"embed": False}))
+    await put(room.store, "b", ["second"])
+    assert await room.taken(embedder) == []
+    assert await room.found(embedder, "first") == []
+    assert await room.vectors.progress(["kb_a"], model) == {}
+    assert await room.vectors.waiting(model) == 0
+    assert await room.vectors.sweep(model) == 1
+    await room.store.update_base(make_base())
+    assert await room.found(embedder, "first") == []
+    await room.embed(embedder)
+    assert sorted(await room.found(embedder, "first")) == ["first", "second"]
+
+
+async def test_a_refused_text_is_not_taken_again_and_not_found(room: Room) -> None:
+    embedder = FakeEmbedder()
+    model = await embedder.model()
+    await put(room.store, "a", ["bad", "good"])
+    texts = await room.taken(embedder)
+    await room.vectors.refuse(model, [text for text in texts if text.text == "bad"])
+    await room.vectors.give_back([text for text in texts if text.text == "good"])
+    await room.embed(embedder)
+    assert embedder.texts == ["good"]
+    assert await room.found(embedder, "bad") == ["good"]
+    assert await room.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(1, 2)}
+    assert await room.vectors.waiting(model) == 0
+
+
+async def test_vectors_of_two_models_are_never_compared(room: Room) -> None:
+    former, new = FakeEmbedder(name="former"), FakeEmbedder(name="new", dimension=32)
+    await put(room.store, "a", ["first", "second"])
+    await room.embed(former)
+    assert await room.found(new, "first") == []
+    texts = await room.taken(new, limit=1)
+    await room.vectors.sweep(await new.model())
+    assert len(await room.found(former, "first")) == 2
+    await room.vectors.put(
+        await new.model(), list(zip(texts, await new.embed([texts[0].text], TextKind.PASSAGE), strict=True))
+    )
+    assert await room.found(new, "first") == [texts[0].text]
+    assert await room.vectors.waiting(await new.model()) == 1
+    await room.embed(new)
+    assert await room.vectors.sweep(await new.model()) == 2
+    assert await room.found(former, "first") == []
+    assert len(await room.found(new, "first")) == 2
+
+
+async def test_a_vector_of_another_dimension_is_no_vector_of_the_model(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["first"])
+    texts = await room.taken(embedder)
+    wrong = await FakeEmbedder(dimension=3).embed(["first"], TextKind.PASSAGE)
+    with pytest.raises(ValueError, match="numbers"):
+        await room.vectors.put(await embedder.model(), [(texts[0], wrong[0])])
+
+
+async def test_a_foreign_base_changes_nothing(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["red apples and pears", "red plums", "green pears"])
+    await room.embed(embedder)
+    query = await asked(embedder, "red pears")
+    before = await room.vectors.nearest(["kb_a"], query, 10)
+    await put(room.store, "b", [f"red pears {number}" for number in range(30)], base_id="kb_b")
+    await room.embed(embedder)
+    assert await room.vectors.nearest(["kb_a"], query, 10) == before
+    assert len(before) == 3
+
+
+async def test_equal_scores_are_ordered_by_content(room: Room) -> None:
+    embedder = FakeEmbedder()
+    for name in ("c", "a", "b"):
+        await put(room.store, name, ["the same", f"other {name}"])
+    await room.embed(embedder)
+    hits = await room.vectors.nearest(["kb_a"], await asked(embedder, "the same"), 2)
+    assert [(hit.document_name, hit.chunk.text) for hit in hits] == [("a", "the same"), ("b", "the same")]
+
+
+async def test_filters_leave_documents_out(room: Room) -> None:
+    embedder = FakeEmbedder()
+    for name in ("a", "b", "c"):
+        document = await put(room.store, name, [f"the same {name}", "more"])
+        if name == "b":
+            assert await room.attachments.set_attributes("kb_a", document.id, {"year": 2026})
+    await room.embed(embedder)
+    year = Comparison(type="eq", key="year", value=2026)
+    hits = await room.vectors.nearest(["kb_a"], await asked(embedder, "the same"), 10, year)
+    assert {hit.document_name for hit in hits} == {"b"}
+    assert len(hits) == 2
+    none = Comparison(type="eq", key="year", value=1999)
+    assert await room.vectors.nearest(["kb_a"], await asked(embedder, "the same"), 10, none) == ()
+
+
+async def test_no_base_and_no_limit_find_nothing(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["first"])
+    await room.embed(embedder)
+    query = await asked(embedder, "first")
+    assert await room.vectors.nearest([], query, 10) == ()
+    assert await room.vectors.nearest(["kb_a"], query, 0) == ()
+    assert await room.vectors.nearest(["kb_b"], query, 10) == ()

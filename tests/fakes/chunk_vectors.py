@@ -1,0 +1,141 @@
+"""Vectors of chunks in memory, over the in-memory knowledge."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from operator import mul
+
+from backend.knowledge.domain.filters import Filter, matches
+from backend.knowledge.domain.knowledge import ChunkHit
+from backend.knowledge.ports.vectors import ChunkPlace, EmbeddingProgress, TakenTexts, TextWithoutVector
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector, vector_numbers
+from tests.fakes.clock import FakeClock
+from tests.fakes.store_knowledge import FakeKnowledge
+
+_Key = tuple[str, int, str, str]
+
+
+def _key(model: EmbeddingModel, base_id: str, digest: str) -> _Key:
+    return (model.name, model.dimension, base_id, digest)
+
+
+class FakeChunkVectors:
+    """Implements `backend.knowledge.ports.vectors.ChunkVectors`; vectors are kept by base and text."""
+
+    def __init__(self, knowledge: FakeKnowledge, clock: FakeClock) -> None:
+        self._knowledge = knowledge
+        self._clock = clock
+        self._vectors: dict[_Key, Vector | None] = {}
+        self._taken: dict[str, datetime] = {}
+
+    async def is_ready(self) -> bool:
+        return True
+
+    async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
+        return 0
+
+    async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> TakenTexts:
+        taken: dict[str, TextWithoutVector] = {}
+        reused = 0
+        for hit in await self._hits(self._embedded_bases()):
+            digest = _digest(hit)
+            key = _key(model, hit.knowledge_base_id, digest)
+            until = self._taken.get(digest)
+            if key in self._vectors or (until is not None and until > self._clock.now()):
+                continue
+            if (known := self._known(model, digest)) is not None:
+                self._vectors[key] = known[0]
+                reused += 1
+            elif len(taken) < limit or digest in taken:
+                place = ChunkPlace(0, hit.knowledge_base_id, hit.chunk.ordinal)
+                places = taken[digest].places if digest in taken else ()
+                taken[digest] = TextWithoutVector(digest, hit.chunk.text, (*places, place))
+        self._taken.update(dict.fromkeys(taken, self._clock.now() + lease))
+        return TakenTexts(tuple(taken.values()), reused)
+
+    async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
+        return self._settle(model, vectors)
+
+    async def refuse(self, model: EmbeddingModel, texts: Sequence[TextWithoutVector]) -> None:
+        self._settle(model, [(text, None) for text in texts])
+
+    async def give_back(self, texts: Sequence[TextWithoutVector]) -> None:
+        for text in texts:
+            self._taken.pop(text.digest, None)
+
+    async def nearest(
+        self, base_ids: Sequence[str], query: EmbeddedQuery, limit: int, filters: Filter | None = None
+    ) -> tuple[ChunkHit, ...]:
+        asked = vector_numbers(query.vector)
+        found: list[ChunkHit] = []
+        for hit in await self._hits([each for each in self._embedded_bases() if each in base_ids]):
+            vector = self._vectors.get(_key(query.model, hit.knowledge_base_id, _digest(hit)))
+            if vector is not None and (filters is None or matches(filters, hit.attributes)):
+                found.append(hit.model_copy(update={"score": sum(map(mul, asked, vector_numbers(vector)))}))
+        found.sort(key=lambda hit: (-round(hit.score, 6), hit.chunk.text, hit.document_name, hit.chunk.ordinal))
+        return tuple(found[:limit])
+
+    async def progress(self, base_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, EmbeddingProgress]:
+        found: dict[str, EmbeddingProgress] = {}
+        for base_id in self._embedded_bases():
+            if base_id in base_ids:
+                vectors = [self._vectors.get(_key(model, base_id, _digest(hit))) for hit in await self._hits([base_id])]
+                found[base_id] = EmbeddingProgress(sum(each is not None for each in vectors), len(vectors))
+        return found
+
+    async def waiting(self, model: EmbeddingModel) -> int:
+        hits = await self._hits(self._embedded_bases())
+        return sum(_key(model, hit.knowledge_base_id, _digest(hit)) not in self._vectors for hit in hits)
+
+    async def sweep(self, model: EmbeddingModel | None) -> int:
+        there = {(hit.knowledge_base_id, _digest(hit)) for hit in await self._hits(self._embedded_bases())}
+        waits = model is not None and await self.waiting(model) > 0
+        gone = [
+            key
+            for key in self._vectors
+            if (key[2:] not in there and (not waits or not self._is_embedded(key[2])))
+            or await self._is_replaced(key, model)
+        ]
+        for key in gone:
+            del self._vectors[key]
+        return len(gone)
+
+    async def upkeep(self) -> None:
+        pass
+
+    async def _is_replaced(self, key: _Key, model: EmbeddingModel | None) -> bool:
+        if model is None or key[:2] == (model.name, model.dimension):
+            return False
+        hits = await self._hits([key[2]])
+        return all(_key(model, key[2], _digest(hit)) in self._vectors for hit in hits)
+
+    def _settle(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector | None]]) -> int:
+        for text, vector in vectors:
+            if vector is not None and len(vector_numbers(vector)) != model.dimension:
+                raise ValueError("a vector of the model must have as many numbers as its dimension")
+            self._taken.pop(text.digest, None)
+            for place in text.places:
+                self._vectors[_key(model, place.edition_id, text.digest)] = vector
+        return sum(len(text.places) for text, _ in vectors)
+
+    def _known(self, model: EmbeddingModel, digest: str) -> tuple[Vector | None] | None:
+        found = [(value,) for key, value in self._vectors.items() if (*key[:2], key[3]) == (*_model_key(model), digest)]
+        return found[0] if found else None
+
+    def _is_embedded(self, base_id: str) -> bool:
+        return base_id in self._embedded_bases()
+
+    def _embedded_bases(self) -> list[str]:
+        bases = [self._knowledge.base(base_id) for base_id in self._knowledge.base_ids]
+        return [base.id for base in bases if base is not None and base.embed]
+
+    async def _hits(self, base_ids: Sequence[str]) -> Sequence[ChunkHit]:
+        return await self._knowledge.everything(base_ids, 10**9) or ()
+
+
+def _model_key(model: EmbeddingModel) -> tuple[str, int]:
+    return (model.name, model.dimension)
+
+
+def _digest(hit: ChunkHit) -> str:
+    return sha256(hit.chunk.text.encode()).hexdigest()
