@@ -28,8 +28,8 @@ class FakeChunkVectors:
         self._vectors: dict[_Key, Vector | None] = {}
         self._taken: dict[str, datetime] = {}
 
-    async def is_ready(self) -> bool:
-        return True
+    async def missing(self) -> str | None:
+        return None
 
     async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
         return 0

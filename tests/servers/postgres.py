@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import psutil
 from sqlalchemy.dialects.postgresql.base import ischema_names
@@ -36,12 +37,12 @@ _OPTIONS = (
 class _HalfVector(UserDefinedType[object]):
     """The type of pgvector that tests meet when they look at a schema."""
 
-    def get_col_spec(self) -> str:
+    def get_col_spec(self, **_options: object) -> str:
         """Return the name of the type."""
         return "halfvec"
 
 
-ischema_names["halfvec"] = _HalfVector
+cast(dict[str, object], ischema_names)["halfvec"] = _HalfVector
 
 
 class PostgresServer:

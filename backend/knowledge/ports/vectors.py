@@ -38,8 +38,8 @@ class ChunkVectors(Protocol):
     Every method raises Unavailable while the database is away. Retryable.
     """
 
-    async def is_ready(self) -> bool:
-        """Say whether the database can hold vectors; where it cannot, search is by words alone."""
+    async def missing(self) -> str | None:
+        """Return what the database lacks to hold vectors, without which search is by words alone; None is nothing."""
         ...
 
     async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:

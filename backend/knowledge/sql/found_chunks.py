@@ -20,7 +20,7 @@ def hits_where(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
     return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
 
 
-class FoundChunks:
+class ChunkRows:
     """Reads chunks by base and number; those that no document has are not found."""
 
     def __init__(self, dialect: Dialect) -> None:

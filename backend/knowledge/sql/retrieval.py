@@ -14,7 +14,7 @@ from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
-from backend.knowledge.sql.found_chunks import FoundChunks, hits_where
+from backend.knowledge.sql.found_chunks import ChunkRows, hits_where
 from backend.knowledge.sql.search_index import Found
 
 _document = tables.document
@@ -29,7 +29,7 @@ class SqlRetrieval:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._index = ChosenIndex(database)
-        self._chunks = FoundChunks(database.dialect)
+        self._chunks = ChunkRows(database.dialect)
         is_of_these = is_among(_document.c.id, "ids", database.dialect)
         self._find_beginnings = Statement(hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 

@@ -3,13 +3,10 @@
 A vector is stored in half precision, beside the SHA-256 of its text; it is NULL where the model refuses the text.
 """
 
-import structlog
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from shared.environment import cause_of
-
-log = structlog.get_logger("backend.knowledge")
 
 _SQLITE = (
     """
@@ -43,21 +40,19 @@ def has_vector_table(connection: Connection) -> bool:
     return connection.execute(text("SELECT to_regclass('search_vector')")).scalar() is not None
 
 
-def make_vector_table(connection: Connection) -> bool:
-    """Make the table of vectors unless it is there; return whether it is, and log what is missing where it is not."""
+def make_vector_table(connection: Connection) -> str | None:
+    """Make the table of vectors unless it is there; return what the database lacks for that, None where nothing."""
     if has_vector_table(connection):
-        return True
-    if connection.dialect.name == "sqlite":
-        for statement in _SQLITE:
-            connection.execute(text(statement))
-        return True
-    missing = _missing_extension(connection)
-    if missing is not None:
-        log.warning("No search by meaning: the database cannot hold vectors", missing=missing)
-        return False
-    for statement in _POSTGRESQL:
+        return None
+    statements = _SQLITE
+    if connection.dialect.name == "postgresql":
+        missing = _missing_extension(connection)
+        if missing is not None:
+            return missing
+        statements = _POSTGRESQL
+    for statement in statements:
         connection.execute(text(statement))
-    return True
+    return None
 
 
 def _missing_extension(connection: Connection) -> str | None:

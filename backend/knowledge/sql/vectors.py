@@ -16,7 +16,7 @@ from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.vectors import EmbeddingProgress, TakenTexts, TextWithoutVector
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.chosen import ChosenVectors
-from backend.knowledge.sql.found_chunks import FoundChunks
+from backend.knowledge.sql.found_chunks import ChunkRows
 from backend.knowledge.sql.search_index import Found
 from backend.knowledge.sql.vector_queue import IS_OF_MODEL, VectorQueue, of_model
 from backend.knowledge.sql.vector_rows import NewVector, as_stored, free_claims
@@ -41,7 +41,7 @@ class SqlChunkVectors:
     def __init__(self, database: Database, slice_seconds: float = SLICE_SECONDS) -> None:
         self._database = database
         self._nearest = ChosenVectors(database)
-        self._chunks = FoundChunks(database.dialect)
+        self._chunks = ChunkRows(database.dialect)
         self._queue = VectorQueue(database.dialect)
         self._sweep = VectorSweep(database, slice_seconds)
         self._is_ready = False
@@ -64,13 +64,12 @@ class SqlChunkVectors:
             select(_base.c.id, _base.c.chunk_count, embedded.label("embedded")).where(is_asked, _base.c.embed)
         )
 
-    async def is_ready(self) -> bool:
-        """Say whether the database can hold vectors; where it cannot yet, what it lacks is tried to be made."""
-        if not self._is_ready:
-            self._is_ready = await self._database.read(has_vector_table) or await self._database.write(
-                make_vector_table
-            )
-        return self._is_ready
+    async def missing(self) -> str | None:
+        """Return what the database lacks to hold vectors; what it lacks is tried to be made."""
+        if self._is_ready or await self._database.read(has_vector_table):
+            self._is_ready = True
+            return None
+        return await self._database.write(make_vector_table)
 
     async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
         """Note which documents are to be embedded, some at a time."""
@@ -122,7 +121,7 @@ class SqlChunkVectors:
         self, base_ids: Sequence[str], query: EmbeddedQuery, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         """Return the chunks nearest to a question."""
-        if not base_ids or limit <= 0 or not await self.is_ready():
+        if not base_ids or limit <= 0 or not await self._has_table():
             return ()
         nearest = await self._nearest()
 
@@ -144,6 +143,10 @@ class SqlChunkVectors:
             ]
 
         return tuple(sorted(await self._database.snapshot(work), key=content_rank)[:limit])
+
+    async def _has_table(self) -> bool:
+        self._is_ready = self._is_ready or await self._database.read(has_vector_table)
+        return self._is_ready
 
     def _of_space(
         self, connection: Connection, nearest: NearestVectors, space: SearchedSpace, asked: NeighbourQuery
@@ -172,11 +175,11 @@ class SqlChunkVectors:
 
     async def sweep(self, model: EmbeddingModel | None) -> int:
         """Delete vectors that nothing needs any more."""
-        return await self._sweep.sweep(model) if await self.is_ready() else 0
+        return await self._sweep.sweep(model) if await self._has_table() else 0
 
     async def upkeep(self) -> None:
         """Give large bases an index."""
-        if self._database.dialect == "postgresql" and await self.is_ready():
+        if self._database.dialect == "postgresql" and await self._has_table():
             await self._sweep.index_large()
 
 

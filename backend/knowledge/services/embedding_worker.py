@@ -1,0 +1,181 @@
+"""Giving chunks their vectors, beside the requests: documents are found by words before that, and by meaning after.
+
+What is to be embedded stands in the database. Replicas share it: each takes texts for a while, and what a process that
+ended has taken is taken again by another.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from backend.foundation.services.wakeups import Wakeups
+from backend.knowledge.ports.vectors import ChunkVectors, TextWithoutVector
+from backend.meaning.domain import EmbeddingModel, TextKind, Vector
+from backend.meaning.ports import Embedder
+from shared.clock import Clock
+from shared.errors import ModelRequestRejected, Unavailable
+
+TEXTS_AT_ONCE = 32
+"""Few enough that a batch takes seconds on a slow model, and that storing it is a short transaction."""
+
+LEASE = timedelta(minutes=2)
+"""Longer than a batch and its retries take; what a process that ended has taken waits so long."""
+
+LOOK_SECONDS = 10.0
+"""How soon is found what another replica has left."""
+
+SEARCH_SECONDS = 600.0
+"""How soon documents are found that the release before has stored, or a process that ended at once after."""
+
+_PROBE = "text"
+_REFUSES_ALL = "the embedder refuses every text"
+
+
+class EmbeddingObserver(Protocol):
+    """What is told of embedding."""
+
+    def embedded(self, outcome: str, count: int) -> None:
+        """Chunks were given vectors (`embedded`, or `reused` ones of equal texts), or their texts were `refused`."""
+        ...
+
+    def waiting(self, count: int) -> None:
+        """So many chunks wait for a vector."""
+        ...
+
+    def cannot_store(self, missing: str) -> None:
+        """The database lacks something, so that search is by words alone."""
+        ...
+
+
+class ChangedBases:
+    """The bases that this process has changed since it looked last."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._wakeups = Wakeups()
+
+    def note(self, base_id: str) -> None:
+        """Have a base looked at, at once."""
+        self._ids.add(base_id)
+        self._wakeups.note()
+
+    def taken(self) -> set[str]:
+        """Return the bases that were noted, and forget them."""
+        ids, self._ids = self._ids, set()
+        return ids
+
+    async def noted_within(self, seconds: float) -> bool:
+        """Wait until a base is noted; return whether one was in time."""
+        return bool(self._ids) or await self._wakeups.noted_within(seconds)
+
+
+class EmbeddingWorker:
+    """Embeds what waits, and deletes vectors that nothing needs; without an embedder it does the latter alone."""
+
+    def __init__(
+        self,
+        vectors: ChunkVectors,
+        embedder: Embedder | None,
+        changed: ChangedBases,
+        observer: EmbeddingObserver,
+        clock: Clock,
+    ) -> None:
+        self._vectors = vectors
+        self._embedder = embedder
+        self._changed = changed
+        self._observer = observer
+        self._clock = clock
+        self._sought_at: float | None = None
+
+    async def step(self) -> None:
+        """Do all that is to be done, then wait for a change; a failure is tried again after a pause of the caller's.
+
+        Raises:
+            Unavailable: the embedder or the database is away.
+        """
+        base_ids = self._changed.taken()
+        try:
+            await self._work(base_ids)
+        except Unavailable:
+            for base_id in base_ids:
+                self._changed.note(base_id)
+            raise
+        await self._changed.noted_within(LOOK_SECONDS if self._embedder is not None else SEARCH_SECONDS)
+
+    async def _work(self, base_ids: set[str]) -> None:
+        if self._embedder is None:
+            await self._vectors.sweep(None)
+            return
+        missing = await self._vectors.missing()
+        if missing is not None:
+            self._observer.cannot_store(missing)
+            return
+        model = await self._embedder.model()
+        await self._discover(model, base_ids)
+        self._observer.waiting(await self._vectors.waiting(model))
+        has_embedded = False
+        while await self._embed_some(self._embedder, model):
+            has_embedded = True
+            await self._discover(model, self._changed.taken())
+        if has_embedded or base_ids:
+            await self._vectors.sweep(model)
+            await self._vectors.upkeep()
+
+    async def _discover(self, model: EmbeddingModel, base_ids: set[str]) -> None:
+        now = self._clock.now().timestamp()
+        if self._sought_at is None or now - self._sought_at >= SEARCH_SECONDS:
+            await self._vectors.discover(model)
+            await self._vectors.sweep(model)
+            self._sought_at = now
+            return
+        for base_id in sorted(base_ids):
+            await self._vectors.discover(model, base_id)
+
+    async def _embed_some(self, embedder: Embedder, model: EmbeddingModel) -> bool:
+        """Embed a batch; return whether there was one."""
+        taken = await self._vectors.take_unembedded(model, TEXTS_AT_ONCE, LEASE)
+        if taken.reused:
+            self._observer.embedded("reused", taken.reused)
+        if taken.texts:
+            try:
+                await self._embed(embedder, model, taken.texts)
+            except Unavailable:
+                self._observer.embedded("failed", len(taken.texts))
+                await self._vectors.give_back(taken.texts)
+                raise
+            self._observer.waiting(await self._vectors.waiting(model))
+        return bool(taken.texts or taken.reused)
+
+    async def _embed(self, embedder: Embedder, model: EmbeddingModel, texts: Sequence[TextWithoutVector]) -> None:
+        try:
+            found = await embedder.embed([text.text for text in texts], TextKind.PASSAGE)
+        except ModelRequestRejected:
+            await self._embed_singly(embedder, model, texts)
+        else:
+            await self._put(model, list(zip(texts, found, strict=True)))
+
+    async def _embed_singly(
+        self, embedder: Embedder, model: EmbeddingModel, texts: Sequence[TextWithoutVector]
+    ) -> None:
+        """Find out which texts of a batch are refused; an embedder that refuses everything is one that is away."""
+        refused: list[TextWithoutVector] = []
+        for text in texts:
+            try:
+                found = await embedder.embed([text.text], TextKind.PASSAGE)
+            except ModelRequestRejected:
+                refused.append(text)
+            else:
+                await self._put(model, [(text, found[0])])
+        if refused:
+            await self._require_working(embedder)
+            await self._vectors.refuse(model, refused)
+            self._observer.embedded("refused", sum(len(text.places) for text in refused))
+
+    async def _require_working(self, embedder: Embedder) -> None:
+        try:
+            await embedder.embed([_PROBE], TextKind.PASSAGE)
+        except ModelRequestRejected as error:
+            raise Unavailable(_REFUSES_ALL) from error
+
+    async def _put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> None:
+        self._observer.embedded("embedded", await self._vectors.put(model, vectors))
