@@ -1,24 +1,35 @@
 """`python -m tests.bench.evidence`: which questions count as weak evidence, asked of their own base and of others.
 
 The questions of the leak test are asked of its base; the Chinese ones of the corpora, if they are there, of bases of
-other passages.
+other passages. Those of `evidence_cases.jsonl` are asked of the English and the Chinese half of the base of the leak
+test, by words alone and by meaning too, with the local embedder.
 """
 
 import asyncio
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
 
 from backend.knowledge.documents.chosen import read_blocks
 from backend.knowledge.domain.chunking import cut_into_pieces
 from backend.knowledge.domain.media_types import MARKDOWN
-from backend.restricted.domain.evidence import is_weak
+from backend.knowledge.services.fused_retrieval import FusedRetrieval
+from backend.meaning.ports import MeaningPorts
+from backend.meaning.services.absent import NO_MEANING
+from backend.restricted.domain.evidence import evidence_of, is_weak
 from backend.restricted.services.sealed_search import MAX_SEALED_CHUNKS
+from tests.bench.kept_vectors import KeptVectors
 from tests.contract.knowledge_cases import Knowledge, make_base, put, sql_knowledge
+from tests.fakes.exact_nearest import ExactNearest
 from tests.leaks.corpus.reading import benign_questions, document_names, document_text
 from tests.leaks.planting import chinese_questions, corpora
 
 QUESTIONS = 300
+CASES = Path(__file__).with_name("evidence_cases.jsonl")
 
 
 async def main() -> None:
@@ -34,6 +45,7 @@ async def main() -> None:
                     await _fill(knowledge, f"kb_{passages}", texts)
                     share = await _weak(knowledge, f"kb_{passages}", questions)
                     sys.stdout.write(f"{passages} other Chinese passages: {share:.1%} of {len(questions)} questions\n")
+            await _print_cases(knowledge)
 
 
 async def _fill(knowledge: Knowledge, base_id: str, texts: dict[str, str]) -> None:
@@ -47,6 +59,29 @@ async def _weak(knowledge: Knowledge, base_id: str, questions: Iterable[str]) ->
     asked = list(questions)
     weak = [is_weak(text, await knowledge.retrieval.search((base_id,), text, MAX_SEALED_CHUNKS)) for text in asked]
     return sum(weak) / len(asked)
+
+
+async def _print_cases(knowledge: Knowledge) -> None:
+    """Print how many questions of each kind have evidence: by words, by meaning too, and where languages may differ."""
+    for language in ("en", "zh"):
+        names = [name for name in document_names() if name.startswith(language)]
+        await _fill(knowledge, f"kb_{language}", {name: document_text(name) for name in names})
+    kept = KeptVectors()
+    meaning = MeaningPorts(kept, kept, NO_MEANING.reranker)
+    fused = FusedRetrieval(knowledge.retrieval, ExactNearest(knowledge.retrieval, kept), meaning)
+    asked, by_words, by_both, translated = (Counter[str]() for _ in range(4))
+    for line in CASES.read_bytes().splitlines():
+        case = orjson.loads(line)
+        kind, base_id, question = f"{case['kind']} ({case['base']})", f"kb_{case['base']}", case["question"]
+        words = await knowledge.retrieval.search((base_id,), question, MAX_SEALED_CHUNKS)
+        both = await fused.search((base_id,), question, MAX_SEALED_CHUNKS)
+        asked[kind] += 1
+        by_words[kind] += evidence_of(question, words, ()) is not None
+        by_both[kind] += evidence_of(question, both, ()) is not None
+        translated[kind] += evidence_of(question, both, (base_id,)) is not None
+    for kind, count in asked.items():
+        found = f"by words {by_words[kind]}, by both {by_both[kind]}, with restricted_translation {translated[kind]}"
+        sys.stdout.write(f"{kind}: evidence of {count} questions {found}\n")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from backend.knowledge.domain.knowledge import Chunk, ChunkHit, MemberRole
-from backend.restricted.domain.evidence import is_weak, topical_words
+from backend.restricted.domain.evidence import LEAST_SIMILARITIES, evidence_of, is_weak, topical_words
 from backend.restricted.domain.released_results import normalised_query, result_key, user_hash
 from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, change_since
 from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
+from shared.disclosure.languages import Language
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, GateCode, PolicyRefusal, gate_blocked
 from tests.contract.knowledge_cases import T0
 from tests.contract.restricted_cases import VERSIONS, fake_restricted, make_record, make_search, settlement
@@ -127,6 +128,43 @@ def hit(text: str, *headings: str) -> ChunkHit:
 def test_evidence_is_judged_by_topical_words(query: str, weak: bool) -> None:
     assert is_weak(query, [hit("Trains and the bookings.", "Late"), hit("差旅费报销需要发票。")]) is weak
     assert is_weak(query, []) is (bool(topical_words(query)) or not query)
+
+
+ENGLISH, CHINESE = "Guests pay for their rooms before they leave.", "客人离开之前要付清房费。"
+
+
+def by_meaning(text: str, similarity: float) -> ChunkHit:
+    return hit(text).model_copy(update={"similarity": similarity, "has_words_of_query": False})
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "languages"),
+    [
+        ("When is the money due for a hotel stay?", ENGLISH, (Language.ENGLISH, Language.ENGLISH)),
+        ("住宿的钱什么时候交？", CHINESE, (Language.CHINESE, Language.CHINESE)),
+        ("住宿的钱什么时候交？", ENGLISH, (Language.CHINESE, Language.ENGLISH)),
+        ("When is the money due for a hotel stay?", CHINESE, (Language.ENGLISH, Language.CHINESE)),
+    ],
+)
+def test_a_meaning_that_is_near_enough_is_evidence(query: str, text: str, languages: tuple[Language, Language]) -> None:
+    least = LEAST_SIMILARITIES[languages]
+    near, far = by_meaning(text, least), by_meaning(text, least - 0.001)
+    assert evidence_of(query, [near, far], ["kb_a"]) == (near,)
+    assert evidence_of(query, [far], ["kb_a"]) is None
+    assert evidence_of(query, [near], ["kb_b"]) == ((near,) if languages[0] is languages[1] else None)
+
+
+def test_words_are_evidence_whatever_the_meaning_and_hits_of_neither_are_left_out() -> None:
+    found, far = hit("Trains and the bookings."), by_meaning("Nothing of the kind.", 0.1)
+    assert evidence_of("late bookings", [found, far], []) == (found,)
+    assert evidence_of("late bookings", [by_meaning("Trains and the bookings.", 0.1)], []) is None
+
+
+def test_no_meaning_is_evidence_where_a_language_is_unknown() -> None:
+    assert evidence_of("Wann ist die Rechnung fällig?", [by_meaning(ENGLISH, 1.0)], ["kb_a"]) is None
+    assert (
+        evidence_of("When is the money due?", [by_meaning("Zimmer werden vor der Abreise bezahlt.", 1.0)], []) is None
+    )
 
 
 @pytest.mark.parametrize(
