@@ -14,10 +14,8 @@ FUSION_K = 10
 RERANKED_HITS = 50
 """How many of the first hits a reranker reads."""
 
-_BEST_SUM = 2 / (FUSION_K + 1)
 
-
-def fuse(by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit]) -> tuple[ChunkHit, ...]:
+def fuse(by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit], k: int = FUSION_K) -> tuple[ChunkHit, ...]:
     """Join two rankings by reciprocal rank fusion: a chunk that is first in both has the score 1.
 
     Scores depend on places alone, and thereby on nothing but the searched bases. Equal scores are ordered by content.
@@ -26,14 +24,14 @@ def fuse(by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit]) -> tuple[
     sums: dict[str, float] = {}
     for ranking in (by_words, by_meaning):
         for place, hit in enumerate(ranking[:FUSION_DEPTH], start=1):
-            sums[hit.chunk.id] = sums.get(hit.chunk.id, 0.0) + 1 / (FUSION_K + place)
+            sums[hit.chunk.id] = sums.get(hit.chunk.id, 0.0) + (k + 1) / (k + place) / 2
     found_by_words = {hit.chunk.id for hit in by_words}
     similarities = {hit.chunk.id: hit.score for hit in by_meaning}
     hits = {hit.chunk.id: hit for hit in (*by_meaning, *by_words) if hit.chunk.id in sums}
     fused = (
         hit.model_copy(
             update={
-                "score": round(sums[chunk_id] / _BEST_SUM, SCORE_DECIMALS),
+                "score": round(sums[chunk_id], SCORE_DECIMALS),
                 "similarity": similarities.get(chunk_id),
                 "has_words_of_query": chunk_id in found_by_words,
             }
