@@ -91,7 +91,7 @@ class Rankings:
     async def _nearest(self, text: str) -> tuple[ChunkHit, ...]:
         [vector] = await self._kept.embed([text], TextKind.QUERY)
         cosines = self._rows @ np.frombuffer(vector, dtype=_FLOAT)
-        best = np.argsort(-cosines, kind="stable")[:FUSION_DEPTH]
+        best: list[int] = np.argsort(-cosines, kind="stable")[:FUSION_DEPTH].tolist()
         return tuple(self.hits[place].model_copy(update={"score": float(cosines[place])}) for place in best)
 
     def shares(self) -> Iterator[Share]:
