@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 NOTHING = [
-    ("POST", "/v1/responses/compact"),
+    ("POST", "/v1/responses/shrink"),
     ("POST", "/v1/responses/foo/bar"),
     ("GET", "/v1/responses/foo/cancel"),
     ("PUT", "/v1/responses/input_token"),
