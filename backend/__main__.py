@@ -9,6 +9,7 @@ import uvloop
 
 from backend.chosen import chosen_command
 from backend.settings import Settings
+from shared.chosen import tracing
 from shared.environment import WrongSetting
 from shared.garbage import no_looks_for_cycles
 from shared.memory_arenas import limit_memory_arenas
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
         running = command()
         if injected := injected_names(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
-        uvloop.run(running)
+        with tracing("ballast-backend", os.environ):
+            uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 2

@@ -8,6 +8,7 @@ import uvloop
 
 from chat_shell.chosen import serving
 from chat_shell.settings import Settings
+from shared.chosen import tracing
 from shared.environment import WrongSetting, read_settings
 from shared.garbage import no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
@@ -25,7 +26,8 @@ def main() -> int:
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
         with no_looks_for_cycles():
             running = serving(settings, os.environ)
-        uvloop.run(running)
+        with tracing("ballast-chat-shell", os.environ):
+            uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")
         return 2

@@ -23,7 +23,8 @@ from chat_shell.knowledge.services.search_tool import SafeSummaries
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
-from chat_shell.models.transport.session import open_session
+from chat_shell.models.telemetry.calls import count_retry
+from chat_shell.models.transport.session import open_session, trace_configs
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
@@ -76,7 +77,9 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         certificates = _certificates(settings)
         connector = aiohttp.TCPConnector(ssl=certificates.for_client())
         session = await stack.enter_async_context(
-            aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+            aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trace_configs=trace_configs()
+            )
         )
         admission = Admission()
         clock = SystemClock()
@@ -90,7 +93,9 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         tools = knowledge_tools(knowledge, room)
         toolbox = toolbox_of(tools, clock, tool_timeout_seconds(room_times), providers)
         defaults = TurnDefaults(
-            RetryPolicy(jitter=random.random), settings.max_model_calls, settings.max_tool_result_tokens
+            RetryPolicy(jitter=random.random, on_retry=count_retry),
+            settings.max_model_calls,
+            settings.max_tool_result_tokens,
         )
         run = RunTurn(models, toolbox, clock, LoggingTurnObserver(), defaults)
         turns = TurnService(run, SingleTools(toolbox, models, served.offered), models.cards, clock, admission)

@@ -18,7 +18,7 @@ class RetryPolicy:
 
     The wait doubles and is spread over half to one and a half of itself, so that turns that failed
     together do not come back together; `jitter` draws from [0, 1). A provider's own `retry_after` is obeyed
-    up to the longest wait.
+    up to the longest wait. `on_retry` is told of the model whose call is sent again.
     """
 
     jitter: Callable[[], float]
@@ -26,6 +26,7 @@ class RetryPolicy:
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 5.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    on_retry: Callable[[str], None] | None = None
 
     def wait_seconds(self, error: ModelError, retries: int) -> float | None:
         """Return how long to wait before the next attempt, or None when there shall be none."""

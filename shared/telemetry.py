@@ -7,6 +7,8 @@ from enum import StrEnum
 
 import structlog
 
+from shared.tracing import current_trace_id
+
 
 class LogEvent(StrEnum):
     """Names of log events on which operators may rely; docs/debugging.md explains them."""
@@ -120,9 +122,9 @@ class LoggingCertificates:
 
 
 def trace_id_of(request_id: str) -> str:
-    """Return the trace id that goes with a request id: its last 32 characters.
+    """Return the id of the trace that the work belongs to; where none is made, the last 32 characters of a request id.
 
     Our own request ids end in 32 hexadecimal digits, which is a trace id of the W3C recommendation
     "Trace Context", section 3.2.2.3; a caller's own id is kept as it is.
     """
-    return request_id[-32:]
+    return current_trace_id() or request_id[-32:]

@@ -22,6 +22,7 @@ _OUTSIDE_OF_APP = {
     "jwt": ("backend.identity.tokens",),
     "mcp": ("backend.*.mcp", "chat_shell.*.mcp"),
     "mcp_types": ("backend.*.mcp", "chat_shell.*.mcp"),
+    "opentelemetry": ("shared.open_telemetry",),
     "openpyxl": ("backend.*.documents",),
     "pptx": ("backend.*.documents",),
     "pypdf": ("backend.*.documents",),

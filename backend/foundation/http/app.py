@@ -13,6 +13,7 @@ from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatc
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
 from shared.shares import SharedBudget
+from shared.tracing import TracedRequests, is_tracing
 
 
 def create_app(routers: Iterable[APIRouter], services: Iterable[object], options: HttpOptions) -> FastAPI:
@@ -31,6 +32,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
         static_url="/docs/static",
         swagger_ui_parameters={"validatorUrl": "none"},
         middleware=[
+            *([Middleware(TracedRequests)] if is_tracing() else []),
             Middleware(RequestIds),
             Middleware(AccessLog),
             *([Middleware(CrossOrigin, options.cors_origins)] if options.cors_origins else []),

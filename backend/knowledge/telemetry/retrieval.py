@@ -9,6 +9,7 @@ from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
 from shared.telemetry import LogEvent
+from shared.tracing import span_of
 
 log = structlog.get_logger("backend.knowledge")
 
@@ -29,14 +30,15 @@ class TimedRetrieval:
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         """Search and measure."""
-        with RETRIEVAL_SECONDS.time():
+        with RETRIEVAL_SECONDS.time(), span_of("search", {"ballast.knowledge_bases": len(base_ids)}) as span:
             hits = await self._retrieval.search(base_ids, query, limit, filters)
+            span.set({"ballast.hits": len(hits)})
         log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
         return hits
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Read whole and measure."""
-        with RETRIEVAL_SECONDS.time():
+        with RETRIEVAL_SECONDS.time(), span_of("read_whole", {"ballast.knowledge_bases": len(base_ids)}):
             hits = await self._retrieval.everything(base_ids, token_limit)
         if hits is not None:
             log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))

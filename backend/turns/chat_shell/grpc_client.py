@@ -24,6 +24,7 @@ from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnEnd
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
+from shared.tracing import trace_headers
 from shared.wire import (
     card_from_proto,
     event_from_proto,
@@ -198,7 +199,7 @@ class GrpcChatShell:
         return error_of_call(error, begun=begun)
 
     def _metadata_for(self, message_bytes: int) -> tuple[tuple[str, str], ...]:
-        return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)))
+        return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)), *trace_headers().items())
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[LentChannel]:

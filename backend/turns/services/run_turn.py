@@ -24,6 +24,7 @@ from shared.errors import (
 )
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
+from shared.tracing import span_of
 
 MARK_SECONDS = 0.05
 """Most short answers end within this time and cost no checkpoint."""
@@ -59,7 +60,16 @@ async def run_turn(
     Any failure becomes a failed response with the output so far. When the task itself is cancelled nothing more is
     stored: another replica takes the turn over, or the next start of this one.
     """
-    writer = TurnWriter(ports, turn, finish_pauses_seconds)
+    ids = {"ballast.response.id": turn.response.id, "gen_ai.conversation.id": turn.response.conversation_id}
+    with span_of("turn", {**ids, "gen_ai.request.model": turn.request.model}) as span:
+        response = await _run(ports, turn, gates, checkpoints, TurnWriter(ports, turn, finish_pauses_seconds))
+        span.set({"ballast.outcome": response.status.value if response is not None else "left"})
+    return response
+
+
+async def _run(
+    ports: TurnPorts, turn: Turn, gates: Gates, checkpoints: CheckpointWriter, writer: TurnWriter
+) -> StoredResponse | None:
     outcome = await result_or_error(_converse(ports, turn, writer, gates, checkpoints))
     if isinstance(outcome, HandedOver):
         with suppress(Unavailable):

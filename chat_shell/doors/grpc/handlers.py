@@ -27,6 +27,7 @@ from shared.errors import BallastError, InternalError, InvalidRequest
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest
 from shared.models.single_tools import SingleToolCall
+from shared.tracing import TRACEPARENT, SpanKind, is_tracing, span_of
 from shared.wire import (
     card_to_proto,
     event_to_proto,
@@ -60,10 +61,10 @@ class ChatShellHandlers:
         return method_handlers_generic_handler(
             SERVICE_NAME,
             {
-                "Execute": unary_stream_rpc_method_handler(with_error_status(self.execute)),
+                "Execute": unary_stream_rpc_method_handler(with_error_status(traced("Execute", self.execute))),
                 "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
                 "ListTools": unary_unary_rpc_method_handler(with_error_status(self.list_tools)),
-                "RunTool": unary_unary_rpc_method_handler(with_error_status(self.run_tool)),
+                "RunTool": unary_unary_rpc_method_handler(with_error_status(traced("RunTool", self.run_tool))),
             },
         )
 
@@ -120,6 +121,19 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
             refusal = _refusal_of(InternalError(f"An internal error ended the call ({type(error).__name__})."))
         del body  # gRPC keeps the error of an abort, and with it this frame, until Python looks for cycles
         return await context.abort(*refusal)
+
+    return call
+
+
+def traced(method: str, answer: Answer[T]) -> Answer[T]:
+    """Trace the calls of a method, each under the span of who calls."""
+
+    async def call(body: bytes, context: Context) -> T:
+        given = dict(context.invocation_metadata() or ()).get(TRACEPARENT) if is_tracing() else None
+        parent = given if isinstance(given, str) else None
+        name = f"{SERVICE_NAME}/{method}"
+        with span_of(name, {"rpc.system": "grpc", "rpc.method": name}, SpanKind.SERVER, parent):
+            return await answer(body, context)
 
     return call
 

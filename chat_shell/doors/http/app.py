@@ -23,6 +23,7 @@ from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.single_tools import call_from_body
 from shared.models.values import JsonObject
 from shared.telemetry import LogEvent, origin_of
+from shared.tracing import TracedRequests, is_tracing
 
 log = structlog.get_logger("chat_shell.http")
 
@@ -58,6 +59,8 @@ def _app_of(*routers: APIRouter) -> FastAPI:
     app = FastAPI(title="chat_shell", docs_url=None, redoc_url=None, openapi_url=None)
     for router in routers:
         app.include_router(router)
+    if is_tracing():
+        app.add_middleware(TracedRequests)
     app.add_exception_handler(BallastError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_route)
     app.add_exception_handler(ClientDisconnect, _ignore_disconnect)

@@ -9,6 +9,7 @@ from chat_shell.sealed.outcome import Outcome
 from chat_shell.sealed.summary_prompt import Messages
 from shared.models.safe_summary import Failure
 from shared.telemetry import LogEvent
+from shared.tracing import current_span
 
 log = structlog.get_logger("chat_shell.sealed")
 
@@ -33,6 +34,7 @@ class LoggingRoomObserver:
 
     def summary_completed(self, outcome: Outcome) -> None:
         """Log the outcome of the search."""
+        current_span().set({"ballast.safe_summary.decision": outcome.decision.value})
         log.info(LogEvent.SAFE_SUMMARY_COMPLETED, **_outcome_fields(outcome))
 
     def outcome_sent(self, outcome: Outcome) -> None:

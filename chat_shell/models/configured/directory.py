@@ -10,6 +10,7 @@ from chat_shell.models.configured.entries import ModelConfigurationError, ModelE
 from chat_shell.models.configured.failure_log import ReportedModel
 from chat_shell.models.configured.llm_log import LoggedModel, log_request
 from chat_shell.models.ports import Model
+from chat_shell.models.telemetry.calls import MeasuredModel
 from chat_shell.models.telemetry.costs import PricedModel
 from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.clock import Clock
@@ -97,5 +98,5 @@ def _model(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSess
     model: Model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
     if entry.prices is not None:
         model = PricedModel(model, entry.name, entry.prices)
-    model = ReportedModel(model, entry.base_url)
+    model = MeasuredModel(ReportedModel(model, entry.base_url), entry.name, entry.base_url)
     return LoggedModel(model, clock) if options.log_requests else model

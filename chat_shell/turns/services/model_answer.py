@@ -43,6 +43,8 @@ async def fragments_of(
             wait_seconds = None if begun else retry.wait_seconds(error, retries)
             if wait_seconds is None or wait_seconds >= remaining_seconds(deadline, clock.now()):
                 raise
+        if retry.on_retry is not None:
+            retry.on_retry(call.model)
         await retry.sleep(wait_seconds)
         retries += 1
 

@@ -18,6 +18,12 @@ from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, can_read_files, offered_tools, served_in
 from shared.prompts.read_file import READ_FILE
+from shared.tracing import span_of
+
+UNKNOWN_TOOL = "unknown"
+"""Stands in traces for a name that a model has made up."""
+
+TOOL_ERROR = "tool_error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,12 @@ class Toolbox:
         return AdmittedCall(call, tool, arguments, "", _served_of(call.name, request))
 
     async def _answer_and_tell(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
-        answer = await self._answer(admitted, context)
+        name = admitted.call.name if admitted.tool is not None else UNKNOWN_TOOL
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        with span_of(f"execute_tool {name}", attributes) as span:
+            answer = await self._answer(admitted, context)
+            if answer.failed:
+                span.fail(TOOL_ERROR)
         self._observer.tool_answered(context.request, admitted.call.name, answer)
         return answer
 

@@ -1,0 +1,132 @@
+"""Spans: whose child each is, and what is made of them without a tracer."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+
+import pytest
+
+from shared.chosen import wants_traces
+from shared.environment import WrongSetting
+from shared.tracing import (
+    NO_SPAN,
+    Attributes,
+    NoSpan,
+    SpanKind,
+    WorkSpan,
+    begin_span,
+    choose_tracer,
+    current_span,
+    current_trace_id,
+    span_of,
+    trace_headers,
+)
+
+
+class NamedSpan(NoSpan):
+    """A span that knows its parent."""
+
+    def __init__(self, name: str, parent: str) -> None:
+        self.path = f"{parent}/{name}"
+        self.traceparent = f"00-{self.path}-1-01"
+        self.failure = ""
+        self.has_ended = False
+
+    def fail(self, kind: str) -> None:
+        self.failure = kind
+
+    def end(self) -> None:
+        self.has_ended = True
+
+
+class NotingTracer:
+    """A `Tracer` that keeps its spans."""
+
+    def __init__(self) -> None:
+        self.spans: list[NamedSpan] = []
+
+    def begin(self, name: str, kind: SpanKind, parent: WorkSpan | str | None, attributes: Attributes) -> WorkSpan:
+        above = parent.path if isinstance(parent, NamedSpan) else str(parent or "")
+        self.spans.append(NamedSpan(name, above))
+        return self.spans[-1]
+
+
+@pytest.fixture
+def tracer() -> Iterator[NotingTracer]:
+    tracer = NotingTracer()
+    choose_tracer(tracer)
+    yield tracer
+    choose_tracer(None)
+
+
+def test_without_a_tracer_nothing_is_made() -> None:
+    with span_of("turn") as span:
+        assert span is current_span() is begin_span("chat", SpanKind.CLIENT) is NO_SPAN
+        assert trace_headers() == {}
+        assert current_trace_id() is None
+
+
+async def test_spans_stand_below_those_around_them(tracer: NotingTracer) -> None:
+    async def tool(name: str) -> None:
+        with span_of(name):
+            begin_span("request", SpanKind.CLIENT).end()
+
+    with span_of("turn", remote_parent="caller"):
+        assert current_trace_id() == "caller/turn"
+        await asyncio.gather(tool("a"), tool("b"))
+    paths = {span.path for span in tracer.spans}
+    below = {f"caller/turn/{name}{rest}" for name in "ab" for rest in ("", "/request")}
+    assert paths == {"caller/turn", *below}
+    assert all(span.has_ended for span in tracer.spans)
+    assert current_span() is NO_SPAN
+
+
+async def test_what_fails_or_is_left_ends_its_span(tracer: NotingTracer) -> None:
+    async def numbers() -> AsyncGenerator[int]:
+        with span_of("numbers"):
+            yield 1
+            yield 2
+
+    with span_of("around"):
+        async with aclosing(numbers()) as stream:
+            async for _ in stream:
+                break
+    with pytest.raises(KeyError), span_of("broken"):
+        raise KeyError("what it says is not told")
+    assert [(span.path, span.failure, span.has_ended) for span in tracer.spans] == [
+        ("/around", "", True),
+        ("/around/numbers", "GeneratorExit", True),
+        ("/broken", "KeyError", True),
+    ]
+    assert current_span() is NO_SPAN
+
+
+HERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [
+        ({}, False),
+        (HERE, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector:4318/v1/traces"}, True),
+        ({**HERE, "OTEL_SDK_DISABLED": "true"}, False),
+        ({**HERE, "OTEL_TRACES_EXPORTER": "none"}, False),
+        ({**HERE, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, True),
+    ],
+)
+def test_the_standard_variables_decide(environ: dict[str, str], wanted: bool) -> None:
+    assert wants_traces(environ) is wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OTEL_TRACES_EXPORTER", "console"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+    ],
+)
+def test_what_is_not_offered_is_named(name: str, value: str) -> None:
+    with pytest.raises(WrongSetting, match=name):
+        wants_traces({**HERE, name: value})
