@@ -8,6 +8,7 @@ from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
+from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
 from backend.knowledge.sql.attachments import SqlAttachmentStore
@@ -15,8 +16,10 @@ from backend.knowledge.sql.documents import BaseDeletionHook
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
 from backend.meaning.ports import MeaningPorts
+from backend.meaning.services.absent import NO_MEANING
 from shared.clock import Clock
 
 
@@ -40,14 +43,15 @@ def build_knowledge_room(
 ) -> KnowledgeRoom:
     """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base.
 
-    `meaning` is what searches by meaning, where the operator has set that up.
+    `meaning` is what searches by meaning, where the operator has set that up; without it search is by words alone.
     """
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
-    retrieval, reader = SqlRetrieval(database), LibraryDocumentReader()
+    words, reader = SqlRetrieval(database), LibraryDocumentReader()
+    retrieval = words if meaning == NO_MEANING else FusedRetrieval(words, SqlChunkVectors(database), meaning)
     attachments = SqlAttachmentStore(database, clock)
     active = ActiveBases(attachments, clock)
     ports = KnowledgePorts(store, NotedRetrieval(TimedRetrieval(retrieval), active), reader, clock)
     protected = SqlProtectedKnowledge(database)
-    descriptions = SafeDescriptions(protected, retrieval, LoggingDescriptionObserver())
+    descriptions = SafeDescriptions(protected, words, LoggingDescriptionObserver())
     services = build_knowledge(ports, descriptions)
     return KnowledgeRoom(store, ports, protected, descriptions, services, reader, attachments, active, meaning)
