@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 
 from backend.conversations.domain.attached_files import FileMessage
 from backend.conversations.domain.context_policy import ContextState
-from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, BlockMark, Placement
+from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, AgentRef, BlockMark, Placement
 from backend.knowledge.domain.labels import Labels
 from shared.errors import CorruptRecord
 from shared.ids import IdPrefix
@@ -111,7 +111,8 @@ class Entry(Value):
     no message; it makes later requests skip the turn `turn_id`. `label` names the bases from which text of the turn may
     come; it is set on the entries with which the turn began. `reset` is set on the first entry of an epoch, `context`
     on each entry of kind dynamic_context: it is the whole context that has been stated up to this entry. `block` is set
-    on the statements of an agent's instructions and project files.
+    on the statements of an agent's instructions and project files. `summarised` names, of a summary, the agents whose
+    words the model that wrote it was shown.
     """
 
     position: int
@@ -124,6 +125,13 @@ class Entry(Value):
     reset: Reset | None = None
     context: ContextState | None = None
     block: BlockMark | None = None
+    summarised: tuple[AgentRef, ...] = ()
+
+    @property
+    def agents(self) -> frozenset[AgentRef]:
+        """The agents whose words its message may hold; a line that says that they no longer apply holds none."""
+        stated = self.block.agent if self.block is not None and self.block.digest else None
+        return frozenset(self.summarised) if stated is None else frozenset([stated])
 
     @property
     def is_given(self) -> bool:

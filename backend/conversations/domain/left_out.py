@@ -1,6 +1,6 @@
 """What a compaction leaves out of a conversation, and the entry that stands in its place: a summary, or a notice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from backend.conversations.domain.conversation_log import (
     sent_entries,
     summary_of,
 )
+from backend.conversations.domain.placed_blocks import AgentRef
+from backend.conversations.domain.responses import StoredResponse
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
 from shared.errors import ContextTooLong
 from shared.models.events import ModelCard
@@ -118,9 +120,11 @@ def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptRoom) ->
 
 
 def summary_entry(
-    left_out: Omission, text: str | None, log: Sequence[Entry], turn_id: str, now: datetime
+    left_out: Omission, text: str | None, log: Sequence[Entry], response: StoredResponse, now: datetime
 ) -> tuple[Entry, ...]:
     """Return the entry that stands in the place of what was left out; `text` is None where there is no summary of it.
+
+    `response` is that of the turn whose model was asked for the summary.
 
     Where an epoch has announced what it left out, or only results of tools are left out, no notice is needed: there is
     no entry then, or one without a message.
@@ -138,11 +142,12 @@ def summary_entry(
         position=position,
         epoch=log[-1].epoch + left_out.begins_epoch,
         # A part of its own: a turn that becomes void takes no summary of others with it.
-        turn_id=part_of(turn_id, position),
+        turn_id=part_of(response.id, position),
         kind=EntryKind.SUMMARY if message is not None else EntryKind.VOID,
         message=message,
         created_at=now,
         label=_labels(left_out, log),
+        summarised=_agents(left_out, before if text is None else left_out.entries, response if text else None),
         reset=left_out.reset.model_copy(update={"summary_at": at}),
     )
     return (entry,)
@@ -197,3 +202,14 @@ def _labels(left_out: Omission, log: Sequence[Entry]) -> Labels:
     turns = frozenset(entry.turn_id for entry in left_out.entries).difference(left_out.sent_by.withheld)
     found = [label for entry in log if entry.turn_id in turns for label in entry.label]
     return joined_labels(list[Label](found))
+
+
+def _agents(left_out: Omission, shown: Iterable[Entry], asked_by: StoredResponse | None) -> tuple[AgentRef, ...]:
+    """Return the agents whose words a summary may repeat: those of the entries that it was made from.
+
+    Those of the turn that asked for it are in the system message where its agent opens that.
+    """
+    withheld = frozenset(left_out.sent_by.withheld)
+    found = frozenset([agent for entry in shown if entry.turn_id not in withheld for agent in entry.agents])
+    use = asked_by.preset_use if asked_by is not None and left_out.reset.opening_of else None
+    return tuple(sorted(found.union([use.agent] if use is not None else ()), key=lambda agent: agent.id))

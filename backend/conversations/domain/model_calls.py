@@ -115,35 +115,34 @@ NO_CALLS = CallsMade(conversation_id="", response_id="", calls=(), sent=None)
 class PromptPart:
     """One message of a prompt, with its position in the log and its turn; both are None outside of the log.
 
-    `agent` is the one whose words the message may hold.
+    `agents` are those whose words the message may hold.
     """
 
     kind: str
     message: Message
     position: int | None
     turn_id: str | None
-    agent: AgentRef | None = None
+    agents: frozenset[AgentRef] = frozenset()
 
 
 def prompt_parts(call: ModelCall, log: Sequence[Entry], agent: AgentRef | None = None) -> tuple[PromptPart, ...]:
     """Rebuild the messages of a call of a turn with this agent; `log` is the conversation's from position 0.
 
-    All that such a turn has sent outside of the log may hold words of its agent.
+    All that such a turn has sent outside of the log may hold words of its agent, and a summary those of all agents.
     """
     held = log[: call.log_end]
-    parts = [PromptPart(SYSTEM, message, None, None, agent) for message in system_messages(call.header.system_prompt)]
+    own = frozenset([agent] if agent is not None else list[AgentRef]())
+    parts = [PromptPart(SYSTEM, message, None, None, own) for message in system_messages(call.header.system_prompt)]
     parts += [
-        PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id, _agent_in(entry))
+        PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id, entry.agents)
         for entry in _sent_in(call, held)
         if entry.message is not None
     ]
     for tail in call.tail:
-        parts.insert(tail.index, PromptPart(tail.kind, UserMessage(content=tail.text), None, None, agent))
+        is_summary = tail.kind == EntryKind.SUMMARY.value
+        agents = own.union(*(entry.agents for entry in held)) if is_summary else own
+        parts.insert(tail.index, PromptPart(tail.kind, UserMessage(content=tail.text), None, None, agents))
     return tuple(parts)
-
-
-def _agent_in(entry: Entry) -> AgentRef | None:
-    return entry.block.agent if entry.block is not None else None
 
 
 def _sent_in(call: ModelCall, held: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -219,7 +218,7 @@ def _shown_part(part: PromptPart, withheld: WithheldTurns, turn_id: str, *, is_r
     # A message outside of the log belongs to this turn, except the system message, which holds no text of knowledge.
     is_withheld = (part.turn_id or turn_id) in withheld.ids and part.kind != SYSTEM
     message = _emptied(part, withheld) if is_withheld else part.message
-    if part.agent in withheld.agents:
+    if not part.agents.isdisjoint(withheld.agents):
         message = SystemMessage(content=WITHHELD) if part.kind == SYSTEM else UserMessage(content=WITHHELD)
     return {
         "kind": part.kind,

@@ -68,5 +68,5 @@ class ReadPrompts:
 
     async def _not_usable(self, caller: Caller, parts: Iterable[PromptPart]) -> frozenset[AgentRef]:
         """Return the agents of these parts that the caller may not use today."""
-        named = frozenset(part.agent for part in parts if part.agent is not None)
+        named = frozenset[AgentRef]().union(*(part.agents for part in parts))
         return named - await self._agents.usable(caller, named) if named else named

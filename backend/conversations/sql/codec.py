@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
 from backend.conversations.domain.leases import TakenTurn
 from backend.conversations.domain.members import ConversationRole
-from backend.conversations.domain.placed_blocks import BlockMark
+from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
     Conversation,
@@ -177,12 +177,15 @@ class _Placed(Value):
 
     kind: EntryKind
     block: BlockMark | None = None
+    summarised: tuple[AgentRef, ...] = ()
 
 
 def _placed_json(entry: Entry) -> str | None:
     if entry.kind not in _STORED_AS:
         return None
-    return _Placed(kind=entry.kind, block=entry.block).model_dump_json(exclude_defaults=True)
+    return _Placed(kind=entry.kind, block=entry.block, summarised=entry.summarised).model_dump_json(
+        exclude_defaults=True
+    )
 
 
 def _reset_json(reset: Reset, fields: Collection[str]) -> str:
@@ -246,8 +249,8 @@ def _entry_fields(row: Row) -> Parameters:
         fields["reset"] = {**orjson.loads(row["reset"]), **orjson.loads(row["reset_additions"] or "{}")}
     if row["context"]:
         fields["context"] = orjson.loads(row["context"])
-    if placed is not None and placed.block is not None:
-        fields["block"] = placed.block
+    if placed is not None:
+        fields |= {"block": placed.block, "summarised": placed.summarised}
     return fields
 
 

@@ -96,7 +96,7 @@ class CompactHistory:
 
     def _tokens_without(self, request: ExecutionRequest, left_out: Omission) -> int:
         log = self._writer.log
-        entries = summary_entry(left_out, None, log, self._turn.response.id, self._ports.clock.now())
+        entries = summary_entry(left_out, None, log, self._turn.response, self._ports.clock.now())
         return request_tokens(later_request(request, (*log, *entries), self._turn.places, self._turn.moved))
 
     async def _put(self, request: ExecutionRequest, left_out: Omission) -> None:
@@ -105,10 +105,10 @@ class CompactHistory:
         if self._reader.is_stopped:
             return
         turn, log = self._turn, self._writer.log
-        entries = summary_entry(left_out, summary.text, log, turn.response.id, self._ports.clock.now())
+        entries = summary_entry(left_out, summary.text, log, turn.response, self._ports.clock.now())
         if summary.text is not None and not self._fits(request, entries):
             summary = Summary(None, CompactionOutcome.TOO_LONG)
-            entries = summary_entry(left_out, None, log, turn.response.id, self._ports.clock.now())
+            entries = summary_entry(left_out, None, log, turn.response, self._ports.clock.now())
         await self._writer.compact(entries)
         seconds = (self._ports.clock.now() - began_at).total_seconds()
         self._ports.observer.history_compacted(turn.response, summary.outcome, seconds)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from backend.conversations.domain.authors import authored
 from backend.conversations.domain.block_policy import agents_stated
-from backend.conversations.domain.conversation_log import newest_reset
+from backend.conversations.domain.conversation_log import newest_reset, summary_of
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
 from backend.conversations.domain.listed_files import has_unshown
 from backend.conversations.domain.placed_blocks import AgentRef
@@ -307,8 +307,12 @@ class TurnDrafting:
     ) -> CallerAccess:
         log = start.origin.log
         known = frozenset([meaning.preset.ref] if meaning.preset is not None else list[AgentRef]())
-        others = agents_stated(log, newest_reset(log)) - known
+        reset = newest_reset(log)
+        others = agents_stated(log, reset) - known
         withheld = await self._context.withheld(caller, log)
+        for summary in summary_of(log, reset):
+            if await self._models.has_lost(caller, summary.agents - known):
+                withheld |= {summary.turn_id}
         return CallerAccess(
             mode=strictest_mode(bindings),
             withheld=tuple(sorted(withheld)),

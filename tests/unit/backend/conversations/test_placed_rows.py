@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
-from backend.conversations.domain.placed_blocks import BlockMark
+from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
 from backend.conversations.sql.codec import entry_parameters, to_entries
 from shared.models.messages import UserMessage
 from tests.unit.backend.conversations.logs import T0
@@ -18,9 +18,9 @@ OF_USERS = sorted(set(EntryKind) - {EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, 
 def test_rows_hold_kinds_and_fields_that_the_release_before_reads(kind: EntryKind) -> None:
     reset = Reset(reason=EpochReason.NEW_CONVERSATION, blocks_from=2, opening="Hi", opening_of="d", placement="classic")
     message = UserMessage(content="Text")
-    entry = Entry(
-        position=0, epoch=0, turn_id="t", kind=kind, message=message, created_at=T0, reset=reset, block=_mark(kind)
-    )
+    plain = Entry(position=0, epoch=0, turn_id="t", kind=kind, message=message, created_at=T0, reset=reset)
+    agents = (AgentRef(name="helper", id="agent_1"),) if kind is EntryKind.SUMMARY else ()
+    entry = plain.model_copy(update={"block": _mark(kind), "summarised": agents})
     (row,) = entry_parameters("conv_1", [entry])
     assert row["kind"] in KNOWN_KINDS
     assert set(orjson.loads(str(row["reset"]))) == KNOWN_OF_RESET
