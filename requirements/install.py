@@ -15,7 +15,8 @@ from pathlib import Path
 _REQUIREMENTS = Path(__file__).resolve().parent
 _ENVIRONMENT = _REQUIREMENTS.parent / ".venv"
 _PYTHON = _ENVIRONMENT / "bin" / "python"
-_SATISFIED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
+_SATISFIED_BY = {"run": ("run", "dev"), "dev": ("dev",), "local-embeddings": ("local-embeddings", "dev")}
+_WHERE_THERE_IS_A_WHEEL = ("--only-binary", ":all:", "--retries", "0", "--timeout", "15")
 _OLDEST_PYTHON = (3, 11)
 
 
@@ -23,12 +24,23 @@ def main(lock_name: str) -> None:
     """Install the lock unless that has been done."""
     if sys.version_info[:2] < _OLDEST_PYTHON:
         sys.exit(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; name one with PYTHON=…")
-    if any(_is_installed(name) for name in _SATISFIED_BY[lock_name]):
-        return
+    if not _is_satisfied(lock_name):
+        _make_environment()
+        if returncode := _install(lock_name):
+            sys.exit(returncode)
+    if lock_name == "run" and not _is_satisfied("local-embeddings"):
+        # a demo without it searches by words, and says so
+        _install("local-embeddings", *_WHERE_THERE_IS_A_WHEEL)
+
+
+def _is_satisfied(lock_name: str) -> bool:
+    return any(_is_installed(name) for name in _SATISFIED_BY[lock_name])
+
+
+def _make_environment() -> None:
     if not _PYTHON.exists():
         # without ensurepip (Debian packages it apart) the pip of this Python installs from outside
         venv.create(_ENVIRONMENT, clear=True, with_pip=find_spec("ensurepip") is not None)
-    _install(lock_name)
 
 
 def _is_installed(lock_name: str) -> bool:
@@ -36,16 +48,17 @@ def _is_installed(lock_name: str) -> bool:
     return stamp.exists() and stamp.read_text(encoding="ascii") == _digest(lock_name)
 
 
-def _install(lock_name: str) -> None:
+def _install(lock_name: str, *more_options: str) -> int:
     started = time.monotonic()
     print(f"Installing requirements/{lock_name}.txt into .venv, once: this takes a minute or two", flush=True)
     # the lock is complete: nothing is left to resolve
-    options = ("--no-deps", "--require-hashes", "--quiet", "--disable-pip-version-check", "--no-input")
-    done = subprocess.run([*_pip(), "install", *options, "-r", str(_lock(lock_name))], check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
-    _stamp(lock_name).write_text(_digest(lock_name), encoding="ascii")
-    print(f"Installed in {time.monotonic() - started:.0f} s", flush=True)
+    options = ("--no-deps", "--require-hashes", "--quiet", "--disable-pip-version-check", "--no-input", *more_options)
+    shown = subprocess.DEVNULL if more_options else None  # its complaints are those of a failure that is none
+    done = subprocess.run([*_pip(), "install", *options, "-r", str(_lock(lock_name))], check=False, stderr=shown)
+    if done.returncode == 0:
+        _stamp(lock_name).write_text(_digest(lock_name), encoding="ascii")
+        print(f"Installed in {time.monotonic() - started:.0f} s", flush=True)
+    return done.returncode
 
 
 def _pip() -> list[str]:

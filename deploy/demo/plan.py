@@ -8,12 +8,14 @@ from pathlib import Path
 
 from deploy.demo.children import ChildSpec
 from deploy.demo.listeners import Listener
+from deploy.demo.local_embedder import LOCAL_EMBEDDER, embedder_settings
 from deploy.demo.local_secrets import secret
 
 ROOT = Path(__file__).resolve().parents[2]
 _MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
 # A shell may have taken over what an earlier run has printed; the backend would take it for a setting of its own.
 _PRINTED = ("BACKEND_URL",)
+_SEEN_BY_EMBEDDER = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # an address to recognise, not to listen on
 
 
@@ -29,7 +31,8 @@ class Start:
 class Plan:
     """All processes in the order of their start; `directory` holds logs, keys and secrets.
 
-    `listeners` are those whose ports are settings: the demo model's is a free one.
+    `listeners` are those whose ports are settings: the demo model and the embedder have free ones. `embedder` is None
+    where none is installed, or where another one is set; all else runs without it, too.
     """
 
     starts: tuple[Start, ...]
@@ -38,12 +41,14 @@ class Plan:
     admin_key: str
     directory: Path
     demo_model_url: str | None
+    embedder: Start | None
 
 
-def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
+def plan(environ: Mapping[str, str], var: Path, model_port: int, embedder_port: int | None = None) -> Plan:
     """Complete the settings with defaults that fit each other and with kept secrets.
 
-    `model_port` is a free port for the demo model, should there be one.
+    `model_port` is a free port for the demo model, should there be one, and `embedder_port` for an embedder of this
+    machine, None where none is installed.
     """
     directory = var / _directory_name(environ)
     directory.mkdir(parents=True, exist_ok=True)
@@ -61,15 +66,15 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int) -> Plan:
     settings.setdefault("BACKEND_DRAIN_SECONDS", "1.5")
     settings["PYTHONUNBUFFERED"] = "1"
     model = _demo_model(settings, directory, str(model_port))
+    embedder = _embedder(settings, directory, embedder_port)
     starts = (
         *model,
         Start(_child("chat_shell", (), settings, directory), f"http://{chat_shell.address}/readyz"),
         Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
     )
     demo_model_url = settings["CHAT_SHELL_MODEL_BASE_URL"] if model else None
-    return Plan(
-        starts, (backend, grpc, chat_shell), backend_url, settings["BACKEND_ADMIN_KEY"], directory, demo_model_url
-    )
+    listeners, admin_key = (backend, grpc, chat_shell), settings["BACKEND_ADMIN_KEY"]
+    return Plan(starts, listeners, backend_url, admin_key, directory, demo_model_url, embedder)
 
 
 def _directory_name(environ: Mapping[str, str]) -> str:
@@ -89,6 +94,16 @@ def _demo_model(settings: dict[str, str], directory: Path, port: str) -> tuple[S
     settings.setdefault("CHAT_SHELL_MODEL_API_KEY", "demo")
     arguments = ("--host", "127.0.0.1", "--port", port)
     return (Start(_child("deploy.demo.model", arguments, settings, directory), f"http://127.0.0.1:{port}/v1/models"),)
+
+
+def _embedder(settings: dict[str, str], directory: Path, port: int | None) -> Start | None:
+    """Plan an embedder of this machine, and configure it, when no other embedder is; it sees no secret."""
+    if port is None or "BACKEND_EMBEDDING_BASE_URL" in settings:
+        return None
+    for name, value in embedder_settings(port).items():
+        settings.setdefault(name, value)
+    seen = {name: settings[name] for name in _SEEN_BY_EMBEDDER if name in settings}
+    return Start(_child(LOCAL_EMBEDDER, (str(port),), seen, directory), f"http://127.0.0.1:{port}/health")
 
 
 def _child(module: str, arguments: tuple[str, ...], settings: dict[str, str], directory: Path) -> ChildSpec:

@@ -16,13 +16,16 @@ from typing import NoReturn
 
 from deploy.demo.children import Child, ChildFailed
 from deploy.demo.folder import FolderTaken, locked_folder
+from deploy.demo.kept_child import KeptChild
 from deploy.demo.listeners import PortsTaken, check_ports_are_free
 from deploy.demo.loading import Demo, load
+from deploy.demo.local_embedder import is_installed
 from deploy.demo.plan import ROOT, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
 from shared.environment import WrongSetting
 
 _READY_TIMEOUT_SECONDS = 60
+_EMBEDDER_TIMEOUT_SECONDS = 20
 _STOP_TIMEOUT_SECONDS = 2.0
 _NEXT_TIMEOUT_SECONDS = 0.3
 _WATCH_SECONDS = 0.2
@@ -52,17 +55,20 @@ def main(var: Path) -> int:
 
 def _run(var: Path) -> int:
     children: list[Child] = []
+    kept: list[KeptChild] = []
     try:
-        planned = plan(os.environ, var, _free_port())
+        planned = plan(os.environ, var, _free_port(), _free_port() if is_installed() else None)
         check_ports_are_free(planned.listeners)
+        _start_embedder(planned, kept)
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
-        return watch(children)
+        _tell_words_only(planned, kept)
+        return watch(children, kept)
     finally:
         for number in _STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        stop_all(children, _STOP_TIMEOUT_SECONDS)
+        stop_all([*(each.child for each in kept), *children], _STOP_TIMEOUT_SECONDS)
 
 
 def stop_all(children: Sequence[Child], timeout_seconds: float) -> None:
@@ -98,15 +104,39 @@ def _start(planned: Plan, children: list[Child]) -> None:
         child.wait_until(lambda url=start.ready_url: status_of(url) == 200, _READY_TIMEOUT_SECONDS)
 
 
+def _start_embedder(planned: Plan, kept: list[KeptChild]) -> None:
+    if planned.embedder is not None:
+        _rotate_log(planned.embedder.child.log_path)
+        embedder = KeptChild(Child(planned.embedder.child))
+        embedder.start()
+        kept.append(embedder)
+
+
+def _tell_words_only(planned: Plan, kept: Sequence[KeptChild]) -> None:
+    """Say in one line that searches are by words, where there is no embedder or it does not start."""
+    if planned.embedder is None:
+        if "BACKEND_EMBEDDING_BASE_URL" not in os.environ:
+            print("Searches are by words only: requirements/local-embeddings.txt is not installed here.", flush=True)
+        return
+    ready_url = planned.embedder.ready_url
+    try:
+        kept[0].child.wait_until(lambda: status_of(ready_url) == 200, _EMBEDDER_TIMEOUT_SECONDS)
+    except ChildFailed:
+        log = os.path.relpath(planned.embedder.child.log_path)
+        print(f"Searches are by words only for now: the embedder does not start; {log} may say why.", flush=True)
+
+
 def _rotate_log(log_path: Path) -> None:
     """Rename the log of the last run, which may tell why it ended; an older one is replaced."""
     if log_path.exists():
         log_path.replace(log_path.with_name(f"{log_path.name}.1"))
 
 
-def watch(children: Sequence[Child]) -> int:
-    """Wait until a child ends, print how it ended, and return 1."""
+def watch(children: Sequence[Child], kept: Sequence[KeptChild] = ()) -> int:
+    """Wait until a child ends, print how it ended, and return 1; a kept one is started again."""
     while True:
+        for each in kept:
+            each.look()
         for child in children:
             if child.exit_code is not None:
                 print(f"{child.ending}\n{child.log_tail()}", file=sys.stderr, flush=True)

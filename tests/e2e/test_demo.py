@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from deploy.demo.children import Child, ChildSpec
+from deploy.demo.local_embedder import MODEL, is_installed
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, service_environment
 
@@ -62,6 +63,15 @@ class DemoRun:
             assert answer.status_code == 200, answer.read()
             yield answer.iter_lines()
 
+    def vector(self, text: str) -> list[float]:
+        """Return the vector that the demo's embedder makes of a text."""
+        headers = {"Authorization": f"Bearer {self.value('USER_KEY')}"}
+        url = f"{self.value('BACKEND_URL')}/v1/embeddings"
+        answer = httpx2.post(url, json={"model": MODEL, "input": text}, headers=headers, timeout=60, trust_env=False)
+        assert answer.status_code == 200, answer.text
+        numbers: list[float] = answer.json()["data"][0]["embedding"]
+        return numbers
+
     def open_ports(self) -> list[int]:
         """Return the ports of its four listeners that take connections."""
         model_port = int(self.value("MODEL_URL").rpartition(":")[2].removesuffix("/v1"))
@@ -98,6 +108,9 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
     assert '"filename":"on-call.md"' in answer.replace('": "', '":"')
     assert "five minutes" in answer
 
+    if is_installed():
+        assert len(demo.vector("How soon must a page be acknowledged?")) == 384
+
     restricted = demo.ask(1)
     assert "event: response.completed" in restricted
     assert "From a summary of the restricted knowledge base" in restricted
@@ -123,7 +136,8 @@ def test_it_runs_again_on_its_own_leftovers_with_the_same_keys(demo: DemoRun):
     assert demo.launcher.stop(number=signal.SIGTERM, timeout_seconds=_STOP_SECONDS) == 0
     demo.launcher.spec.log_path.unlink()
     logs = demo.logs(".log")
-    assert set(logs) == {"backend", "chat_shell", "model"}
+    embedder = {"local_embedder"} if is_installed() else set[str]()
+    assert set(logs) == {"backend", "chat_shell", "model"} | embedder
 
     demo.launcher.start()
     demo.wait_announced()

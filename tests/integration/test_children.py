@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.children import Child, ChildFailed, ChildSpec
+from deploy.demo.kept_child import FIRST_PAUSE_SECONDS, STEADY_SECONDS, KeptChild
 from deploy.demo.run import stop_all, watch
 
 _OBEDIENT = "import time; print('up', flush=True); time.sleep(600)"
@@ -79,3 +80,39 @@ def test_what_is_told_of_a_log_begins_with_a_line(tmp_path: Path, log: str, tail
     path = tmp_path / "log"
     path.write_text(log)
     assert Child(ChildSpec("child", (), {}, tmp_path, path)).log_tail() == tail
+
+
+def test_a_kept_child_is_started_again_after_pauses_that_double(tmp_path: Path):
+    now = 100.0
+    once = ChildSpec("once", (sys.executable, "-c", "print('here')"), {}, tmp_path, tmp_path / "log")
+    kept = KeptChild(Child(once), lambda: now)
+    kept.start()
+    for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0):
+        kept.child.wait_or_kill(60)
+        starts = kept.child.log().count("here")
+        kept.look()
+        now += pause - 0.01
+        kept.look()
+        assert kept.child.exit_code is not None
+        now += 0.01
+        kept.look()
+        kept.child.wait_or_kill(60)
+        assert kept.child.log().count("here") == starts + 1
+    now += STEADY_SECONDS
+    kept.look()
+    now += FIRST_PAUSE_SECONDS
+    kept.look()
+    kept.child.wait_or_kill(60)
+    assert kept.child.log().count("here") == 10
+
+
+def test_a_kept_child_that_runs_is_left_alone(tmp_path: Path):
+    sleeping = (sys.executable, "-c", "import signal; signal.pause()")
+    kept = KeptChild(Child(ChildSpec("long", sleeping, {}, tmp_path, tmp_path / "log")))
+    kept.start()
+    try:
+        before = kept.child.pid
+        kept.look()
+        assert (kept.child.pid, kept.child.exit_code) == (before, None)
+    finally:
+        kept.child.kill()

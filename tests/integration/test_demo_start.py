@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from backend.meaning.domain import TextKind
+from backend.settings import Settings
 from deploy.demo.children import Child, ChildSpec
 from deploy.demo.folder import locked_folder
 from deploy.demo.plan import plan
+from shared.environment import read_settings
 from tests.servers.ports import free_port
 from tests.servers.services import ROOT, service_environment
 
@@ -34,6 +37,28 @@ def refusal(directory: Path, settings: dict[str, str]) -> str:
         launcher.kill()
     assert launcher.exit_code == 1
     return launcher.log()
+
+
+def test_an_embedder_of_the_machine_is_configured_and_sees_no_secret(tmp_path: Path, settings: dict[str, str]):
+    secrets = {"SERVICE_TOKEN": "t" * 20, "BACKEND_SECRET": "s" * 20, "PATH": "/bin"}
+    planned = plan(settings | secrets, tmp_path / "var", free_port(), embedder_port=4711)
+    backend = planned.starts[-1].child.environment
+    assert planned.embedder is not None
+    assert planned.embedder.child.environment == {"PATH": "/bin", "PYTHONUNBUFFERED": "1"}
+    assert backend["BACKEND_EMBEDDING_BASE_URL"] == "http://127.0.0.1:4711/v1"
+    read = read_settings(Settings, {name: value for name, value in backend.items() if name != "PATH"})
+    assert read.embedder is not None
+    assert read.embedder.configured.form_of(TextKind.QUERY).input_type == "query"
+
+
+@pytest.mark.parametrize("given", [{}, {"BACKEND_EMBEDDING_BASE_URL": "http://other/v1"}])
+def test_no_embedder_is_started_where_none_is_installed_or_another_is_set(
+    tmp_path: Path, settings: dict[str, str], given: dict[str, str]
+):
+    planned = plan(settings | given, tmp_path / "var", free_port(), embedder_port=4711 if given else None)
+    backend = planned.starts[-1].child.environment
+    assert planned.embedder is None
+    assert {name: value for name, value in backend.items() if "EMBEDDING" in name} == given
 
 
 def test_a_second_demo_in_a_folder_names_the_first(tmp_path: Path, settings: dict[str, str]):
