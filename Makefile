@@ -39,7 +39,7 @@ test-thorough: setup ## run every test, and try each property on many more examp
 	@TESTS_THOROUGH=1 $(MAKE) --no-print-directory test
 
 test-upgrade: setup ## run the last release beside this one through an upgrade and a rollback under load; needs the history
-	@$(PYTEST) tests/upgrade/rolling.py -o timeout=900
+	@$(PYTEST) tests/upgrade/epochs.py tests/upgrade/rolling.py -o timeout=900
 
 rehearsal: setup ## roll both services under live streams, behind proxies that learn late
 	@$(PYTEST) tests/rehearsal/rolling.py -s -o timeout=900

@@ -77,6 +77,7 @@ class User:
             if self._traffic.is_over:
                 return
             await self._plain_turn()
+            await self._short_conversation()
             await self._searching_stream()
             await self._search()
             await self._ingest(number)
@@ -90,6 +91,13 @@ class User:
         body: Body = {"input": "Good morning", "conversation": self._conversation, "tools": []}
         answer = await self._call("POST", "/v1/responses", json=body)
         self._note_end(answer.json(), "plain turn")
+
+    async def _short_conversation(self) -> None:
+        """Begin a conversation in one release and go on in whichever comes next: their fixed texts are not the same."""
+        begun = await self._call("POST", "/v1/responses", json={"input": "Good morning", "tools": []})
+        self._note_answer(begun.json(), "first turn")
+        body: Body = {"input": "And now?", "previous_response_id": begun.json()["id"], "tools": []}
+        self._note_answer((await self._call("POST", "/v1/responses", json=body)).json(), "second turn")
 
     async def _searching_stream(self) -> None:
         """Take a turn that searches the base, as events."""
@@ -112,6 +120,9 @@ class User:
 
     def _note_end(self, response: Body, what: str) -> None:
         self.turns += 1
+        self._note_answer(response, what)
+
+    def _note_answer(self, response: Body, what: str) -> None:
         if response.get("status") != "completed" or not text_of(response):
             self._traffic.wrong.append(f"{what}: {response}")
 
