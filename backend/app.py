@@ -30,6 +30,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.loop import LoopMeter
+from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
@@ -179,6 +180,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     store = await _event_store(settings, supervisor, clock, stack)
     admission, limits = Admission(store.presence, settings.max_turns), _limits(settings)
+    watch_stores(database, store.presence)
     meaning = build_meaning_room(settings.embedder, settings.reranker, admission, clock, stack)
     knowledge = _knowledge(database, clock, meaning.ports, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)

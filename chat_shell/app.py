@@ -17,6 +17,7 @@ from chat_shell.doors.http.listening import HttpServer, http_server, listening_s
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.loop import LoopMeter
+from chat_shell.foundation.telemetry.messages import watch_messages
 from chat_shell.knowledge.http.backend import BackendKnowledge
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.knowledge.services.search_tool import SafeSummaries
@@ -256,6 +257,7 @@ def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
     bounds = MessageBounds(settings.max_message_bytes, settings.max_messages_bytes)
+    watch_messages(bounds)
     try:
         # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
         listening_socket(settings.host, settings.grpc_port).close()

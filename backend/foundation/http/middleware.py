@@ -3,7 +3,7 @@
 from time import perf_counter
 
 import structlog
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,6 +39,12 @@ ANSWER_HEADERS = "answer_headers"
 QUIET_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 KNOWN_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 requests_total = Counter("ballast_http_requests_total", "Requests by route", ("method", "route", "status"))
+request_seconds = Histogram(
+    "ballast_http_request_seconds",
+    "Requests by route, from their beginning to the end of their answer",
+    ("method", "route"),
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600),
+)
 bodies_held = Gauge("ballast_http_body_bytes", "Bytes of request bodies held now")
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -125,6 +131,7 @@ class _Access:
 
     def log(self) -> None:
         route = route_of(self._scope)
+        request_seconds.labels(self._method, route).observe(perf_counter() - self._began_at)
         if route in QUIET_ROUTES and self._status < 400:
             return
         log.info(

@@ -4,10 +4,10 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import asyncpg
-from sqlalchemy import URL, Connection, event
+from sqlalchemy import URL, Connection, QueuePool, event
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -72,6 +72,16 @@ class PostgresDatabase:
         # either way (READ COMMITTED).
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    @property
+    def connections_in_use(self) -> int:
+        """Return how many connections do work now, but for those that are kept apart."""
+        return cast(QueuePool, self._engine.pool).checkedout()
+
+    @property
+    def connections_most(self) -> int:
+        """Return how many there may be."""
+        return _CONNECTIONS
 
     @property
     def dialect(self) -> Literal["sqlite", "postgresql"]:

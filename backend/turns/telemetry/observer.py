@@ -1,5 +1,7 @@
 """The log lines and Prometheus metrics of turns."""
 
+from time import time
+
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -38,6 +40,12 @@ COMPACTION_SECONDS = Histogram(
 PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
 FIRST_DELTA = Histogram(
     "ballast_ttft_seconds", "From the request to the first piece of the answer", buckets=SECONDS_BUCKETS
+)
+TURN_SECONDS = Histogram(
+    "ballast_turn_seconds",
+    "From the request to the end of a turn",
+    ["outcome"],
+    buckets=(*SECONDS_BUCKETS, 120, 300, 600),
 )
 INTER_DELTA = Histogram("ballast_inter_delta_seconds", "Between two pieces of an answer", buckets=SECONDS_BUCKETS)
 
@@ -144,6 +152,7 @@ class LoggingTurnObserver:
         """Log and count the end."""
         STREAMS_ACTIVE.dec()
         TURNS.labels(response.status.value).inc()
+        TURN_SECONDS.labels(response.status.value).observe(max(0.0, time() - response.created_at.timestamp()))
         error = response.body.get("error")
         log.info(
             LogEvent.TURN_FINISHED,

@@ -6,6 +6,8 @@ from prometheus_client import Counter, Gauge
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.models.events import Usage
 from shared.models.execution import ExecutionRequest, Purpose
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS
+from shared.prompts.read_file import READ_FILE
 from shared.telemetry import LogEvent, bind_ids
 
 log = structlog.get_logger("chat_shell.turn")
@@ -15,6 +17,7 @@ SUMMARIES = Counter(
     "ballast_summaries_total", "Model calls that summarise a long conversation, by outcome", ["outcome"]
 )
 STREAMS_ACTIVE = Gauge("ballast_streams_active", "Turns running now")
+TOOL_CALLS = Counter("ballast_tool_calls_total", "Calls of tools, by whether they have failed", ["tool", "outcome"])
 CACHED_TOKENS = Counter("ballast_provider_cached_tokens_total", "Input tokens that the provider read from its cache")
 
 
@@ -47,6 +50,10 @@ class LoggingTurnObserver:
 
     def tool_answered(self, request: ExecutionRequest, tool: str, answer: ToolAnswer) -> None:
         """Log which tool ran and how much it brought, never what."""
+        served = (each.definition.name for each in request.served_tools)
+        known = tool in KNOWLEDGE_TOOLS or tool == READ_FILE or tool in served
+        # A name that the model has made up is text of the model, and would be a series of its own.
+        TOOL_CALLS.labels(tool if known else "other", "failed" if answer.failed else "answered").inc()
         log.info(LogEvent.TOOL_CALLED, tool=tool, failed=answer.failed, documents=len(answer.documents))
 
     def tool_failed(self, request: ExecutionRequest, tool: str, error: BaseException) -> None:

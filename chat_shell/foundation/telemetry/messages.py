@@ -1,0 +1,12 @@
+"""The Prometheus metric of requests that are held."""
+
+from prometheus_client import Gauge
+
+from chat_shell.foundation.services.message_bounds import MessageBounds
+
+MESSAGE_BYTES = Gauge("ballast_message_bytes", "Bytes of requests held now, each until its turn ends")
+
+
+def watch_messages(bounds: MessageBounds) -> None:
+    """Show from now on how many bytes are held."""
+    MESSAGE_BYTES.set_function(lambda: bounds.held_bytes)
