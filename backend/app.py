@@ -179,8 +179,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     store = await _event_store(settings, supervisor, clock, stack)
-    admission, limits = Admission(store.presence, settings.max_turns), _limits(settings)
-    watch_stores(database, store.presence)
+    admission, limits = _admission(settings, database, store), _limits(settings)
     meaning = build_meaning_room(settings.embedder, settings.reranker, admission, clock, stack)
     knowledge = _knowledge(database, clock, meaning.ports, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
@@ -260,6 +259,12 @@ def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, st
     )
     stack.push_async_callback(chat_shell.close)
     return chat_shell
+
+
+def _admission(settings: Settings, database: Database, store: EventStore) -> Admission:
+    """Build what admits turns, and show from now on how the stores are that they need."""
+    watch_stores(database, store.presence)
+    return Admission(store.presence, settings.max_turns)
 
 
 def _limits(settings: Settings) -> RestrictedLimits:
