@@ -139,6 +139,26 @@ async def test_a_provider_that_is_away_is_unavailable_until_it_comes_back(provid
     assert await provider.embedder.embed([TRAVEL], TextKind.PASSAGE) == before
 
 
+@pytest.mark.parametrize("provider", [name for name in ALL if name == "local"], indirect=True)
+async def test_calls_end_when_the_local_embedder_is_killed(provider: Provider) -> None:
+    async def embed(texts: list[str], kind: TextKind) -> type[Exception] | None:
+        try:
+            await provider.embedder.embed(texts, kind)
+        except Unavailable as error:
+            return type(error)
+        return None
+
+    async with asyncio.TaskGroup() as group:
+        long = group.create_task(embed([f"{ON_CALL} {TRAVEL} {number}" for number in range(200)], TextKind.PASSAGE))
+        short = [group.create_task(embed([f"{QUESTION} {number}"], TextKind.QUERY)) for number in range(20)]
+        await asyncio.wait(short, return_when=asyncio.FIRST_COMPLETED)
+        await provider.leave()
+    assert long.result() is Unavailable
+    assert {task.result() for task in short} == {None, Unavailable}
+    await provider.come_back()
+    assert len(await provider.embedder.embed([TRAVEL], TextKind.PASSAGE)) == 1
+
+
 @pytest.mark.parametrize("provider", REFUSING, indirect=True)
 async def test_a_text_that_is_refused_for_good_is_told_from_an_outage(provider: Provider) -> None:
     with pytest.raises(ModelRequestRejected):

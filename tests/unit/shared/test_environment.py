@@ -227,6 +227,42 @@ TOKENS = {
 }
 
 
+EMBEDDER = {"BACKEND_EMBEDDING_BASE_URL": "https://models.example.com/v1", "BACKEND_EMBEDDING_MODEL": "small"}
+
+
+def test_an_embedder_is_set_wholly_or_not_at_all():
+    assert read_settings(BackendSettings, SECRETS).embedder is None
+    for missing in EMBEDDER:
+        given = {name: value for name, value in EMBEDDER.items() if name != missing}
+        assert complaint(BackendSettings, {**SECRETS, **given}).startswith(f"{missing}: must be set where BACKEND_EMB")
+
+
+def test_prefixes_of_an_embedder_keep_their_blanks_and_its_key_stays_unseen():
+    given = EMBEDDER | {"BACKEND_EMBEDDING_QUERY_PREFIX": "query: ", "BACKEND_EMBEDDING_API_KEY": "key-of-the-embedder"}
+    embedder = read_settings(BackendSettings, {**SECRETS, **given}).embedder
+    assert embedder is not None
+    assert (embedder.configured.query.prefix, embedder.configured.passage.prefix) == ("query: ", "")
+    assert embedder.address.api_key == "key-of-the-embedder"
+    assert "key-of-the-embedder" not in repr(embedder)
+
+
+def test_an_embedder_and_a_reranker_outside_are_reached_through_the_proxy():
+    proxy = "http://proxy.example.com:3128"
+    given = EMBEDDER | {"HTTPS_PROXY": proxy, "BACKEND_RERANK_BASE_URL": "http://reranker:8000/v1"}
+    settings = read_settings(BackendSettings, {**SECRETS, **given})
+    assert settings.embedder is not None
+    assert settings.reranker is not None
+    assert (settings.embedder.address.proxy, settings.reranker.address.proxy) == (proxy, None)
+
+
+@pytest.mark.parametrize("name", ["BACKEND_EMBEDDING_BASE_URL", "BACKEND_RERANK_BASE_URL"])
+@pytest.mark.parametrize(
+    "wrong", ["models.example.com", "ftp://models", "https://a:b@models/v1", "https://models/?key=1"]
+)
+def test_an_address_that_cannot_be_right_is_named(name: str, wrong: str):
+    assert complaint(BackendSettings, {**SECRETS, **EMBEDDER, name: wrong}).startswith(f"{name}: must ")
+
+
 def test_tokens_are_trusted_wholly_or_not_at_all():
     assert read_settings(BackendSettings, SECRETS).token_trust is None
     trust = read_settings(BackendSettings, {**SECRETS, **TOKENS}).token_trust
