@@ -71,6 +71,11 @@ class Measured(NamedTuple):
     shares: list[Share]
     grid: list[Share]
 
+    def figures(self) -> dict[str, Any]:
+        """Return all figures by their names."""
+        shares, grid = ([share._asdict() for share in part] for part in (self.shares, self.grid))
+        return {**self._asdict(), "shares": shares, "grid": grid}
+
     @property
     def is_good(self) -> bool:
         """Whether both figures of quality reach their floor."""
@@ -184,7 +189,7 @@ def main() -> int:
         return 0
     measured = asyncio.run(evaluate_both())
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    figures = {"at": datetime.now(UTC).isoformat(), "measured": [m._asdict() for m in measured]}
+    figures = {"at": datetime.now(UTC).isoformat(), "measured": [m.figures() for m in measured]}
     RESULTS.write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
     is_good = all(m.is_good for m in measured)
     verdict = "reached" if is_good else "NOT reached"

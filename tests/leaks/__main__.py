@@ -1,6 +1,6 @@
 """`make leak-test`: hostile models against the real pair. Prints tables, writes var/leaks/*.json.
 
-python -m tests.leaks [--trials N] [--no-corpora]
+python -m tests.leaks [--trials N] [--no-corpora] [--by-meaning]
 
 It ends with 1 when something got out, too few trials counted or the honest control missed a bar.
 """
@@ -90,7 +90,7 @@ async def hanging_trials(directory: Path, way: Way) -> Results:
         return stage.results
 
 
-async def all_trials(place: Path, wanted: int, *, with_corpora: bool) -> Results:
+async def all_trials(place: Path, wanted: int, *, with_corpora: bool, by_meaning: bool) -> Results:
     """Play the share of each door and database, some of them at once; the hanging model at the first and the last."""
     began, turns = time.monotonic(), asyncio.Semaphore(WAYS_AT_ONCE)
     with closing(PostgresServer()) as server:
@@ -98,7 +98,8 @@ async def all_trials(place: Path, wanted: int, *, with_corpora: bool) -> Results
 
         async def play(at: int) -> Results:
             door, is_postgres = WAYS[at]
-            ways = [Way(door, server.url(server.new_database()) if is_postgres else "") for _ in range(2)]
+            urls = [server.url(server.new_database()) if is_postgres else "" for _ in range(2)]
+            ways = [Way(door, url, by_meaning) for url in urls]
             results, trials = Results(), ceil(wanted / len(WAYS))
             async with turns:
                 results.add(await hostile_trials(place / str(at), trials, ways[0], with_corpora=with_corpora))
@@ -126,10 +127,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.leaks")
     parser.add_argument("--trials", type=int, default=WANTED_TRIALS)
     parser.add_argument("--no-corpora", action="store_true")
+    parser.add_argument("--by-meaning", action="store_true", help="search by the vectors of a fake embedder too")
     chosen = parser.parse_args(arguments)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
-        results = asyncio.run(all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora))
+        results = asyncio.run(
+            all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora, by_meaning=chosen.by_meaning)
+        )
     results.write(RESULTS / "trials.json")
     figures = honest_figures()
     (RESULTS / "honest.json").write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))

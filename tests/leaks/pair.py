@@ -31,10 +31,14 @@ class ModelAddresses:
 
 
 class Way(NamedTuple):
-    """How the services of a pair are joined: the door of chat_shell, and the backend's database."""
+    """How the services of a pair are joined: the door of chat_shell, and the backend's database.
+
+    With `by_meaning` an embedder stands behind the backend, and every chunk has a vector.
+    """
 
     door: Literal["grpc", "http"] = "grpc"
     postgres_url: str = ""
+    by_meaning: bool = False
 
     @property
     def database(self) -> str:
@@ -42,7 +46,7 @@ class Way(NamedTuple):
         return "postgres" if self.postgres_url else "sqlite"
 
     def __str__(self) -> str:
-        return f"{self.door} {self.database}"
+        return f"{self.door} {self.database}{' by meaning' if self.by_meaning else ''}"
 
 
 class MoreSettings(NamedTuple):

@@ -12,13 +12,25 @@ from pathlib import Path
 
 import httpx2
 
+from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.fakes.model_server import FakeModelServer
 from tests.leaks.bases import OWNER, Base, base_of_case, corpus_base, planted_base
 from tests.leaks.corpus.reading import Attack, benign_questions
+from tests.leaks.embedding import embed_all, embedding_settings
 from tests.leaks.hostile.secondary_server import SecondaryServer
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.oracle.oracle import Circumstances, Oracle
-from tests.leaks.pair import ADMIN_KEY, DEFAULT_WAY, MODEL, LeakPair, ModelAddresses, Way, running_pair
+from tests.leaks.pair import (
+    ADMIN_KEY,
+    DEFAULT_WAY,
+    MODEL,
+    NO_MORE,
+    LeakPair,
+    ModelAddresses,
+    MoreSettings,
+    Way,
+    running_pair,
+)
 from tests.leaks.planting import chinese_passages, corpora, english_handbook
 from tests.leaks.results import Results
 from tests.leaks.sinks import LogSink, SinkText, TableSink, metric_texts
@@ -45,6 +57,7 @@ class Stage:
     logs: LogSink
     tables: TableSink
     results: Results
+    embedder: FakeEmbeddingServer
     _scanning: asyncio.Task[None] | None = None
 
     def base_for(self, case: Attack, number: int) -> Base:
@@ -122,14 +135,18 @@ async def staged(
     async with (
         FakeModelServer(registry.main_answer, models=(MODEL,)) as main,
         SecondaryServer(registry.secondary_answer) as secondary,
+        FakeEmbeddingServer() as embedder,
     ):
         addresses = ModelAddresses(main.base_url, secondary.base_url)
-        async with running_pair(directory, addresses, timeout_seconds, way, is_gated=is_gated) as pair:
+        more = MoreSettings(backend=embedding_settings(embedder)) if way.by_meaning else NO_MORE
+        async with running_pair(directory, addresses, timeout_seconds, way, is_gated=is_gated, more=more) as pair:
             service_key = await _service_key(pair)
             async with pair.client(service_key, **{ACT_FOR: OWNER}) as owner, pair.client(service_key) as service:
                 bases = await _stored(owner, pair, cases)
                 if with_corpora and (place := corpora()):
                     bases |= await _stored_corpora(owner, pair, place, str(way))
+                if way.by_meaning:
+                    await embed_all(pair.database.url, embedder)
                 passages = {
                     passage.chunk_id: passage.text for base in bases.values() for passage in base.shelf.passages
                 }
@@ -138,7 +155,7 @@ async def staged(
                 visitor = Visitor(registry, service, owner)
                 sinks = LogSink(pair), TableSink(pair)
                 await sinks[1].skip()
-                yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results())
+                yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results(), embedder)
 
 
 def plan(stage: Stage, cases: Sequence[Attack], stubs: Sequence[Stub], dice: random.Random) -> Iterator[Visit]:
