@@ -42,14 +42,15 @@ class Load(Value):
     """The parts of a request that are not in the log yet.
 
     `needs_calls` is true where the input answers tool calls at the end of the log. `given` is history that the input
-    contains. `context_tokens` is the size of the dynamic context, `restated_tokens` its size where all of it is
-    restated.
+    contains, `blocks` the texts of an agent that the turn adds. `context_tokens` is the size of the dynamic context,
+    `restated_tokens` its size where all of it is restated.
     """
 
     system_prompt: str
     current: Content | None
     needs_calls: bool
     given: tuple[HistoryMessage, ...] = ()
+    blocks: tuple[str, ...] = ()
     tools_tokens: int = TOOLS_TOKENS
     context_tokens: int = 0
     restated_tokens: int = 0
@@ -59,7 +60,13 @@ class Load(Value):
         """The estimated number of tokens of all parts except the dynamic context."""
         current = 0 if self.current is None else message_tokens(UserMessage(content=self.current))
         given = sum(map(message_tokens, self.given))
-        return estimate_tokens(self.system_prompt) + given + current + self.tools_tokens
+        return self.settings_tokens + given + current
+
+    @property
+    def settings_tokens(self) -> int:
+        """The estimated number of tokens of what no input can shorten."""
+        blocks = sum(message_tokens(UserMessage(content=text)) for text in self.blocks if text)
+        return estimate_tokens(self.system_prompt) + self.tools_tokens + blocks
 
 
 def input_budget_tokens(card: ModelCard) -> int:
@@ -116,13 +123,20 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
     cuts = [(at, kept + _standing_tokens(sent, at)) for at, kept in cuts]
     least = fixed + said + cuts[-1][1] if cuts else needed
     if least > budget:
-        raise ContextTooLong(
-            f"This turn needs about {least} tokens; the model takes {budget} in a request; use a shorter input.",
-            param="input",
-        )
+        standing = _standing_tokens(sent, sent[-1].position + 1) if sent else 0
+        raise _too_long(least, load.settings_tokens + standing, budget)
     low_enough = (at for at, kept in cuts if (fixed + said + kept) * 100 <= budget * TARGET_PERCENT)
     begins_at = next(low_enough, cuts[-1][0] if cuts else None)
     return Cut(begins_at=begins_at, restates=restates, elides_below=elides_below) if begins_at is not None else None
+
+
+def _too_long(needed: int, of_settings: int, budget: int) -> ContextTooLong:
+    """Return the error about a turn that does not fit, which names what has to be shorter."""
+    figures = f"This turn needs about {needed} tokens; the model takes {budget} in a request"
+    if of_settings <= budget:
+        return ContextTooLong(f"{figures}; use a shorter input.", param="input")
+    advice = f"instructions and tools alone take {of_settings}: shorten these, or use a model with a larger window"
+    return ContextTooLong(f"{figures}; {advice}.", param="model")
 
 
 def elided_tokens(entry: Entry, size: int, below: int) -> int:

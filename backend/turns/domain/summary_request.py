@@ -34,7 +34,7 @@ def fixed_tokens(request: ExecutionRequest, *, keeps_context: bool) -> int:
     """Return the size of what each request of a turn holds beside the log."""
     tools = tools_tokens(functions_of_request(request))
     context = 0 if keeps_context else estimate_tokens(context_of_request(request))
-    return estimate_tokens(request.system_prompt) + tools + context
+    return sum(map(estimate_tokens, (request.system_prompt, request.reminder))) + tools + context
 
 
 def request_tokens(request: ExecutionRequest) -> int:

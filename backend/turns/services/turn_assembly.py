@@ -147,7 +147,8 @@ def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
         system_prompt=draft.settings.system_prompt(draft.epoch.reset),
         current=draft.read.current,
         needs_calls=draft.needs_calls,
-        given=(*draft.read.history, *_block_messages(draft)),
+        given=(*draft.read.history, *(UserMessage(content=content) for content in draft.blocks.files)),
+        blocks=_block_texts(draft),
         tools_tokens=tools_tokens(draft.settings.definitions),
         context_tokens=estimate_tokens(plan.text),
         restated_tokens=estimate_tokens(full_context(draft.base_texts, draft.dynamic_blocks).text),
@@ -155,11 +156,11 @@ def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     return compact(draft.epoch, draft.origin.log, load, draft.meaning.card)
 
 
-def _block_messages(draft: TurnDraft) -> tuple[UserMessage, ...]:
-    """Return the messages that the turn's blocks and files add to the request."""
+def _block_texts(draft: TurnDraft) -> tuple[str, ...]:
+    """Return the texts that the turn's agent adds to the request."""
     stated = [statement.text for statement in _statements(draft)]
     moved = [block.text for block in moved_blocks((), draft.blocks)]
-    return tuple(UserMessage(content=content) for content in (*stated, *moved, *draft.blocks.files))
+    return (*stated, *moved, draft.blocks.reminder)
 
 
 def _context(draft: TurnDraft) -> ContextPlan:

@@ -231,7 +231,7 @@ class TurnDrafting:
         project = await self._projects.in_turn(caller.tenant, meaning.preset, meaning.card, origin.log)
         has_bases, mode = bool(bindings) or project.base is not None, strictest_mode(bindings)
         check_choice(request, settings, has_bases=has_bases, mode=mode)
-        texts = (project.text, blocks.instructions, form.opening)
+        texts = (project.text, blocks.instructions, form.opening, blocks.reminder)
         room = partial(files_room, start, settings, meaning.card, texts)
         given = await self._files.put_into(caller, start.read, asked.files, room)
         author = origin.conversation.people.author_of(caller.user_id)

@@ -1,6 +1,7 @@
 """Where a conversation that has outgrown its model's window is cut, and that a cut parts no result from its call."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -185,6 +186,20 @@ def test_results_that_do_not_fit_are_refused_with_the_figures() -> None:
     load = LOAD.model_copy(update={"current": None, "needs_calls": True})
     with pytest.raises(ContextTooLong, match=r"needs about 3302 tokens; the model takes 3000"):
         compacted(log, load, card(), FIRST)
+
+
+@pytest.mark.parametrize(
+    ("changes", "param", "advice"),
+    [
+        ({"system_prompt": "s" * 12_000}, "model", "instructions and tools alone take 3200: shorten these"),
+        ({"blocks": ("b" * 12_000, "")}, "model", "shorten these, or use a model with a larger window"),
+        ({"current": "c" * 12_000}, "input", "use a shorter input"),
+    ],
+)
+def test_what_does_not_fit_is_named_by_who_can_shorten_it(changes: dict[str, Any], param: str, advice: str) -> None:
+    with pytest.raises(ContextTooLong, match=advice) as caught:
+        compacted((), LOAD.model_copy(update=changes), card(), FIRST)
+    assert caught.value.param == param
 
 
 def test_a_window_that_the_answer_fills_takes_nothing() -> None:

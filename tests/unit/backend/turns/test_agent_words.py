@@ -5,6 +5,7 @@ import pytest
 from backend.conversations.domain.block_policy import FAR_TOKENS
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.knowledge.domain.knowledge import MemberRole
+from backend.turns.domain.summary_request import fixed_tokens
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
@@ -263,3 +264,14 @@ async def test_only_messages_of_the_user_are_kept_as_such() -> None:
             EntryKind.ASSISTANT,
         ]
         assert [item.body["role"] for item in await items_of(house, first.conversation_id)] == ["user", "assistant"]
+
+
+@BOTH
+async def test_a_reminder_counts_to_what_a_request_may_take(placement: str) -> None:
+    async with agents_house(answer("One."), answer("Two.")) as (house, _):
+        sizes = dict[int, int]()
+        for length in (1, 4_000):
+            await put_agent(house, f"agent{length}", placement=placement, reminder="r" * length)
+            await house.ask(input="U1", model=f"agent{length}")
+            sizes[length] = fixed_tokens(house.sent[-1], keeps_context=True)
+        assert sizes[4_000] - sizes[1] > 900

@@ -22,6 +22,7 @@ from tests.fakes.chat_shell_talking import Talk, TalkingChatShell, answered, fac
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.fakes.openai_types import check_item, check_response
+from tests.unit.backend.turns.placing import put_agent
 from tests.unit.backend.turns.test_input_files import files_in, user
 from tests.unit.backend.turns.test_stored_files import part, stored
 from tests.unit.backend.turns.test_take_over import check_events
@@ -338,3 +339,11 @@ async def test_a_defect_in_a_summary_is_reported_and_the_turn_goes_on() -> None:
         last = await asked_until_compacted(house)
         assert (last.status, house.observer.compactions) == ("completed", ["failed"])
         assert [type(error) for error in house.observer.broken] == [ZeroDivisionError]
+
+
+async def test_a_reminder_that_leaves_no_room_is_refused_before_anything_is_sent() -> None:
+    async with talking(window_tokens=2_900) as house:
+        await put_agent(house, reminder="r" * 4_000)
+        with pytest.raises(ContextTooLong, match="instructions and tools alone take") as caught:
+            await house.ask(input="Hi", model="helper")
+        assert (caught.value.param, house.sent) == ("model", [])
