@@ -216,8 +216,8 @@ def _told_refusals(observer: CertificateObserver) -> type[ssl.SSLObject]:
                 observer.connection_refused(error.verify_message, by_us=True, is_server=self.server_side)
                 raise
             except ssl.SSLError as error:
-                by_us = "ALERT" not in error.reason
-                observer.connection_refused(error.reason, by_us=by_us, is_server=self.server_side)
+                reason = error.reason or type(error).__name__
+                observer.connection_refused(reason, by_us="ALERT" not in reason, is_server=self.server_side)
                 raise
 
     return ToldHandshake
