@@ -14,6 +14,7 @@ from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SECONDS, IdentityServices
 from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, ActiveBases
+from backend.knowledge.services.embedding_worker import EmbeddingWorker
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.use_cases import LookupServices
@@ -48,6 +49,7 @@ class Backend:
     recovery: Recovery
     supervisor: Supervisor
     caretaking: Callable[[], Awaitable[None]]
+    embedding: EmbeddingWorker
 
     @property
     def services(self) -> tuple[object, ...]:
@@ -76,4 +78,5 @@ class Backend:
             *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             *if_tokens,
             partial(repeat, "keep_index", self.caretaking, 0.0),
+            partial(repeat, "embed_chunks", self.embedding.step, 0.0),
         )

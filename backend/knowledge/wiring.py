@@ -8,7 +8,9 @@ from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
+from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingWorker
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
+from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
 from backend.knowledge.sql.attachments import SqlAttachmentStore
@@ -17,6 +19,7 @@ from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
+from backend.knowledge.telemetry.embedding import CountingEmbeddingObserver
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
 from backend.meaning.ports import MeaningPorts
 from backend.meaning.services.absent import NO_MEANING
@@ -36,6 +39,7 @@ class KnowledgeRoom:
     attachments: AttachmentStore
     active: ActiveBases
     meaning: MeaningPorts
+    embedding: EmbeddingWorker
 
 
 def build_knowledge_room(
@@ -45,13 +49,18 @@ def build_knowledge_room(
 
     `meaning` is what searches by meaning, where the operator has set that up; without it search is by words alone.
     """
-    store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks)
+    changed, vectors = ChangedBases(), SqlChunkVectors(database)
+    store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks, on_change=changed.note)
     words, reader = SqlRetrieval(database), LibraryDocumentReader()
-    retrieval = words if meaning == NO_MEANING else FusedRetrieval(words, SqlChunkVectors(database), meaning)
+    retrieval = words if meaning == NO_MEANING else FusedRetrieval(words, vectors, meaning)
+    progress = KnowledgeProgress(vectors, meaning.embedder)
     attachments = SqlAttachmentStore(database, clock)
     active = ActiveBases(attachments, clock)
     ports = KnowledgePorts(store, NotedRetrieval(TimedRetrieval(retrieval), active), reader, clock)
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, words, LoggingDescriptionObserver())
-    services = build_knowledge(ports, descriptions)
-    return KnowledgeRoom(store, ports, protected, descriptions, services, reader, attachments, active, meaning)
+    services = build_knowledge(ports, descriptions, progress)
+    embedding = EmbeddingWorker(vectors, meaning.embedder, changed, CountingEmbeddingObserver(), clock)
+    return KnowledgeRoom(
+        store, ports, protected, descriptions, services, reader, attachments, active, meaning, embedding
+    )

@@ -27,11 +27,13 @@ from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.knowledge.services.ingest_document import NewDocument
 from backend.knowledge.services.knowledge_bases import Description
+from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.migrations.migrate import migrate
 from tests.bench.eval_meaning import Rankings, Share, asked_questions, render
@@ -112,7 +114,7 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[KnowledgeServices, Retr
         ports = KnowledgePorts(store, retrieval, reader, FakeClock())
         descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
         tidying = asyncio.create_task(store.caretaker.run(is_only_replica=True))
-        yield build_knowledge(ports, descriptions), retrieval
+        yield build_knowledge(ports, descriptions, KnowledgeProgress(SqlChunkVectors(database), None)), retrieval
         tidying.cancel()
     finally:
         await reader.close()

@@ -22,6 +22,7 @@ from backend.identity.domain import Caller, KeyRole
 from backend.identity.services import KeyAdministration, TokenCallers, build_identity
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
+from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
@@ -37,6 +38,7 @@ from backend.vector_stores.services.shelves import ShelfPorts, Shelves
 from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import build_vector_stores
 from tests.fakes.chat_shell_models import FakeModelLister
+from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.meaning import FakeEmbedder
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
@@ -94,7 +96,9 @@ class FakeHouse:
         retrieval = NotedRetrieval(self.knowledge, active)
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
         files, bell = Files(self.files, self.clock, self.quota), ReadingBell()
-        of_knowledge = build_knowledge(knowledge, self.turns.descriptions)
+        of_knowledge = build_knowledge(
+            knowledge, self.turns.descriptions, KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None)
+        )
         attached = StoreFilePorts(self.knowledge, self.attachments, files, bell, self.clock)
         reading = ReadingPorts(self.attachments, self.files, self.knowledge, knowledge.reader, self.clock)
         self.reading = AttachedFileReading(reading, bell, is_only_replica=False)

@@ -13,6 +13,7 @@ from backend.knowledge.domain.kb_meta import (
 )
 from backend.knowledge.domain.knowledge import Binding, ChunkHit, Document, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
+from backend.knowledge.ports.vectors import EmbeddingProgress
 from backend.knowledge.services.search_knowledge import MAX_RESULTS
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import GateCode
@@ -54,6 +55,21 @@ RestrictedTranslation = Annotated[
 ]
 
 
+Embed = Annotated[
+    bool,
+    Field(
+        description=(
+            "Whether the text of the base may be sent to the embedder that the operator has set up, for search by"
+            " meaning; for owners. When it becomes false, nothing more is sent and the vectors are deleted."
+        )
+    ),
+]
+_EMBEDDED_CHUNKS = (
+    "How many chunks can be found by meaning; null where no embedder is set up or the base is not embedded. A text"
+    " that the model refuses stays out of this count."
+)
+
+
 class CreateBase(RequestBody):
     """A new base; restricted members and their models see the name, hint and keywords, but not summary and topics."""
 
@@ -63,6 +79,7 @@ class CreateBase(RequestBody):
     routing_hint: RoutingHint = ""
     routing_keywords: RoutingKeywords = Field(default=[])
     restricted_translation: RestrictedTranslation = False
+    embed: Embed = True
 
 
 class UpdateBase(CreateBase):
@@ -101,6 +118,11 @@ class ShownBase(RestrictedBase):
     summary: str
     topics: list[str]
     restricted_translation: RestrictedTranslation
+    embed: Embed
+    embedded_chunks: Annotated[int | None, Field(description=_EMBEDDED_CHUNKS)] = None
+    chunks: Annotated[
+        int | None, Field(description="How many chunks the base has; null where `embedded_chunks` is.")
+    ] = None
     version: int
     created_at: int
 
@@ -170,7 +192,7 @@ class Hits(BaseModel):
 
 
 def shown_base(
-    binding: Binding, left_out: Mapping[str, LeftOut] | None = None
+    binding: Binding, left_out: Mapping[str, LeftOut] | None = None, progress: EmbeddingProgress | None = None
 ) -> EditableBase | ShownBase | RestrictedBase:
     """Show a base in the form that the caller's role allows; with `left_out` to those who may change these fields."""
     base = binding.base
@@ -188,6 +210,9 @@ def shown_base(
         summary=base.summary,
         topics=list(base.topics),
         restricted_translation=base.restricted_translation,
+        embed=base.embed,
+        embedded_chunks=progress.embedded_chunks if progress is not None else None,
+        chunks=progress.chunks if progress is not None else None,
         version=base.version,
         created_at=unix_seconds(base.created_at),
     )

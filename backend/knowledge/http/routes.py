@@ -78,7 +78,8 @@ async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep
 async def list_bases(services: ServicesDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> BaseList:
     """Return a page of the bases that the caller is a member of, the newest first unless asked otherwise."""
     found, has_more = await services.bases.page(caller, after=page.after, limit=page.limit, descending=page.descending)
-    shown = [shown_base(binding) for binding in found]
+    progress = await services.progress.of(found)
+    shown = [shown_base(binding, progress=progress.get(binding.base.id)) for binding in found]
     return BaseList.of(shown, [base.id for base in shown], has_more=has_more)
 
 
@@ -90,7 +91,7 @@ async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) 
 
 @router.patch(BASE, summary="Update a knowledge base")
 async def update_base(base_id: str, body: UpdateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
-    """Change the given fields; for owners and editors, `restricted_translation` for owners alone."""
+    """Change the given fields; for owners and editors, `restricted_translation` and `embed` for owners alone."""
     changes = body.model_dump(exclude_unset=True)
     return await _shown(services, await services.bases.describe(caller, base_id, changes))
 
@@ -187,4 +188,5 @@ async def search_base(base_id: str, body: SearchBody, services: ServicesDep, cal
 
 
 async def _shown(services: KnowledgeServices, binding: Binding) -> AnyBase:
-    return shown_base(binding, await services.bases.left_out(binding))
+    progress = await services.progress.of([binding])
+    return shown_base(binding, await services.bases.left_out(binding), progress.get(binding.base.id))

@@ -86,6 +86,7 @@ class EmbeddingWorker:
         self._observer = observer
         self._clock = clock
         self._sought_at: float | None = None
+        self._pending: set[str] = set()
 
     async def step(self) -> None:
         """Do all that is to be done, then wait for a change; a failure is tried again after a pause of the caller's.
@@ -93,13 +94,9 @@ class EmbeddingWorker:
         Raises:
             Unavailable: the embedder or the database is away.
         """
-        base_ids = self._changed.taken()
-        try:
-            await self._work(base_ids)
-        except Unavailable:
-            for base_id in base_ids:
-                self._changed.note(base_id)
-            raise
+        self._pending |= self._changed.taken()
+        await self._work(self._pending)
+        self._pending = set()
         await self._changed.noted_within(LOOK_SECONDS if self._embedder is not None else SEARCH_SECONDS)
 
     async def _work(self, base_ids: set[str]) -> None:
@@ -116,7 +113,9 @@ class EmbeddingWorker:
         has_embedded = False
         while await self._embed_some(self._embedder, model):
             has_embedded = True
-            await self._discover(model, self._changed.taken())
+            changed = self._changed.taken()
+            self._pending |= changed
+            await self._discover(model, changed)
         if has_embedded or base_ids:
             await self._vectors.sweep(model)
             await self._vectors.upkeep()

@@ -29,6 +29,7 @@ class Description(Value):
     routing_keywords: tuple[str, ...]
     restricted_translation: bool = False
     metadata: dict[str, str] = Field(default={})
+    embed: bool = True
 
 
 class KnowledgeCatalogue:
@@ -110,12 +111,14 @@ class KnowledgeCatalogue:
 
         Raises:
             NotFound: the caller is not a member.
-            PermissionDenied: the caller may not write, or is no owner and changes `restricted_translation`.
+            PermissionDenied: the caller may not write, or is no owner and changes
+                `restricted_translation` or `embed`.
         """
         binding = await find_binding(self._store, caller, base_id)
         require_write(binding)
         base = KnowledgeBase.model_validate({**dict(binding.base), **changes})
-        if base.restricted_translation != binding.base.restricted_translation:
+        before = binding.base
+        if (base.restricted_translation, base.embed) != (before.restricted_translation, before.embed):
             require_owner(binding)
         await self._store.update_base(base)
         return await find_binding(self._store, caller, base_id)

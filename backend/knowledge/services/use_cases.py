@@ -7,6 +7,7 @@ from backend.knowledge.services.ingest_document import IngestDocument
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
 from backend.knowledge.services.knowledge_members import KnowledgeMembers
+from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.search_knowledge import SearchKnowledge
 from shared.clock import Clock
@@ -31,9 +32,12 @@ class KnowledgeServices:
     documents: KnowledgeDocuments
     ingest: IngestDocument
     search: SearchKnowledge
+    progress: KnowledgeProgress
 
 
-def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions) -> KnowledgeServices:
+def build_knowledge(
+    ports: KnowledgePorts, descriptions: SafeDescriptions, progress: KnowledgeProgress
+) -> KnowledgeServices:
     """Build the use cases."""
     return KnowledgeServices(
         bases=KnowledgeCatalogue(ports.store, descriptions, ports.clock),
@@ -41,4 +45,5 @@ def build_knowledge(ports: KnowledgePorts, descriptions: SafeDescriptions) -> Kn
         documents=KnowledgeDocuments(ports.store),
         ingest=IngestDocument(ports.store, ports.reader, ports.clock),
         search=SearchKnowledge(ports.store, ports.retrieval),
+        progress=progress,
     )

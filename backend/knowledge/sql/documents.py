@@ -30,7 +30,8 @@ class SqlDocumentStore:
     """The part of the `KnowledgeStore` that stores documents.
 
     `base_deletion_hooks` are functions of other rooms; each runs in the transaction that deletes a base, before the
-    base's row is deleted, and deletes what that room stores about the base.
+    base's row is deleted, and deletes what that room stores about the base. `on_change` is called with the id of each
+    base whose documents, or permission to be embedded, have changed.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class SqlDocumentStore:
         clock: Clock,
         slice_seconds: float = SLICE_SECONDS,
         base_deletion_hooks: Sequence[BaseDeletionHook] = (),
+        on_change: Callable[[str], None] | None = None,
     ) -> None:
         self._database = database
         self._slice_seconds = slice_seconds
         self._changes = DocumentChanges(database, clock, slice_seconds)
         self._caretaker = Caretaker(database, clock, slice_seconds)
         self._base_deletion_hooks = base_deletion_hooks
+        self._on_change = on_change
         self._name = _BY_NAME[database.dialect]
 
     async def put_document(
@@ -56,13 +59,13 @@ class SqlDocumentStore:
     ) -> tuple[Document, bool]:
         """Store a document with its indexed chunks; without a claim it replaces the document of the same name."""
         stored = await self._changes.put(document, body, batches, claim)
-        self._caretaker.note_change(document.knowledge_base_id)
+        self._note_change(document.knowledge_base_id)
         return stored
 
     async def delete_document(self, base_id: str, name: str) -> bool:
         """Delete a document with its chunks; False when there was none."""
         is_deleted = await self._changes.delete(base_id, name)
-        self._caretaker.note_change(base_id)
+        self._note_change(base_id)
         return is_deleted
 
     async def documents_from(self, source_ids: Sequence[str]) -> tuple[Document, ...]:
@@ -128,6 +131,11 @@ class SqlDocumentStore:
         query = query.where(_document.c.id.in_(document_ids)).group_by(_document.c.id)
         found = await self._database.read(lambda connection: connection.execute(query).all())
         return {document_id: int(tokens) for document_id, tokens in found}
+
+    def _note_change(self, base_id: str) -> None:
+        self._caretaker.note_change(base_id)
+        if self._on_change is not None:
+            self._on_change(base_id)
 
     async def _find(self, condition: ColumnElement[bool]) -> Document | None:
         query = _DOCUMENTS.where(condition)

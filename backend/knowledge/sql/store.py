@@ -92,6 +92,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
         versions = {"version": _base.c.version + growth, "indexed_version": _base.c.indexed_version + growth}
         statement = update(_base).where(_base.c.id == base.id).values(**values, **versions)
         await self._database.write(lambda connection: connection.execute(statement))
+        self._note_change(base.id)
 
     async def delete_base(self, base_id: str) -> None:
         """Delete a base with members, documents and chunks.
@@ -113,6 +114,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
         if await self._database.write(work):
             await run_in_short_transactions(self._database, clear_base(base_id), self._slice_seconds)
+        self._note_change(base_id)
 
     @property
     def caretaker(self) -> Caretaker:

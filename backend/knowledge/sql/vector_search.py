@@ -70,7 +70,9 @@ class IndexedVectors:
             condition = " AND number <@ CAST(CAST(:allowed AS text) AS int4multirange)"
         if not is_exact:
             connection.execute(_SETTINGS, {"width": str(min(max(2 * asked.limit, 100), _MOST_CANDIDATES))})
-        distance = f"CAST(vector AS halfvec({space.dimension})) <#> CAST(CAST(:vector AS text) AS halfvec)"
+        # A query of its own is run once; a cast alone may be run, and read its text, for each row.
+        asked_vector = "(SELECT CAST(CAST(:vector AS text) AS halfvec))"
+        distance = f"CAST(vector AS halfvec({space.dimension})) <#> {asked_vector}"
         query = (
             f"SELECT number, -({distance}) AS score FROM search_vector"  # noqa: S608 -- numbers of our own
             f" WHERE space_id = {space.id} AND vector IS NOT NULL{condition}"

@@ -15,6 +15,8 @@ from backend.files.services import FileClearing
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.services import KeyUses
 from backend.knowledge.services.active_bases import ActiveBases
+from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingWorker
+from backend.knowledge.telemetry.embedding import CountingEmbeddingObserver
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.turns.redis.client import RedisClient
@@ -113,6 +115,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         agents=broken,
+        embeddings=broken,
         files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
@@ -122,6 +125,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
         caretaking=broken.fail,
+        embedding=EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock),
     )
 
 

@@ -1,0 +1,128 @@
+"""The worker that gives chunks their vectors, over fakes."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from backend.knowledge.ports.vectors import EmbeddingProgress
+from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE, ChangedBases, EmbeddingWorker
+from backend.meaning.domain import TextKind, Vector
+from shared.errors import ModelRequestRejected, Unavailable
+from tests.contract.knowledge_cases import make_base, put
+from tests.fakes.chunk_vectors import FakeChunkVectors
+from tests.fakes.clock import FakeClock
+from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.store_knowledge import FakeKnowledge
+
+
+@dataclass
+class Told:
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    last_waiting: int = -1
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def embedded(self, outcome: str, count: int) -> None:
+        self.counts[outcome] = self.counts.get(outcome, 0) + count
+
+    def waiting(self, count: int) -> None:
+        self.last_waiting = count
+        if not count:
+            self.idle.set()
+
+    def cannot_store(self, missing: str) -> None:
+        raise AssertionError(missing)
+
+
+class House:
+    """A worker over fakes; `settle` lets it work until it waits."""
+
+    def __init__(self, embedder: FakeEmbedder | None = None) -> None:
+        self.knowledge = FakeKnowledge()
+        self.vectors = FakeChunkVectors(self.knowledge, FakeClock())
+        self.embedder = embedder or FakeEmbedder()
+        self.told, self.changed = Told(), ChangedBases()
+        self.worker = EmbeddingWorker(self.vectors, self.embedder, self.changed, self.told, FakeClock())
+
+    async def fill(self, *texts: str) -> None:
+        if self.knowledge.base("kb_a") is None:
+            await self.knowledge.create_base(make_base(), "ann")
+        await put(self.knowledge, "a", texts)
+
+    async def settle(self) -> None:
+        """Run a step until it waits, and end the waiting."""
+        self.told.idle.clear()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.worker.step())
+            await self.told.idle.wait()
+            self.changed.note("kb_a")
+
+    async def progress(self) -> EmbeddingProgress:
+        return (await self.vectors.progress(["kb_a"], await self.embedder.model()))["kb_a"]
+
+
+async def test_all_that_waits_is_embedded_in_batches() -> None:
+    house = House()
+    await house.fill(*(f"text {number}" for number in range(TEXTS_AT_ONCE + 5)))
+    await house.settle()
+    assert [len(texts) for texts, _ in house.embedder.calls] == [TEXTS_AT_ONCE, 5]
+    assert {kind for _, kind in house.embedder.calls} == {TextKind.PASSAGE}
+    assert await house.progress() == EmbeddingProgress(TEXTS_AT_ONCE + 5, TEXTS_AT_ONCE + 5)
+    assert (house.told.counts, house.told.last_waiting) == ({"embedded": TEXTS_AT_ONCE + 5}, 0)
+
+
+class AwayOnce(FakeEmbedder):
+    """Is away at its first call."""
+
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
+        if not self.calls:
+            self.calls.append((tuple(texts), kind))
+            raise Unavailable("The embedder is away.")
+        return await super().embed(texts, kind)
+
+
+async def test_an_embedder_that_is_away_loses_nothing() -> None:
+    house = House(AwayOnce())
+    await house.fill("one", "two")
+    with pytest.raises(Unavailable):
+        await house.worker.step()
+    await house.settle()
+    assert await house.progress() == EmbeddingProgress(2, 2)
+    assert house.told.counts == {"failed": 2, "embedded": 2}
+
+
+async def test_a_refused_text_holds_up_no_other() -> None:
+    house = House(FakeEmbedder(refused=["bad"]))
+    await house.fill("one", "bad", "two")
+    await house.settle()
+    assert await house.progress() == EmbeddingProgress(2, 3)
+    calls = len(house.embedder.calls)
+    await house.settle()
+    assert len(house.embedder.calls) == calls
+    assert house.told.counts == {"embedded": 2, "refused": 1}
+
+
+class RefusingAll(FakeEmbedder):
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
+        raise ModelRequestRejected("the embedder rejected the request (status 401)")
+
+
+async def test_an_embedder_that_refuses_everything_is_one_that_is_away() -> None:
+    house = House(RefusingAll())  # a wrong key, or a model that does not exist
+    await house.fill("one", "two")
+    with pytest.raises(Unavailable):
+        await house.worker.step()
+    assert await house.vectors.waiting(await house.embedder.model()) == 2
+
+
+async def test_a_change_wakes_the_worker() -> None:
+    house = House()
+    await house.fill("one")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(house.worker.step())
+        await house.told.idle.wait()
+        await house.fill("two")
+        house.changed.note("kb_a")
+    await house.settle()
+    assert house.embedder.texts == ["one", "two"]
