@@ -9,7 +9,7 @@ FUSION_DEPTH = 100
 """How far both rankings are read."""
 
 FUSION_K = 10
-"""How slowly a place in a ranking loses its worth; the best of a grid, which docs/retrieval.md shows."""
+"""How slowly a place in a ranking loses its worth; no value of the grid in docs/retrieval.md is better."""
 
 RERANKED_HITS = 50
 """How many of the first hits a reranker reads."""
