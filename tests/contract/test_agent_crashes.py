@@ -22,7 +22,7 @@ from tests.fakes.openai_house import TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
 from tests.unit.backend.turns.placing import definition, put_agent
 from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.wandering import GatedChatShell
+from tests.unit.backend.turns.wandering_shell import GatedChatShell
 
 SECOND_RESULT = 5
 """The place of the event before which the turn waits to be steered: behind a whole model call."""

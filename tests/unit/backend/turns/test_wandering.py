@@ -13,7 +13,8 @@ from shared.prompts.knowledge_tools import tools_of_request
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.examples import of_many
 from tests.fakes.chat_shell_talking import whole_prompt
-from tests.unit.backend.turns.wandering import CLASSIC_WORDS, KINDS, Walk
+from tests.unit.backend.turns.wandering import CLASSIC_WORDS, Walk
+from tests.unit.backend.turns.wide_wandering import WIDE_KINDS, WideWalk
 
 FILES_OF_AGENT = "These files belong to the assistant"
 PARTS = of_many(100, few=1)
@@ -22,11 +23,15 @@ PARTS = of_many(100, few=1)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_that_was_sent_moves(part: int) -> None:
     seen: set[str] = set()
+    resent = recognised = narrowed = 0
     for seed in range(part, of_many(2_000, few=40), PARTS):
-        walk = asyncio.run(Walk(seed).run())
+        walk = asyncio.run(WideWalk(seed).run())
         check(walk)
-        seen |= walk.seen | set(walk.world.observer.compactions)
-    assert seen >= {*KINDS, "summarised"}
+        seen |= walk.seen | {*walk.world.observer.compactions, *(reason for _, reason in walk.world.observer.epochs)}
+        resent, recognised, narrowed = resent + walk.resent, recognised + walk.recognised, narrowed + walk.narrowed
+    assert seen >= {*WIDE_KINDS, "summarised"}
+    assert recognised > resent * 9 // 10
+    assert narrowed > 0
 
 
 def test_a_moved_byte_would_be_seen() -> None:

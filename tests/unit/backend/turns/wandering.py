@@ -2,36 +2,22 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
+from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.services.turn_registry import RunningTurn
-from shared.errors import BallastError, ContextTooLong, Unavailable
-from shared.models.events import (
-    ExecutionEvent,
-    FinishReason,
-    MessagesAdded,
-    ModelCallFinished,
-    ModelCallStarted,
-    TextDelta,
-    TurnFinished,
-    TurnHandedBack,
-    Usage,
-)
-from shared.models.execution import ExecutionRequest, Purpose, ServedTool, ToolDefinition
-from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.errors import BallastError, ContextTooLong
+from shared.models.execution import ExecutionRequest, ServedTool, ToolDefinition
 from shared.models.served_tools import NO_TOOLS, OfferedTools, ServerTools
-from shared.tokens import message_tokens
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, FakeText
-from tests.fakes.chat_shell_talking import TalkingChatShell, answered, prompt_tokens, summary_of
 from tests.fakes.openai_house import ADA, BOB, RecordingObserver, TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -39,9 +25,10 @@ from tests.fakes.store_state import StoreState
 from tests.unit.backend.turns.placing import definition, put_agent
 from tests.unit.backend.turns.test_item_removal import pop
 from tests.unit.backend.turns.test_running import eventually
+from tests.unit.backend.turns.wandering_shell import GatedChatShell
 
-WINDOW_TOKENS, ANSWER_TOKENS = 8_000, 1_000
 STEPS = 12
+BASES = ("kb_a", "kb_b")
 PLACEMENTS = {"helper": "anchored", "mover": "classic"}
 CLASSIC_WORDS = "Speak as a mover."
 KINDS = (
@@ -52,76 +39,6 @@ KINDS = (
 
 class Crash(Exception):
     """A replica dies here."""
-
-
-class GatedChatShell(TalkingChatShell):
-    """Answers as `TalkingChatShell`, and may wait before an event of the next execution; "FAIL" makes it fail."""
-
-    def __init__(self, requests: list[ExecutionRequest], offered: OfferedTools) -> None:
-        super().__init__(WINDOW_TOKENS, ANSWER_TOKENS)
-        self.requests = requests
-        self.offered = offered
-        self.waits_before: int | None = None
-        self.waiting = asyncio.Event()
-        self.gate = asyncio.Event()
-
-    def wait_before(self, event: int) -> None:
-        """Have the next execution wait before its event of this number, or at its end where it has fewer."""
-        self.waits_before = event
-        self.waiting.clear()
-        self.gate.clear()
-
-    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
-        """Answer, with a pause where one was asked for."""
-        self.requests.append(request)
-        place, self.waits_before = self.waits_before, None
-        if "FAIL" in str(request.prompt) and request.purpose is Purpose.ANSWER:
-            raise Unavailable("The model is away.")
-        events = _events(request)
-        for number, event in enumerate(events):
-            if place is not None and number == min(place, len(events) - 1):
-                self.waiting.set()
-                await self.gate.wait()
-            yield (event,)
-
-
-def _events(request: ExecutionRequest) -> list[ExecutionEvent]:
-    """Return the rest of a turn: a model call for each size that its question names and no result shows, an answer."""
-    if request.purpose is Purpose.SUMMARY:
-        return answered(request, summary_of(request))
-    sizes = [int(word) for word in str(request.prompt).partition("LOOK ")[2].split() if word.isdigit()]
-    number = 1 + sum(isinstance(message, AssistantMessage) for message in request.added)
-    done = sum(isinstance(message, ToolMessage) for message in request.added)
-    tokens, limit = prompt_tokens(request), request.limits.hand_back_tokens
-    events: list[ExecutionEvent] = []
-    for size in sizes[done:]:
-        if events and limit is not None and tokens >= limit:
-            return [*events, TurnHandedBack(prompt_tokens=tokens, usage=Usage())]
-        added = _exchange(request, number, size)
-        finished = ModelCallFinished(call=number, finish_reason=FinishReason.TOOL_CALLS, usage=Usage())
-        events += [ModelCallStarted(call=number), finished, MessagesAdded(messages=added)]
-        tokens += sum(map(message_tokens, added))
-        number += 1
-    if events and limit is not None and tokens >= limit:
-        return [*events, TurnHandedBack(prompt_tokens=tokens, usage=Usage())]
-    said = AssistantMessage(text=f"Well, {number}.")
-    return [
-        *events,
-        ModelCallStarted(call=number),
-        TextDelta(text=said.text),
-        ModelCallFinished(call=number, finish_reason=FinishReason.STOP, usage=Usage()),
-        MessagesAdded(messages=(said,)),
-        TurnFinished(finish_reason=FinishReason.STOP, usage=Usage()),
-    ]
-
-
-def _exchange(request: ExecutionRequest, number: int, size: int) -> tuple[AssistantMessage, ToolMessage]:
-    names = [tool.definition.name for tool in request.served_tools] or ["knowledge_base_search"]
-    call = ToolCall(call_id=f"{request.turn_id}_{number}", name=names[number % len(names)], arguments="{}")
-    return (
-        AssistantMessage(text="", tool_calls=(call,)),
-        ToolMessage(call_id=call.call_id, content=f"FACT-{number} " + "word " * size),
-    )
 
 
 @dataclass
@@ -177,8 +94,10 @@ class Walk:
     agents: dict[str, str] = field(default_factory=dict[str, str])
     shared: set[str] = field(default_factory=set[str])
     number: int = 0
+    kinds: tuple[str, ...] = KINDS
+    steps: int = STEPS
 
-    async def run(self) -> "Walk":
+    async def run(self) -> Self:
         """Walk to the end, in as many processes as it takes."""
         self.drawn = random.Random(self.seed)
         while True:
@@ -186,16 +105,17 @@ class Walk:
             with suppress(Crash):
                 async with asyncio.timeout(60), house.registry:
                     await self._begin(house)
-                    while self.number < STEPS:
+                    while self.number < self.steps:
                         self.number += 1
-                        await self._step(house, self.drawn.choice(KINDS))
+                        await self._step(house, self.drawn.choice(self.kinds))
                 return self
 
     async def _begin(self, house: TurnHouse) -> None:
         """Take over what was left, and wait for it."""
         if not self.agents:
-            await self.world.knowledge.create_base(make_base("kb_a", tenant="default"), ADA.user_id)
-            await self.world.knowledge.create_base(make_base("kb_b", tenant="default"), ADA.user_id)
+            for base_id in BASES:
+                await self.world.knowledge.create_base(make_base(base_id, tenant="default"), "owner")
+                await self.world.knowledge.set_member(base_id, ADA.user_id, MemberRole.READER)
             for name, placement in PLACEMENTS.items():
                 words: dict[str, Any] = {"placement": placement, "instructions": CLASSIC_WORDS, "visibility": "tenant"}
                 self.agents[name] = await put_agent(house, name, file_ids=["file_a"], **words)
@@ -370,7 +290,7 @@ class Walk:
         if newest is None or newest.conversation_id in self.shared or newest.user_id == BOB.user_id:
             return
         log = self.world.state.entries[newest.conversation_id]
-        if log[-1].turn_id == newest.id and log[-1].message is not None:
+        if log and log[-1].turn_id == newest.id and log[-1].message is not None:
             await pop(house, newest.conversation_id, 2)
             self.ended = [each for each in self.ended if each.conversation_id != newest.conversation_id]
 
