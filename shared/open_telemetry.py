@@ -24,13 +24,9 @@ class OpenTelemetrySpan:
 
     def __init__(self, span: trace.Span) -> None:
         self.inner = span
-
-    @property
-    def traceparent(self) -> str:
-        """The header of the W3C recommendation."""
-        carrier: dict[str, str] = {}
-        _PROPAGATOR.inject(carrier, trace.set_span_in_context(self.inner))
-        return carrier.get(TRACEPARENT, "")
+        ids = span.get_span_context()
+        # Written here, as the library takes ten times as long for it by its carriers, and it is asked for often.
+        self.traceparent = f"00-{ids.trace_id:032x}-{ids.span_id:016x}-{ids.trace_flags:02x}" if ids.is_valid else ""
 
     def name(self, name: str) -> None:
         """Give it another name."""
