@@ -185,8 +185,16 @@ def _record_end(state: TurnState, answer: ModelAnswered) -> TurnState:
         return replace(state, added=(*state.added, said), outcome=reason)
     if reason in _ENDED_EARLY:
         return replace(state, outcome=reason)
-    problem = "only called functions, which it may not here" if answer.tool_calls else "gave an empty answer"
-    return replace(state, outcome=ModelProtocolViolated(f"the model {problem}"))
+    return replace(state, outcome=ModelProtocolViolated(f"the model {_problem(state, answer)}"))
+
+
+def _problem(state: TurnState, answer: ModelAnswered) -> str:
+    """Say what is wrong with an answer without text."""
+    if not answer.tool_calls:
+        return "gave an empty answer"
+    if state.model_calls < state.max_model_calls or state.tool_choice == "none":
+        return "only called functions, which it may not here"
+    return f"went on to call functions in the last of the {state.max_model_calls} model calls of a turn"
 
 
 def _record_results(state: TurnState, observation: ToolsAnswered) -> TurnState:

@@ -133,6 +133,12 @@ def test_a_model_that_only_calls_what_it_may_not_is_told_apart_from_one_that_say
     assert str(step.outcome) == "the model only called functions, which it may not here"
 
 
+def test_a_model_that_calls_functions_to_the_end_is_told_how_many_calls_a_turn_may_make():
+    step = decide(record(state(1), answered("", call("ours"))))
+    assert isinstance(step, Finish)
+    assert str(step.outcome) == "the model went on to call functions in the last of the 1 model calls of a turn"
+
+
 def test_calls_on_the_last_model_call_are_dropped():
     ended = record(state(1), answered("Text", call("theirs"), reason=FinishReason.TOOL_CALLS))
     assert decide(ended) == Finish(FinishReason.STOP)
