@@ -103,6 +103,11 @@ class Reset(Value):
     summary_at: int | None = None
     elides_below: int = 0
 
+    @property
+    def keeps_skills(self) -> bool:
+        """Whether the texts of skills stay where the placement `classic` elides results."""
+        return self.template_version >= FIRST_WITH_SKILLS
+
 
 class Entry(Value):
     """One row of the log. The positions of a conversation are 0, 1, 2 … without gaps.
@@ -302,7 +307,7 @@ def _elided_before_newest(sent: list[Entry], reset: Reset) -> list[Entry]:
     user = EntryKind.USER
     newest = next((whole_turn_of(entry.turn_id) for entry in reversed(sent) if entry.kind is user), None)
     start = next((place for place, entry in enumerate(sent) if whole_turn_of(entry.turn_id) == newest), 0)
-    stay = _skill_texts(sent[:start]) if reset.template_version >= FIRST_WITH_SKILLS else frozenset[int]()
+    stay = _skill_texts(sent[:start]) if reset.keeps_skills else frozenset[int]()
     return [*(entry if entry.position in stay else _elided(entry) for entry in sent[:start]), *sent[start:]]
 
 
@@ -312,10 +317,15 @@ def _skill_texts(sent: Sequence[Entry]) -> frozenset[int]:
     for entry in sent:
         message = entry.message
         if isinstance(message, AssistantMessage):
-            read = frozenset(call.call_id for call in message.tool_calls if call.name == READ_SKILL)
+            read = skill_calls(message)
         elif isinstance(message, ToolMessage) and message.call_id in read:
             found.add(entry.position)
     return frozenset(found)
+
+
+def skill_calls(message: AssistantMessage) -> frozenset[str]:
+    """Return the ids of the calls by which a message reads skills."""
+    return frozenset(call.call_id for call in message.tool_calls if call.name == READ_SKILL)
 
 
 def _elided(entry: Entry) -> Entry:

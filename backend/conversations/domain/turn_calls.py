@@ -6,7 +6,7 @@ from functools import cache
 
 import orjson
 
-from backend.conversations.domain.conversation_log import EpochReason
+from backend.conversations.domain.conversation_log import EpochReason, skill_calls
 from backend.conversations.domain.model_calls import CallsMade, Excerpt, Gauge, ModelCall, PromptHeader, TailMessage
 from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, Placement
 from backend.conversations.domain.prompt_record import (
@@ -43,7 +43,7 @@ class FirstPrompt:
     """The prompt of the first model call of a turn.
 
     `log_length` is the length of the log with the turn's own input. `last` is the prompt of the newest call before the
-    turn. `tail` are the messages that stand in no log.
+    turn. `tail` are the messages that stand in no log. `keeps_skills` says that texts of skills stay in later turns.
     """
 
     request: ExecutionRequest
@@ -52,6 +52,7 @@ class FirstPrompt:
     last: SentPrompt | None
     tail: tuple[TailMessage, ...] = ()
     placement: Placement = ANCHORED
+    keeps_skills: bool = False
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -102,6 +103,7 @@ class CallRecorder:
         self._is_first = True
         self._last = self._sent = start.last
         self._first_result: int | None = None
+        self._reading: frozenset[str] = frozenset()
         self._log_length = start.log_length
         self._tools: Measure | None = None
         self._messages: list[Measure] = []
@@ -185,7 +187,9 @@ class CallRecorder:
 
     def _measure_messages(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            if self._first_result is None and _is_whole_result(message):
+            if isinstance(message, AssistantMessage) and self._start.keeps_skills:
+                self._reading = skill_calls(message)
+            if self._first_result is None and _is_whole_result(message, self._reading):
                 self._first_result = len(self._messages)
             self._messages.append(measured(message))
 
@@ -267,8 +271,11 @@ def _newest_input_at(messages: Sequence[Message]) -> int:
     return place
 
 
-def _is_whole_result(message: Message) -> bool:
-    return isinstance(message, ToolMessage) and message.content != TOOL_RESULT_ELIDED
+def _is_whole_result(message: Message, kept: frozenset[str]) -> bool:
+    """Say whether a message is a result that the next turn elides; those of the calls `kept` stay."""
+    if not isinstance(message, ToolMessage) or message.call_id in kept:
+        return False
+    return message.content != TOOL_RESULT_ELIDED
 
 
 def _text(request: ExecutionRequest) -> str:

@@ -186,6 +186,7 @@ class TakeOver:
             card=card,
             moved=moved_in(log, plan.places, moved),
             placement=newest_reset(log).placement,
+            keeps_skills=newest_reset(log).keeps_skills,
         )
 
     async def _end(self, lost: Lost) -> None:

@@ -115,6 +115,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         card=draft.meaning.card,
         moved=moved,
         placement=draft.epoch.reset.placement,
+        keeps_skills=draft.epoch.reset.keeps_skills,
     )
     stored = {"plan": own_plan.model_dump_json(exclude_defaults=True), "texts": tuple(block.text for block in moved)}
     return turn, new_turn.model_copy(update=stored)

@@ -80,7 +80,7 @@ class Turn:
     its epoch began, `starts_epoch` that it did with this turn. `keeps_context` says that its context message, if it
     has one, is in the log, `moved` holds the blocks of its agent that are not; `sent` is what the newest model call
     before it sent. `seen` is what the client has seen with the turn's input; it is not known of a turn that was taken
-    over. `card` describes its model, where that is known.
+    over. `keeps_skills` is that of its epoch. `card` describes its model, where that is known.
     """
 
     request: ExecutionRequest
@@ -99,6 +99,7 @@ class Turn:
     seen: Chain | None = None
     moved: tuple[MovedBlock, ...] = ()
     placement: Placement = ANCHORED
+    keeps_skills: bool = False
 
     card: ModelCard | None = None
 

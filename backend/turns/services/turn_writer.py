@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade, TailMessage
+from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, ItemBody, StoredResponse
 from backend.conversations.domain.seen_chain import answer_seen, extended
 from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
@@ -72,7 +73,7 @@ class TurnWriter:
         has_entries = bool(turn.request.added)
         self.log = list(turn.log)
         self._log = TurnLog(turn.response.id, turn.request.epoch, len(turn.log), has_entries=has_entries)
-        first = FirstPrompt(turn.request, len(turn.log), turn.declared_reset, turn.sent, turn.tail, turn.placement)
+        first = self._prompt(turn.request, turn.tail, turn.declared_reset, turn.sent)
         self._calls = CallRecorder(first, turn.card, turn.begun.summaries if turn.begun is not None else 0)
         self._stored_length = len(turn.log)
         self._usage_of_execution = Usage()
@@ -98,6 +99,12 @@ class TurnWriter:
         if self._turn.begun is None:
             await self._append_events(self._projection.start())
             self._settled = Settled(self._shown_number, ())
+
+    def _prompt(
+        self, request: ExecutionRequest, tail: tuple[TailMessage, ...], reset: str | None, last: SentPrompt | None
+    ) -> FirstPrompt:
+        turn = self._turn
+        return FirstPrompt(request, len(self.log), reset, last, tail, turn.placement, turn.keeps_skills)
 
     @property
     def _shown_number(self) -> int:
@@ -238,7 +245,7 @@ class TurnWriter:
         self.usage_before = add_usage(self.usage_before, self._usage_of_execution)
         self._usage_of_execution = Usage()
         self._log.begin_epoch(request.epoch, len(self.log))
-        self._calls.go_on(FirstPrompt(request, len(self.log), reset, None, tail, self._turn.placement))
+        self._calls.go_on(self._prompt(request, tail, reset, None))
         if self._scan is not None:
             self._scan.hear(request.knowledge.user_words)
 

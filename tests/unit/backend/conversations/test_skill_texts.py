@@ -3,9 +3,12 @@
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind, EpochReason, Reset, sent_entries
+from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
+from shared.models.events import ModelCallStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from shared.prompts.skills import READ_SKILL
+from tests.fakes.chat_shell_requests import full_request
 from tests.unit.backend.conversations.logs import Said, answer, log_of, result, user
 
 
@@ -39,3 +42,22 @@ def test_a_call_with_the_id_of_an_earlier_reading_is_no_reading() -> None:
 
 def test_a_compaction_leaves_skills_out_like_all_results() -> None:
     assert results(2, READING, [user()], elides_below=5) == [TOOL_RESULT_ELIDED, TOOL_RESULT_ELIDED]
+
+
+@pytest.mark.parametrize(("keeps_skills", "fixed"), [(True, 6), (False, 3)])
+def test_the_next_prompt_is_compared_up_to_the_newest_message_of_the_user_with_skills_that_stay(
+    fixed: int, *, keeps_skills: bool
+) -> None:
+    reset = Reset(reason=EpochReason.NEW_CONVERSATION, placement="classic")
+    sent = sent_entries(log_of(READING, [user()], reset=reset), reset)
+    history = tuple(entry.message for entry in sent if entry.message is not None)
+    request = full_request().model_copy(
+        update={"history": history[:-1], "prompt": "Go on.", "kb_meta_prompt": "", "dynamic_blocks": (), "added": ()}
+    )
+    start = FirstPrompt(request, 6, epoch_reason=None, last=None, placement="classic", keeps_skills=keeps_skills)
+    recorder = CallRecorder(start)
+    recorder.feed(ModelCallStarted(call=1))
+    made = recorder.changed_calls().sent
+    assert made is not None
+    # The system message stands first; the text of the skill is behind the question and the call.
+    assert made.fixed == fixed

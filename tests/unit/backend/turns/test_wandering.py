@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, broken_at
+from backend.conversations.domain.conversation_log import Entry, EntryKind, broken_at, skill_calls
 from backend.conversations.domain.placed_blocks import CLASSIC
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
@@ -88,7 +88,8 @@ def newest_stored(
 def declared_part(request: ExecutionRequest, log: Sequence[Entry]) -> tuple[Message, ...]:
     """Return the messages of a request that must not move: under `classic` those above the blocks of its agent.
 
-    Results of tools, which `classic` elides from the next turn on, are equal there whatever they say.
+    Results of tools, which `classic` elides from the next turn on, are equal there whatever they say, but for the texts
+    of skills, which stay.
     """
     prompt = whole_prompt(request)
     resets = [entry.reset for entry in log if entry.reset is not None and entry.epoch == request.epoch]
@@ -96,8 +97,12 @@ def declared_part(request: ExecutionRequest, log: Sequence[Entry]) -> tuple[Mess
         return prompt
     blocks = [number for number, message in enumerate(prompt) if is_block(message)]
     kept = prompt[: blocks[0]] if blocks else prompt
+    said = [message for message in kept if isinstance(message, AssistantMessage)]
+    skills = {call_id for message in said for call_id in skill_calls(message)}
     return tuple(
-        message.model_copy(update={"content": TOOL_RESULT_ELIDED}) if isinstance(message, ToolMessage) else message
+        message.model_copy(update={"content": TOOL_RESULT_ELIDED})
+        if isinstance(message, ToolMessage) and message.call_id not in skills
+        else message
         for message in kept
     )
 

@@ -18,6 +18,7 @@ from shared.models.events import (
 from shared.models.execution import AccessMode, ExecutionRequest, Purpose
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.models.served_tools import OfferedTools
+from shared.prompts.skills import READ_SKILL
 from shared.tokens import message_tokens
 from tests.fakes.chat_shell_scripted import function_calls
 from tests.fakes.chat_shell_talking import TalkingChatShell, answered, prompt_tokens, summary_of
@@ -89,7 +90,7 @@ def _events(request: ExecutionRequest) -> list[ExecutionEvent]:
 
 
 def _exchange(request: ExecutionRequest, number: int, size: int) -> tuple[AssistantMessage, ToolMessage]:
-    names = [tool.definition.name for tool in request.served_tools] or ["knowledge_base_search"]
+    names = [*(tool.definition.name for tool in request.served_tools), "knowledge_base_search", READ_SKILL]
     call = ToolCall(call_id=f"{request.turn_id}_{number}", name=names[number % len(names)], arguments="{}")
     found = f"FACT-{number} {protected_words(request)}" + "word " * size
     return (AssistantMessage(text="", tool_calls=(call,)), ToolMessage(call_id=call.call_id, content=found))
