@@ -10,7 +10,7 @@ from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
 from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
-from tests.fakes.openai_house import TurnHouse
+from tests.fakes.openai_house import ADA, TurnHouse
 from tests.unit.backend.turns.test_compacting import LONG
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.test_served_tools import put_agent
@@ -81,3 +81,29 @@ async def test_a_steered_and_compacted_turn_goes_on_in_another_process(placement
         await other.ask(input="And now?", previous_response_id=ended.id)
         assert (house.observer.drifts, other.observer.drifts) == ([], [])
         assert (house.observer.broken, other.observer.broken) == ([], [])
+
+
+async def test_a_turn_that_is_cancelled_while_it_is_summarised_leaves_nothing_out() -> None:
+    asked = asyncio.Event()
+
+    class SummarisingForEver(GatedChatShell):
+        async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...], None]:
+            if request.purpose is Purpose.SUMMARY and not asked.is_set():
+                asked.set()
+                await asyncio.Event().wait()
+            async for batch in super().execute(request):
+                yield batch
+
+    shell = SummarisingForEver()
+    house = TurnHouse(chat_shell=shell)
+    async with asyncio.timeout(60), house.registry:
+        last = await house.ask(input=f"FACT-early {LONG * 3}")
+        last = await house.ask(input=f"FACT-late {LONG * 6}", previous_response_id=last.id)
+        running = await house.start(input="LOOK 3000 3000", previous_response_id=last.id)
+        await asked.wait()
+        assert (await house.services.responses.cancel(ADA, running.response.id)).status == "cancelled"
+        assert house.observer.compactions == []
+        await house.ask(input="Go on.", conversation=last.conversation_id)
+        assert house.observer.compactions[-1:] in ([], ["summarised"])
+        assert {"FACT-early", "FACT-late"} <= set(facts_in(whole_prompt(shell.requests[-1])))
+        assert (house.observer.drifts, house.observer.broken) == ([], [])

@@ -58,7 +58,7 @@ async def test_who_may_not_read_a_base_follows_no_words_of_it(is_queued: bool) -
     gate = asyncio.Event()
     told: Sequence[Any] = [*searched(1), gate, *answered(2, f"It says {CANARY}.")]
     before = [[gate, *answered(1)]] if is_queued else []
-    async with open_door(*before, told) as door:
+    async with open_door(*before, told, rights_seconds=0.0) as door:
         await add_base(door.turns, "kb_1")
         await door.turns.knowledge.set_member("kb_1", "bob", MemberRole.RESTRICTED_ANALYST)
         place = (await door.http.post("/v1/conversations", json={})).json()["id"]
@@ -79,6 +79,7 @@ async def test_who_may_not_read_a_base_follows_no_words_of_it(is_queued: bool) -
                 await door.turns.services.waiting.step()
             followed = (await following).text
             assert followed.endswith("data: [DONE]\n\n")
+            assert "event: response.completed" in followed
             ways = [path, f"{path}/input_items", f"{path}/prompts", f"{path}?stream=true"]
             items = (await bob.get(f"/v1/conversations/{place}/items")).json()["data"]
             seen = [followed, str(items), *[(await bob.get(way)).text for way in ways]]

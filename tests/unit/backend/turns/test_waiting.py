@@ -9,9 +9,18 @@ import pytest
 from backend.conversations.domain.conversation_log import history
 from backend.conversations.domain.waiting_turns import MOST_WAITING, WaitingTurn
 from backend.foundation.services.admission import Admission
+from backend.identity.services import holders_of
 from backend.turns.domain.asked_later import request_json
 from backend.turns.domain.turn_request import parse_turn_request
-from shared.errors import CorruptRecord, InvalidRequest, NotFound, TooManyRequests, TurnRunning, UnknownModel
+from shared.errors import (
+    CorruptRecord,
+    InvalidRequest,
+    NotFound,
+    TooManyRequests,
+    TurnRunning,
+    Unavailable,
+    UnknownModel,
+)
 from shared.models.messages import AssistantMessage, UserMessage
 from shared.shares import Holder
 from tests.fakes.chat_shell_scripted import answer
@@ -206,14 +215,24 @@ async def test_one_that_has_waited_too_long_fails() -> None:
         assert (failed.status, at(failed.body, "error", "type")) == ("failed", "DeadlineExceeded")
 
 
-async def test_without_a_place_it_waits_on() -> None:
+@pytest.mark.parametrize(
+    ("holders", "refusal"),
+    [
+        ([[Holder("b")], [Holder("b")], [Holder("c")], [Holder("c")]], Unavailable),
+        ([holders_of(ADA), holders_of(ADA)], TooManyRequests),
+    ],
+    ids=["of the process", "of its caller"],
+)
+async def test_without_a_place_it_waits_on(holders: list[list[Holder]], refusal: type[Exception]) -> None:
     gate = asyncio.Event()
     async with open_house([gate, *answer("One.")], answer("Two."), admission=Admission(max_turns=4)) as house:
         running = await house.start()
         waiting = await house.queue(conversation=running.response.conversation_id)
         gate.set()
         await running.ended()
-        others = [house.admission.place(Holder(name)) for name in ("b", "b", "c", "c")]
+        others = [house.admission.place(*each) for each in holders]
+        with pytest.raises(refusal):
+            house.admission.place(*holders_of(ADA))
         await house.services.waiting.look()
         assert list(house.state.waiting) == [waiting.id]
         for place in others:

@@ -8,7 +8,7 @@ import pytest
 from chat_shell.tool_servers.domain.definitions import ListedTool
 from chat_shell.tool_servers.domain.server_entry import ServerEntry, WebServer
 from chat_shell.tool_servers.ports import CallFailure
-from chat_shell.tool_servers.services.calls import ServerCalls
+from chat_shell.tool_servers.services.calls import MAX_CALLS_AT_ONCE, ServerCalls
 from chat_shell.tool_servers.services.catalogue import ToolServerCatalogue
 from chat_shell.tools.ports import ToolContext
 from shared.models.events import ModelCard, ServedCallFinished, ServedCallStarted
@@ -217,3 +217,19 @@ async def test_results_that_do_not_fit_are_left_out():
 
     (result,) = [message for message in made.model.calls[1].messages if isinstance(message, ToolMessage)]
     assert result.content == texts.NO_ROOM
+
+
+async def test_a_call_beyond_the_places_of_a_server_waits_for_one_and_those_of_other_servers_do_not():
+    server = FakeToolServer()
+    card = ModelCard(name="m", context_window_tokens=100_000, max_output_tokens=100)
+    context = ToolContext(request=execution_request(), card=card, result_tokens=15_000)
+    full, other = (ServerCalls(entry(), server, FakeClock(), ToolServerRecord()) for _ in range(2))
+    async with asyncio.TaskGroup() as group:
+        hanging = [group.create_task(full.run(served("hang"), {}, context)) for _ in range(MAX_CALLS_AT_ONCE)]
+        beyond = group.create_task(full.run(served("echo"), {}, context))
+        assert not (await group.create_task(other.run(served("echo"), {}, context))).failed
+        assert (len(server.calls), beyond.done()) == (MAX_CALLS_AT_ONCE + 1, False)
+        hanging[0].cancel()
+        assert not (await beyond).failed
+        for each in hanging:
+            each.cancel()
