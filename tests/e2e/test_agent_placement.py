@@ -4,6 +4,7 @@ import pytest
 
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.e2e.pair import Pair
+from tests.e2e.test_files import asked, upload
 from tests.e2e.turns import Body, bare_client, new_base, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 
@@ -21,7 +22,8 @@ def letters(request: RecordedRequest) -> str:
 
 
 def _letter(message: Body) -> str:
-    content = str(message.get("content") or "")
+    given = message.get("content") or ""
+    content = str(given if isinstance(given, str) else given[0]["text"])
     match message["role"]:
         case "system":
             return "S"
@@ -31,6 +33,10 @@ def _letter(message: Body) -> str:
             return "tr" if content == TOOL_RESULT_ELIDED else "TR"
         case _ if content == WORDS:
             return "CA"
+        case _ if content.startswith("These files belong to the assistant"):
+            return "P"
+        case _ if content.startswith('<file id="'):
+            return "F"
         case _ if content.startswith("<system-reminder>"):
             return "R"
         case _:
@@ -73,3 +79,29 @@ async def test_the_flow_of_an_agent_that_searches_in_its_first_and_third_turn(
     assert {call["placement"] for call in shown} == {placement}
     assert [call["first_difference"] for call in shown] == [None, None]
     assert (shown[0]["rewritten_tokens"] > 0) is (placement == "classic")
+
+
+FLOWS_WITH_FILES = {
+    "classic": ["S CA P F U1", "S F U1 A1 CA P U2", "S F U1 A1 U2 A2 CA P F U3"],
+    "anchored": ["S CA P F U1", "S CA P F U1 A1 U2", "S CA P F U1 A1 U2 A2 F U3"],
+}
+
+
+@pytest.mark.parametrize("placement", FLOWS_WITH_FILES)
+async def test_the_flow_of_an_agent_with_project_files_and_an_upload(
+    pair: Pair, model: FakeModelControl, placement: str
+) -> None:
+    await model.script(*(Reply(text=(f"A{number}",)) for number in (1, 2, 3)))
+    async with bare_client(pair, "projects") as client:
+        project, *uploads = [
+            await upload(client, name, f"About {name}.") for name in ("project.md", "first.md", "third.md")
+        ]
+        agent = {"instructions": WORDS, "placement": placement, "file_ids": [project]}
+        assert (await client.put(f"/v1/agents/with-files-{placement}", json=agent)).is_success
+        first = await turn(client, asked("U1", uploads[0]), model=f"with-files-{placement}")
+        second = await turn(client, "U2", previous_response_id=first["id"])
+        last = await turn(client, asked("U3", uploads[1]), previous_response_id=second["id"])
+        shown = [(await client.get(f"/v1/responses/{each['id']}/prompts")).json()["data"][0] for each in (second, last)]
+    assert [letters(request) for request in await model.requests()] == FLOWS_WITH_FILES[placement]
+    assert [call["first_difference"] for call in shown] == [None, None]
+    assert [call["rewritten_tokens"] > 0 for call in shown] == [placement == "classic"] * 2

@@ -31,7 +31,7 @@ from tests.unit.backend.turns.wandering_shell import protected_word
 LANES = ("demo-model", "vendor/large")
 FUNCTION = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 ROLES = (MemberRole.READER, MemberRole.READER, MemberRole.RESTRICTED_ANALYST, None)
-WIDER = ("access", "access", "search", "search", "function", "lanes", "resend", "resend", "resend")
+WIDER = ("access", "narrow", "narrow", "search", "search", "function", "lanes", "resend", "resend", "resend")
 WIDE_KINDS = (*KINDS, *WIDER)
 
 
@@ -71,6 +71,9 @@ class WideWalk(Walk):
                 case "access":
                     self.seen.add(kind)
                     await self._change_access()
+                case "narrow":
+                    self.seen.add(kind)
+                    await self._narrow(house)
                 case "function":
                     self.seen.add(kind)
                     await self._call_function(house)
@@ -108,6 +111,16 @@ class WideWalk(Walk):
             await self.world.knowledge.remove_member(base_id, who.user_id)
         else:
             await self.world.knowledge.set_member(base_id, who.user_id, role)
+
+    async def _narrow(self, house: TurnHouse) -> None:
+        """Search a base, lose the right to read it, and go on."""
+        await self._ask(house, "search")
+        await self._check_access()
+        for base_id in BASES:
+            await self.world.knowledge.set_member(base_id, ADA.user_id, MemberRole.RESTRICTED_ANALYST)
+        await self._ask(house, "ask")
+        await self._check_access()
+        await self.world.knowledge.set_member(self.drawn.choice(BASES), ADA.user_id, MemberRole.READER)
 
     async def _check_access(self) -> None:
         """Look for words of bases in what was sent since the last look, for those who may not read them now."""
