@@ -219,3 +219,20 @@ async def test_order_and_scores_are_those_of_the_exact_retrieval(knowledge: Know
 def _assert_same(hits: Sequence[ChunkHit], expected: Sequence[ChunkHit]) -> None:
     assert [hit.chunk for hit in hits] == [hit.chunk for hit in expected]
     assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+
+
+async def test_hits_depend_neither_on_the_order_of_documents_nor_on_that_of_bases(knowledge: Knowledge) -> None:
+    named = {f"n{number}": [f"river {word}", f"{word} delta", "river"] for number, word in enumerate("mbzakqbm")}
+    found: list[list[tuple[str, str, float]]] = []
+    for seed in range(4):
+        rng = random.Random(seed)
+        for name in rng.sample(sorted(named), len(named)):
+            for base_id in rng.sample(("kb_a", "kb_b"), 2):
+                await knowledge.store.delete_document(base_id, name)
+                await put(knowledge.store, name, named[name], base_id=base_id, document_id=f"{base_id}_{name}_{seed}")
+        for limit in (3, 5, 40):
+            hits = await knowledge.retrieval.search(rng.sample(("kb_a", "kb_b"), 2), "river delta b", limit)
+            found.append([(hit.chunk.text, hit.knowledge_base_id, hit.score) for hit in hits])
+    whole = found[2]
+    assert found[:3] == [whole[:3], whole[:5], whole]
+    assert [found[place : place + 3] for place in (3, 6, 9)] == [found[:3]] * 3
