@@ -42,6 +42,7 @@ from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, pos
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
+from backend.retention.wiring import build_retention
 from backend.routes import HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
@@ -204,7 +205,6 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         agent_files=shelves,
         rates=_rates(settings, store.rates, supervisor, stack),
     )
-    turns = turn_services(ports, _sources(ports, knowledge, agents), policy, admission)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
@@ -217,12 +217,13 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         vector_stores=vector_stores,
         active_bases=knowledge.active,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout, agents.uploads),
-        turns=turns,
+        turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
         agents=agents.services,
         lookups=lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         embedding=knowledge.embedding,
+        retention=build_retention(database, settings.retention, clock),
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
     )
 

@@ -1,6 +1,7 @@
 """The backend's settings; docs/settings.md explains each."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
@@ -13,6 +14,7 @@ from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
 from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, ProviderAddress, RerankerOptions, TextForm
+from backend.retention.domain import RetentionTerms
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
@@ -22,6 +24,7 @@ MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
 """As many as an agent's own system prompt may have."""
 
 Rate = Annotated[int | None, Field(ge=1, le=MAX_RATE)]
+MAX_RETENTION_DAYS = 36_500
 MAX_PREFIX_CHARACTERS = 500
 """Longer than the instructions that any model of today wants before a question."""
 
@@ -160,6 +163,8 @@ class Settings(DatabaseSettings):
     turn_lease_seconds: float = Field(9, alias="BACKEND_TURN_LEASE_SECONDS", ge=1, le=600)
     drain_seconds: float | None = Field(None, alias="BACKEND_DRAIN_SECONDS", gt=0, le=86_400)
     event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
+    retention_days: int | None = Field(None, alias="BACKEND_RETENTION_DAYS", ge=1, le=MAX_RETENTION_DAYS)
+    audit_retention_days: int | None = Field(None, alias="BACKEND_AUDIT_RETENTION_DAYS", ge=1, le=MAX_RETENTION_DAYS)
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
@@ -225,6 +230,15 @@ class Settings(DatabaseSettings):
     def certificate_files(self) -> CertificateFiles:
         """What this service shows in TLS connections, and whom it trusts."""
         return CertificateFiles(self.tls_cert_file, self.tls_key_file, self.tls_ca_file)
+
+    @property
+    def retention(self) -> RetentionTerms:
+        """For how long things are kept."""
+        untouched, audit = (
+            timedelta(days=days) if days is not None else None
+            for days in (self.retention_days, self.audit_retention_days)
+        )
+        return RetentionTerms(untouched, audit)
 
     @property
     def proxy(self) -> OutgoingProxy:

@@ -22,6 +22,7 @@ from backend.meaning.services.embeddings import Embeddings
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
+from backend.retention.services.sweeping import SWEEP_SECONDS, Retention
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.use_cases import TurnServices
 from backend.vector_stores.services.reading import READERS
@@ -48,6 +49,7 @@ class Backend:
     lookups: LookupServices
     recovery: Recovery
     supervisor: Supervisor
+    retention: Retention
     caretaking: Callable[[], Awaitable[None]]
     embedding: EmbeddingWorker
 
@@ -77,6 +79,7 @@ class Backend:
             partial(repeat, "write_activity", self.active_bases.write, WRITE_ACTIVITY_SECONDS),
             *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             *if_tokens,
+            partial(repeat, "retention", self.retention.sweep, SWEEP_SECONDS),
             partial(repeat, "keep_index", self.caretaking, 0.0),
             partial(repeat, "embed_chunks", self.embedding.step, 0.0),
         )

@@ -1,7 +1,7 @@
 """Files in SQL, their bytes in pieces."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, func, insert, or_, select, update
@@ -16,6 +16,9 @@ from shared.errors import KeyHeld, NotFound
 
 PIECE_BYTES = 512 * 1024
 """Written in a few milliseconds by either database."""
+
+TOUCH_NOTED_EVERY = timedelta(hours=12)
+"""Retention counts days, and a read need not write each time."""
 
 _file = tables.uploaded_file
 _piece = tables.file_piece
@@ -52,9 +55,12 @@ class SqlFileStore:
             raise
 
     async def find(self, file_id: str) -> StoredFile | None:
-        """Return a stored file, or None."""
-        query = select(*_COLUMNS).where(_file.c.id == file_id, _IS_STORED)
+        """Return a stored file, or None; note that it was touched, where that was noted longer ago."""
+        query = select(*_COLUMNS, _file.c.touched_at).where(_file.c.id == file_id, _IS_STORED)
         row = await self._database.read(lambda connection: connection.execute(query).mappings().first())
+        if row is not None and row["touched_at"] < self._clock.now() - TOUCH_NOTED_EVERY:
+            touched = update(_file).where(_file.c.id == file_id, _IS_STORED).values(touched_at=self._clock.now())
+            await self._database.write(lambda connection: connection.execute(touched))
         return _to_file(row) if row is not None else None
 
     async def page(self, query: FileQuery) -> tuple[StoredFile, ...]:

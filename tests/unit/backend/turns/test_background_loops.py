@@ -19,6 +19,8 @@ from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingW
 from backend.knowledge.telemetry.embedding import CountingEmbeddingObserver
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
+from backend.retention.domain import RetentionTerms
+from backend.retention.services.sweeping import Retention
 from backend.turns.redis.client import RedisClient
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
@@ -125,6 +127,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
         caretaking=broken.fail,
+        retention=Retention(broken, RetentionTerms(timedelta(days=1), None), clock, broken),
         embedding=EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock),
     )
 

@@ -1,0 +1,35 @@
+"""What retention deletes."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kept(StrEnum):
+    """The kinds of what is kept for a time."""
+
+    CONVERSATIONS = "conversations"
+    RESPONSES = "responses"
+    FILES = "files"
+    AUDIT_RECORDS = "audit_records"
+
+
+class RetentionTerms(NamedTuple):
+    """For how long things are kept after they were last touched, and audit records after they were written.
+
+    None keeps them for ever.
+    """
+
+    untouched: timedelta | None
+    audit: timedelta | None
+
+    def of(self, kind: Kept) -> timedelta | None:
+        """Return for how long things of a kind are kept."""
+        return self.audit if kind is Kept.AUDIT_RECORDS else self.untouched
+
+
+class DuePage(NamedTuple):
+    """What is due among some rows in the order of their ids; `last` is the last of them, None where there was none."""
+
+    due: tuple[str, ...]
+    last: str | None

@@ -1,0 +1,1 @@
+"""Sweeps of what was untouched for too long."""

@@ -1,0 +1,122 @@
+"""What is due to be deleted, found by readers and deleted in short transactions."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, update
+
+from backend.conversations.sql import tables as told
+from backend.files.sql import tables as files
+from backend.foundation.sql.database import Database
+from backend.knowledge.domain.shelves import SHELF_ID_START
+from backend.knowledge.sql.tables import attachment, document
+from backend.restricted.sql.tables import safe_summary_audit
+from backend.retention.domain import DuePage, Kept
+from backend.retention.sql.conversation_rows import IS_WITHDRAWN, delete_conversation_rows, withdraw
+from shared.clock import Clock
+
+ROWS_LOOKED_AT = 500
+"""Read at once: no row of these is wide where it is looked at."""
+
+DELETED_AT_ONCE = 20
+"""Responses hold bodies of any length, and a transaction must end within 50 ms."""
+
+_conversation, _response, _file, _audit = told.conversation, told.response, files.uploaded_file, safe_summary_audit
+_TABLES: dict[Kept, Table] = {
+    Kept.CONVERSATIONS: _conversation,
+    Kept.RESPONSES: _response,
+    Kept.FILES: _file,
+    Kept.AUDIT_RECORDS: _audit,
+}
+
+
+class SqlExpiryStore:
+    """The `ExpiryStore` over a `Database`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def due(self, kind: Kept, before: datetime, after: str) -> DuePage:
+        """Read a page of ids, and of these the ones that are due."""
+        table, is_due = _TABLES[kind], _is_due(kind, before)
+
+        def work(connection: Connection) -> DuePage:
+            page = select(table.c.id).where(table.c.id > after).order_by(table.c.id).limit(ROWS_LOOKED_AT)
+            ids = connection.execute(page).scalars().all()
+            if not ids:
+                return DuePage((), None)
+            of_page = (table.c.id > after) & (table.c.id <= ids[-1])
+            found = select(table.c.id).where(of_page, is_due).order_by(table.c.id)
+            return DuePage(tuple(connection.execute(found).scalars().all()), ids[-1])
+
+        return await self._database.read(work)
+
+    async def delete(self, kind: Kept, ids: Sequence[str], before: datetime) -> int:
+        """Delete some at a time; what has been touched since it was found is left."""
+        if kind is Kept.CONVERSATIONS:
+            return sum([await self._delete_conversation(each, before) for each in ids])
+        deleted = 0
+        for start in range(0, len(ids), DELETED_AT_ONCE):
+            some = ids[start : start + DELETED_AT_ONCE]
+            deleted += await self._database.write(
+                lambda connection, some=some: self._gone(connection, kind, some, before)
+            )
+        return deleted
+
+    def _gone(self, connection: Connection, kind: Kept, ids: Sequence[str], before: datetime) -> int:
+        table = _TABLES[kind]
+        which = table.c.id.in_(ids) & _is_due(kind, before)
+        if kind is Kept.FILES:
+            removed = update(table).where(which).values(state=files.REMOVED, touched_at=self._clock.now())
+            return connection.execute(removed).rowcount
+        return connection.execute(delete(table).where(which)).rowcount
+
+    async def _delete_conversation(self, conversation_id: str, before: datetime) -> int:
+        which = (_conversation.c.id == conversation_id) & _is_due(Kept.CONVERSATIONS, before)
+        if not await self._database.write(lambda connection: withdraw(connection, which)):
+            return 0
+        await delete_conversation_rows(self._database, conversation_id)
+        return 1
+
+
+def _is_due(kind: Kept, before: datetime) -> ColumnElement[bool]:
+    if kind is Kept.CONVERSATIONS:
+        return _conversation_is_due(before)
+    if kind is Kept.RESPONSES:
+        return _response_is_due(before)
+    if kind is Kept.FILES:
+        return _file_is_due(before)
+    return _audit.c.recorded_at < before
+
+
+def _conversation_is_due(before: datetime) -> ColumnElement[bool]:
+    """Each turn and each added item writes to the log, so that its newest entry tells when it was last touched."""
+    entry, turn = told.log_entry, told.waiting_turn
+    is_newest = (entry.c.conversation_id == _conversation.c.id) & (entry.c.position == _conversation.c.log_length - 1)
+    touched = select(entry.c.position).where(is_newest, entry.c.created_at >= before).exists()
+    waits = turn.c.entered_id.is_(None) | (turn.c.created_at >= before)
+    awaited = select(turn.c.id).where(turn.c.conversation_id == _conversation.c.id, waits).exists()
+    is_free = _conversation.c.running_response_id.is_(None)
+    return or_(IS_WITHDRAWN, (_conversation.c.created_at < before) & is_free & ~touched & ~awaited)
+
+
+def _response_is_due(before: datetime) -> ColumnElement[bool]:
+    """A response is kept as long as its conversation is, and a turn that runs until it has ended."""
+    is_kept = (_conversation.c.id == _response.c.conversation_id) & ~IS_WITHDRAWN
+    has_ended = _response.c.status.not_in(("queued", "in_progress"))
+    return (_response.c.created_at < before) & has_ended & ~select(_conversation.c.id).where(is_kept).exists()
+
+
+def _file_is_due(before: datetime) -> ColumnElement[bool]:
+    """A file that a base or an agent uses stays; the shelf of its owner's own messages is no such use."""
+    is_unused = [
+        ~select(table.c.file_id)
+        .where(
+            table.c.file_id == _file.c.id,
+            ~table.c.knowledge_base_id.startswith(f"{SHELF_ID_START}user_", autoescape=True),
+        )
+        .exists()
+        for table in (document, attachment)
+    ]
+    return (_file.c.state == files.STORED) & (_file.c.touched_at < before) & is_unused[0] & is_unused[1]

@@ -1,0 +1,230 @@
+"""Retention over the real stores of both databases."""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from backend.conversations.sql import tables as told
+from backend.files.domain import FilePurpose, FileQuota, StoredFile
+from backend.files.sql.files import SqlFileStore
+from backend.foundation.sql.database import Database
+from backend.knowledge.domain.shelves import shelf_of_agent, shelf_of_user
+from backend.knowledge.sql.tables import attachment
+from backend.restricted.sql.ledger import SqlRestrictedLedger
+from backend.retention.domain import Kept, RetentionTerms
+from backend.retention.services.sweeping import Retention
+from backend.retention.sql.conversation_rows import ROWS_AT_ONCE, withdraw
+from backend.retention.sql.expiry import SqlExpiryStore
+from shared.errors import NotFound, TurnRunning
+from shared.models.safe_summary import AnswerReason
+from tests.contract.knowledge_cases import make_base
+from tests.contract.restricted_cases import make_record, settlement
+from tests.contract.store_cases import (
+    T0,
+    Stores,
+    database_url,
+    make_end,
+    make_entry,
+    make_item,
+    make_turn,
+    migrated,
+    sql_stores,
+)
+from tests.fakes.clock import FakeClock
+
+DAY = timedelta(days=1).total_seconds()
+
+
+class RecordingSweeps:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.sweeps: list[Mapping[Kept, int]] = []
+
+    def swept(self, deleted: Mapping[Kept, int]) -> None:
+        self.sweeps.append(deleted)
+
+
+class Kit(NamedTuple):
+    """The stores over one database, with a clock that stands at first where their values are made."""
+
+    database: Database
+    stores: Stores
+    clock: FakeClock
+    observer: RecordingSweeps
+
+    async def sweep(self, days: int | None = 30, audit: int | None = None) -> Mapping[Kept, int]:
+        """Sweep once and return what was deleted."""
+        terms = RetentionTerms(*(timedelta(days=each) if each is not None else None for each in (days, audit)))
+        await Retention(SqlExpiryStore(self.database, self.clock), terms, self.clock, self.observer).sweep()
+        return self.observer.sweeps[-1]
+
+    async def rows_of(self, table: Any) -> int:
+        """Count the rows of a table."""
+        return await self.database.read(
+            lambda connection: connection.execute(select(func.count()).select_from(table)).scalar_one()
+        )
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kit]:
+    async with migrated(database_url(request.param, request, tmp_path)) as database:
+        yield Kit(database, sql_stores(database), FakeClock(), RecordingSweeps())
+
+
+async def finished(kit: Kit, conversation_id: str, response_id: str) -> None:
+    await kit.stores.turns.begin(make_turn(None, response_id, conversation_id))
+    await kit.stores.turns.finish(make_end(1, response_id, conversation_id))
+
+
+async def test_an_untouched_conversation_goes_with_all_its_rows(kit: Kit) -> None:
+    await finished(kit, "conv_a", "resp_a")
+    count = 2 * ROWS_AT_ONCE + 1
+    entries = [make_entry(place) for place in range(2, 2 + count)]
+    items = [make_item(place) for place in range(2, 2 + count)]
+    await kit.stores.conversations.append("conv_a", 2, entries, items)
+    kit.clock.advance(29 * DAY)
+    assert await kit.sweep() == {Kept.CONVERSATIONS: 0, Kept.RESPONSES: 0, Kept.FILES: 0}
+    kit.clock.advance(2 * DAY)
+    assert await kit.sweep() == {Kept.CONVERSATIONS: 1, Kept.RESPONSES: 1, Kept.FILES: 0}
+    tables = (told.conversation, told.log_entry, told.item, told.response, told.model_call, told.seen_point)
+    assert [await kit.rows_of(table) for table in tables] == [0] * len(tables)
+
+
+async def test_what_runs_or_was_used_since_stays(kit: Kit) -> None:
+    await kit.stores.turns.begin(make_turn(None, "resp_a", "conv_a"))
+    await finished(kit, "conv_b", "resp_b")
+    kit.clock.advance(40 * DAY)
+    used = make_entry(2).model_copy(update={"created_at": kit.clock.now()})
+    await kit.stores.conversations.append("conv_b", 2, [used], [make_item(2)])
+    assert await kit.sweep() == {Kept.CONVERSATIONS: 0, Kept.RESPONSES: 0, Kept.FILES: 0}
+    assert (await kit.rows_of(told.conversation), await kit.rows_of(told.response)) == (2, 2)
+
+
+async def test_a_conversation_with_a_waiting_turn_stays(kit: Kit) -> None:
+    await finished(kit, "conv_a", "resp_a")
+    row = {
+        "id": "resp_w",
+        "conversation_id": "conv_a",
+        "place": 1,
+        "if_running": "queue",
+        "tenant": "acme",
+        "user_id": "ann",
+        "created_at": T0,
+        "expires_at": T0,
+        "background": False,
+        "body": "{}",
+        "input_items": "[]",
+        "asked": "{}",
+    }
+    await kit.database.write(lambda connection: connection.execute(insert(told.waiting_turn), row))
+    kit.clock.advance(40 * DAY)
+    assert (await kit.sweep())[Kept.CONVERSATIONS] == 0
+    assert await kit.rows_of(told.waiting_turn) == 1
+
+
+async def test_a_withdrawn_conversation_is_nobodys_and_the_next_sweep_goes_on_with_it(kit: Kit) -> None:
+    await finished(kit, "conv_a", "resp_a")
+    await kit.database.write(lambda connection: withdraw(connection, told.conversation.c.id == "conv_a"))
+    with pytest.raises(TurnRunning):
+        await kit.stores.conversations.append("conv_a", 2, [make_entry(2)], [])
+    found = await kit.stores.conversations.find("conv_a")
+    assert found is not None
+    assert found.tenant == ""
+    assert (await kit.sweep())[Kept.CONVERSATIONS] == 1
+    assert await kit.rows_of(told.log_entry) == 0
+
+
+async def test_a_response_goes_when_its_conversation_is_gone(kit: Kit) -> None:
+    await finished(kit, "conv_a", "resp_a")
+    await kit.stores.conversations.delete("conv_a")
+    assert (await kit.sweep())[Kept.RESPONSES] == 0
+    kit.clock.advance(40 * DAY)
+    assert (await kit.sweep())[Kept.RESPONSES] == 1
+
+
+async def add_file(kit: Kit, file_id: str) -> SqlFileStore:
+    files = SqlFileStore(kit.database, kit.clock)
+    file = StoredFile(
+        id=file_id,
+        tenant="acme",
+        user_id="ann",
+        filename="a.txt",
+        purpose=FilePurpose.FOR_USERS,
+        content_type=None,
+        size_bytes=1,
+        sha256="0",
+        created_at=T0,
+    )
+    await files.add(file, b"x", FileQuota(9, 99))
+    return files
+
+
+async def attach(kit: Kit, base_id: str, file_id: str) -> None:
+    row = {
+        "knowledge_base_id": base_id,
+        "file_id": file_id,
+        "tenant": "acme",
+        "user_id": "ann",
+        "filename": "a.txt",
+        "status": "failed",
+        "attributes": "{}",
+        "created_at": T0,
+        "attempts": 1,
+        "fence": 0,
+    }
+    base = make_base(base_id)
+    columns = {
+        "id": base.id,
+        "tenant": base.tenant,
+        "name": "",
+        "summary": "",
+        "topics": "[]",
+        "routing_hint": "",
+        "routing_keywords": "[]",
+        "version": 0,
+        "created_at": T0,
+        "chunk_count": 0,
+        "index_token_count": 0,
+        "next_chunk_number": 0,
+    }
+
+    def work(connection: Any) -> None:
+        connection.execute(insert(attachment.metadata.tables["knowledge_base"]), columns)
+        connection.execute(insert(attachment), row)
+
+    await kit.database.write(work)
+
+
+async def test_a_file_goes_unless_it_is_used_or_was_touched(kit: Kit) -> None:
+    for file_id in ("file-base", "file-agent", "file-own", "file-read", "file-free"):
+        files = await add_file(kit, file_id)
+    await attach(kit, "kb_a", "file-base")
+    await attach(kit, shelf_of_agent("acme", "agent_a").id, "file-agent")
+    await attach(kit, shelf_of_user("acme", "ann").id, "file-own")
+    kit.clock.advance(20 * DAY)
+    assert await files.find("file-read") is not None
+    kit.clock.advance(20 * DAY)
+    assert (await kit.sweep())[Kept.FILES] == 2
+    assert sorted(await files.leftovers(T0, 9)) == ["file-free", "file-own"]
+    with pytest.raises(NotFound):
+        [piece async for piece in files.pieces("file-free")]
+
+
+async def test_audit_records_have_a_time_of_their_own(kit: Kit) -> None:
+    ledger = SqlRestrictedLedger(kit.database)
+    record = make_record("audit_a", None, next(iter(AnswerReason)))
+    await ledger.settle(settlement(record))
+    kit.clock.advance(40 * DAY)
+    assert Kept.AUDIT_RECORDS not in await kit.sweep(days=1)
+    assert await kit.sweep(days=None, audit=60) == {Kept.AUDIT_RECORDS: 0}
+    assert await kit.sweep(days=None, audit=30) == {Kept.AUDIT_RECORDS: 1}
+
+
+async def test_without_terms_nothing_is_swept_nor_told(kit: Kit) -> None:
+    kit.observer.sweeps.append({Kept.FILES: 7})
+    assert await kit.sweep(days=None) == {Kept.FILES: 7}
