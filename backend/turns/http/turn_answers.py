@@ -98,21 +98,28 @@ class TurnDoor:
         """Return the events of a stored response with a number above `after`, those to come included."""
         if found.status is ResponseStatus.QUEUED:
             return EventStream(wording.frames(self._once_begun(found, after, with_results=with_results)))
-        return EventStream(wording.frames(await self._batches(found, after, with_results=with_results)))
+        batches = await self._batches(found, after, self._rights(found), with_results=with_results)
+        return EventStream(wording.frames(batches))
 
-    async def _batches(self, found: StoredResponse, after: int, *, with_results: bool) -> EventBatches:
+    def _rights(self, found: StoredResponse, *, reads_text: bool = True) -> ReaderRights:
+        return ReaderRights(self.services.rights, self.caller, found, reads_text=reads_text)
+
+    async def _batches(
+        self, found: StoredResponse, after: int, rights: ReaderRights, *, with_results: bool
+    ) -> EventBatches:
         services = self.services
         if await services.withheld.shown(self.caller, found) is not found:
             as_shown = partial(services.withheld.shown, self.caller)
-            rights = ReaderRights(services.rights, self.caller, found, reads_text=False)
+            rights = rights.after_waiting(found, reads_text=False)
             return services.follow.first_and_last(found, after, as_shown, rights)
-        rights = ReaderRights(services.rights, self.caller, found)
+        rights = rights.after_waiting(found, reads_text=True)
         return services.follow(found, after, with_results=with_results, rights=rights)
 
     async def _once_begun(self, found: StoredResponse, after: int, *, with_results: bool) -> EventBatches:
         """Yield the events of a turn that waits; what of them this caller may see is known once it has begun."""
+        rights = self._rights(found)
         begun = await self.services.responses.begun(found)
-        async with aclosing(await self._batches(begun, after, with_results=with_results)) as batches:
+        async with aclosing(await self._batches(begun, after, rights, with_results=with_results)) as batches:
             async for batch in batches:
                 yield batch
 
@@ -139,21 +146,26 @@ class TurnDoor:
         if asked.is_background:
             shown = await services.withheld.shown(self.caller, found)
             return await one_answer(shown.body, wording, with_results=False)
-        shown = await services.withheld.shown(self.caller, await services.responses.ended(found))
+        rights = self._rights(found, reads_text=False)
+        ended = await services.responses.ended(found)
+        await rights.check()
+        shown = await services.withheld.shown(self.caller, ended)
         return await _answer_of(shown.body, wording, with_results=asked.wants_results)
 
     def _streamed(self, running: RunningTurn, wording: Wording) -> Response:
-        rights = ReaderRights(self.services.rights, self.caller, running.response)
+        rights = self._rights(running.response)
         batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
         return EventStream(wording.frames(batches), partial(self.services.registry.release, running))
 
     async def _ended(self, running: RunningTurn, wording: Wording) -> Response:
         """Wait for the end; a turn that failed is answered as the error that it failed with."""
+        rights = self._rights(running.response, reads_text=False)
         try:
             ended = await running.ended()
         finally:
             await self.services.registry.release(running)
         # rights may have changed while the turn ran
+        await rights.check()
         shown = await self.services.withheld.shown(self.caller, ended)
         return await _answer_of(shown.body, wording, with_results=running.with_results)
 

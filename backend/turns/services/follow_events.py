@@ -155,6 +155,9 @@ class FollowEvents:
 
         `shown` reduces the stored response to what this reader may see.
         """
+        if report := await _lost(rights):
+            yield _ended_unseen(response, report, after)
+            return
         first, *_ = _rebuilt_events(response, with_results=False)
         if first.sequence_number > after:
             yield (first,)

@@ -44,18 +44,37 @@ class RightsOfReaders:
 class ReaderRights:
     """Watches the rights of one reader to one response; `reads_text` says that he gets more than its state.
 
-    Whoever makes it has just found that the reader has these rights.
+    Whoever makes it has just found that the reader has these rights, or found so at `looked_at`.
     """
 
     def __init__(
-        self, rights: RightsOfReaders, caller: Caller, response: StoredResponse, *, reads_text: bool = True
+        self,
+        rights: RightsOfReaders,
+        caller: Caller,
+        response: StoredResponse,
+        *,
+        reads_text: bool = True,
+        looked_at: float | None = None,
     ) -> None:
         self._rights = rights
         self._caller = caller
         self._response = response
         self._reads_text = reads_text
-        self._looked_at = asyncio.get_running_loop().time()
+        self._looked_at = asyncio.get_running_loop().time() if looked_at is None else looked_at
         self._report: ErrorReport | None = None
+
+    def after_waiting(self, response: StoredResponse, *, reads_text: bool) -> "ReaderRights":
+        """Return the rights to the response as it is now, which were looked up as long ago as these."""
+        return ReaderRights(self._rights, self._caller, response, reads_text=reads_text, looked_at=self._looked_at)
+
+    async def check(self) -> None:
+        """Check the rights before an answer that was long in coming is given.
+
+        Raises:
+            PermissionDenied: the reader has lost them.
+        """
+        if report := await self.lost():
+            raise PermissionDenied(report.message)
 
     async def lost(self) -> ErrorReport | None:
         """Return why the reader may read no further, once and for all; None while he may."""

@@ -1,15 +1,19 @@
 """Members of a conversation over HTTP, and what one with fewer rights gets of events as they come."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from backend.conversations.domain.responses import StoredResponse
 from backend.knowledge.domain.knowledge import MemberRole
 from tests.e2e.turns import events_of
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_types import check_item, check_response
+from tests.fakes.store_state import StoreState
+from tests.fakes.store_turns import FakeTurnStore
 from tests.unit.backend.turns.test_executions import answered, searched
 from tests.unit.backend.turns.test_following import CountedSilence
 from tests.unit.backend.turns.test_routes import Door, open_door
@@ -109,6 +113,62 @@ async def test_a_message_that_steers_is_answered_with_the_response_that_it_enter
         assert (await door.http.get(f"/v1/responses/{again.headers['x-ballast-steer-id']}")).json()["id"] == running[
             "id"
         ]
+
+
+class CountedFinds(FakeTurnStore):
+    """Counts how often each response was looked up."""
+
+    finds: Counter[str]
+
+    def __init__(self, state: StoreState) -> None:
+        super().__init__(state)
+        self.finds = Counter()
+
+    async def find(self, response_id: str) -> StoredResponse | None:
+        self.finds[response_id] += 1
+        return await super().find(response_id)
+
+
+async def test_who_is_removed_while_a_turn_waits_follows_nothing_of_it() -> None:
+    gate = asyncio.Event()
+    scripts: Sequence[Any] = [[gate, *answered(1)], answered(1, f"It says {CANARY}.")]
+    # shorter than a look for the beginning of a turn that waits, and longer than its events take
+    async with open_door(*scripts, rights_seconds=0.2, turns_class=CountedFinds) as door:
+        place = (await door.http.post("/v1/conversations", json={})).json()["id"]
+        await share(door, place, "bob")
+        body = {"conversation": place, "background": True, "input": "Ask.", "if_running": "queue"}
+        await door.http.post("/v1/responses", json=body)
+        path = f"/v1/responses/{(await door.http.post('/v1/responses', json=body)).json()['id']}"
+        async with client_of(door.app, await key_of(door, "bob")) as bob:
+            turns = door.turns.turns
+            assert isinstance(turns, CountedFinds)
+            turns.finds.clear()
+            following = asyncio.create_task(bob.get(f"{path}?stream=true"))
+            await eventually(lambda: turns.finds[path.rpartition("/")[2]], lambda finds: finds > 1)
+            await door.http.delete(f"/v1/conversations/{place}/members/bob")
+            gate.set()
+            while door.turns.state.waiting:
+                await door.turns.services.waiting.step()
+            events = events_of((await following).text, is_whole=False)
+        assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
+        assert (events[-2]["error"]["type"], CANARY in str(events)) == ("PermissionDenied", False)
+        assert CANARY in (await door.http.get(f"{path}?stream=true")).text
+
+
+async def test_who_is_removed_while_his_turn_runs_gets_no_answer_of_it() -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answered(1, f"It says {CANARY}.")], rights_seconds=0.0) as door:
+        place = (await door.http.post("/v1/conversations", json={})).json()["id"]
+        members = f"/v1/conversations/{place}/members/bob"
+        await door.http.put(members, json={"role": "writer"})
+        body = {"conversation": place, "input": "Ask."}
+        async with client_of(door.app, await key_of(door, "bob")) as bob:
+            asking = asyncio.create_task(bob.post("/v1/responses", json=body))
+            await eventually(lambda: door.turns.sent, lambda sent: len(sent) == 1)
+            await door.http.delete(members)
+            gate.set()
+            refused = await asking
+        assert (refused.status_code, CANARY in refused.text) == (403, False)
 
 
 @pytest.mark.parametrize("lost", ["conversation", "base", "own base"])
