@@ -66,19 +66,16 @@ class WideWalk(Walk):
         await self._check_access()
 
     async def _step(self, house: TurnHouse, kind: str) -> None:
+        self.seen.add(kind)
         try:
             match kind:
                 case "access":
-                    self.seen.add(kind)
                     await self._change_access()
                 case "narrow":
-                    self.seen.add(kind)
                     await self._narrow(house)
                 case "function":
-                    self.seen.add(kind)
                     await self._call_function(house)
                 case "resend":
-                    self.seen.add(kind)
                     await self._resend(house)
                 case _:
                     await super()._step(house, kind)
@@ -90,6 +87,8 @@ class WideWalk(Walk):
         if kind == "search":
             bases = self.drawn.sample(BASES, self.drawn.randint(1, 2))
             asked["tools"] = [{"type": "file_search", "vector_store_ids": bases}]
+        if kind == "function":
+            asked |= {"input": "CALL", "tools": [FUNCTION]}
         if kind == "lanes" or (kind == "kill" and self.drawn.random() < 0.2):
             del asked["if_running"]
             asked.pop("model", None)
@@ -100,7 +99,7 @@ class WideWalk(Walk):
         try:
             return await super()._started(house, kind)
         except NotFound:
-            self.seen.add("no base")
+            self.seen.add("not found")
             return None
 
     async def _change_access(self) -> None:
@@ -140,8 +139,9 @@ class WideWalk(Walk):
 
     async def _call_function(self, house: TurnHouse) -> None:
         """Have the model call a function of the client, and give the results in the next turn."""
-        asked = {**self._asked("ask"), "input": "CALL", "tools": [FUNCTION]}
-        running = await house.start(self._asker(asked), **asked)
+        running = await self._started(house, "function")
+        if running is None:
+            return
         ended = await running.ended()
         await house.registry.release(running)
         calls = [item for item in _output(ended) if item["type"] == "function_call"]
