@@ -1,11 +1,12 @@
 """Texts as vectors: numbers whose direction tells what a text means, whatever its words or its language."""
 
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from math import hypot, isfinite
+from math import fsum, hypot, isfinite
 from typing import NamedTuple, NewType
 
 from shared.models.values import Value
@@ -14,6 +15,10 @@ Vector = NewType("Vector", bytes)
 """The numbers of a vector of length 1, each in the four bytes of a `float` of this machine."""
 
 _FLOAT = "f"
+_WORDS = re.compile(r"[^\W\d_]+")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
+_CHARACTERS_OF_A_WORD = 2
 _DIGEST_CHARACTERS = 12
 
 
@@ -22,6 +27,14 @@ class TextKind(StrEnum):
 
     QUERY = "query"
     PASSAGE = "passage"
+
+
+class WritingSystem(StrEnum):
+    """The letters of most words of a text, as far as the middle of its language is known."""
+
+    LATIN = "latin"
+    HAN = "han"
+    OTHER = "other"
 
 
 class TextForm(Value):
@@ -146,3 +159,30 @@ def vector_numbers(vector: Vector) -> "array[float]":
     numbers = array(_FLOAT)
     numbers.frombytes(vector)
     return numbers
+
+
+def writing_system_of(text: str) -> WritingSystem:
+    """Return in which letters most words of a text are written; a Chinese word has about two characters."""
+    words = _WORDS.findall(text)
+    han = sum(len(_HAN.findall(word)) for word in words) / _CHARACTERS_OF_A_WORD
+    latin = sum(_LATIN.match(word) is not None for word in words)
+    others = sum(_HAN.search(word) is None and _LATIN.match(word) is None for word in words)
+    if not words or others > max(han, latin):
+        return WritingSystem.OTHER
+    return WritingSystem.HAN if han >= latin else WritingSystem.LATIN
+
+
+def middle_of(vectors: Sequence[Vector]) -> tuple[float, ...]:
+    """Return the mean of some vectors of one dimension."""
+    columns = zip(*map(vector_numbers, vectors), strict=True)
+    return tuple(fsum(column) / len(vectors) for column in columns)
+
+
+def seen_from(middle: Sequence[float], vector: Vector) -> Vector:
+    """Return the direction in which a vector lies from the middle; the vector itself where it lies in the middle.
+
+    Raises:
+        ValueError: they are of different dimensions.
+    """
+    away = [number - mean for number, mean in zip(vector_numbers(vector), middle, strict=True)]
+    return to_vector(away) if any(away) else vector

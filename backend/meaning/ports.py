@@ -18,6 +18,15 @@ class Embedder(Protocol):
         """
         ...
 
+    async def prepare(self) -> None:
+        """Do once what must be done before questions get vectors; later calls do nothing.
+
+        Raises:
+            Unavailable: the provider is away. Retryable.
+            ModelRequestRejected: the provider refuses even texts of ours.
+        """
+        ...
+
     async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         """Return a vector for each text, in order; texts that are too long for the model are cut by it.
 

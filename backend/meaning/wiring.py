@@ -10,6 +10,7 @@ from backend.foundation.services.admission import Admission
 from backend.meaning.domain import BatchBounds, EmbedderOptions, RerankerOptions, TextKind
 from backend.meaning.ports import CallObserver, Embedder, MeaningPorts, QuestionEmbedding, Reranker
 from backend.meaning.services.absent import NO_MEANING
+from backend.meaning.services.centred_embedder import CentredEmbedder
 from backend.meaning.services.embeddings import Embeddings
 from backend.meaning.services.question_vectors import QuestionVectors
 from backend.meaning.services.timely_calls import Breaker, TimelyCalls
@@ -45,11 +46,12 @@ def build_meaning_room(
 ) -> MeaningRoom:
     """Build the room inside the event loop that will use it; connections are closed with the stack."""
     built = _embedder(embedder, clock, stack) if embedder is not None else None
+    centred = CentredEmbedder(built) if built is not None else None
     questions: QuestionEmbedding = NO_MEANING.questions
-    if embedder is not None and built is not None:
+    if embedder is not None and centred is not None:
         observer = question_observer()
-        questions = QuestionVectors(built, _timely(observer, embedder.deadline_seconds), observer)
-    ports = MeaningPorts(built, questions, _reranker(reranker, clock, stack))
+        questions = QuestionVectors(centred, _timely(observer, embedder.deadline_seconds), observer)
+    ports = MeaningPorts(centred, questions, _reranker(reranker, clock, stack))
     return MeaningRoom(ports, Embeddings(built, embedder.configured.model if embedder else "", admission))
 
 

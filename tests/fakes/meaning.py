@@ -48,6 +48,9 @@ class FakeEmbedder:
             raise self.failure
         return self._model
 
+    async def prepare(self) -> None:
+        """Do nothing: the first text needs no more than the others."""
+
     async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         """Return a vector for each text."""
         self.calls.append((tuple(texts), kind))

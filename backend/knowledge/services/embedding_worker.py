@@ -108,6 +108,7 @@ class EmbeddingWorker:
             self._observer.cannot_store(missing)
             return
         model = await self._embedder.model()
+        await self._embedder.prepare()
         await self._discover(model, base_ids)
         self._observer.waiting(await self._vectors.waiting(model))
         has_embedded = False

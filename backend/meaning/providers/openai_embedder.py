@@ -54,6 +54,9 @@ class OpenAIEmbedder:
             await self.embed([_PROBE], TextKind.PASSAGE)
         return EmbeddingModel(name=self._configured.stored_name, dimension=self._dimension or 0)
 
+    async def prepare(self) -> None:
+        """Do nothing: the first text needs no more than the others."""
+
     async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         """Return a vector for each text, in order."""
         try:
