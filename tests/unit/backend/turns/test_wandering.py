@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, broken_at, skill_calls
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, broken_at, skill_calls
 from backend.conversations.domain.placed_blocks import CLASSIC
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
@@ -32,6 +32,19 @@ def test_nothing_that_was_sent_moves(part: int) -> None:
     assert seen >= {*WIDE_KINDS, "summarised"}
     assert recognised > resent * 9 // 10
     assert narrowed > 0
+
+
+CLASSIC_KINDS = ("ask", "ask", "look", "look", "upload", "agent", "project", "steer", "kill", "fork", "narrow")
+
+
+def test_nothing_moves_but_what_classic_moves_where_earlier_parts_are_left_out() -> None:
+    compactions = 0
+    for seed in range(of_many(200, few=8)):
+        walk = asyncio.run(WideWalk(seed, kinds=CLASSIC_KINDS, models=("mover",), steps=20).run())
+        check(walk)
+        resets = [entry.reset for log in walk.world.state.entries.values() for entry in log if entry.reset is not None]
+        compactions += sum((one.reason, one.placement) == (EpochReason.COMPACTION, CLASSIC) for one in resets)
+    assert compactions > of_many(200, few=8)
 
 
 def test_a_moved_byte_would_be_seen() -> None:

@@ -96,6 +96,7 @@ class Walk:
     number: int = 0
     kinds: tuple[str, ...] = KINDS
     steps: int = STEPS
+    models: tuple[str, ...] = ("helper", "helper", "mover", "demo-model")
 
     async def run(self) -> Self:
         """Walk to the end, in as many processes as it takes."""
@@ -163,7 +164,7 @@ class Walk:
         if origin is not None and self.drawn.random() < 0.95:
             asked["previous_response_id"] = origin.id
         if origin is None or self.drawn.random() < 0.15:
-            asked["model"] = self.drawn.choice(("helper", "helper", "mover", "demo-model"))
+            asked["model"] = self.drawn.choice(self.models)
         if kind == "upload":
             asked["input"] = [{"role": "user", "content": [self._uploaded(), {"type": "input_text", "text": words}]}]
         if self.drawn.random() < 0.1:
