@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from backend.conversations.domain.placed_blocks import NO_BLOCKS, AgentRef, PlacedBlocks
+from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, NO_BLOCKS, AgentRef, PlacedBlocks, Placement
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from shared.models.execution import DynamicBlock, ToolDefinition
 from shared.models.messages import ToolCall
@@ -56,18 +56,19 @@ SMALL = Scale(
 )
 
 
-def conversation(seed: int, scale: Scale = FULL) -> Conversation:
-    """Make the conversation of a seed."""
+def conversation(seed: int, scale: Scale = FULL, placement: Placement = ANCHORED) -> Conversation:
+    """Make the conversation of a seed; one with the placement `classic` has an agent from its beginning."""
     rng = random.Random(seed)
     window_tokens = scale.small_window_tokens if rng.random() < 0.1 else _LARGE_WINDOW_TOKENS
-    return Conversation(seed, window_tokens, tuple(_Author(rng, scale).turns()))
+    return Conversation(seed, window_tokens, tuple(_Author(rng, scale, placement).turns()))
 
 
 class _Author:
     """Writes one conversation: a world of knowledge that changes, and turns in it."""
 
-    def __init__(self, rng: random.Random, scale: Scale):
+    def __init__(self, rng: random.Random, scale: Scale, placement: Placement):
         self._rng = rng
+        self._placement: Placement = placement
         self._scale = scale
         self._edit_rate = rng.choice((0.0, 0.1, 0.3, 0.8))
         self._fault_rate = rng.choice((0.0, 0.0, 0.15, 0.3))
@@ -79,7 +80,7 @@ class _Author:
         self._order = list(self._bases)
         self._blocks = self._first_blocks()
         self._upload_rate = self._rng.choice((0.0, 0.0, 0.2))
-        self._agent = self._agents_words(NO_BLOCKS) if self._happens(0.4) else NO_BLOCKS
+        self._agent = self._agents_words(NO_BLOCKS) if self._happens(0.4) or placement == CLASSIC else NO_BLOCKS
         self._turns: list[Turn] = []
 
     def turns(self) -> Sequence[Turn]:
@@ -192,6 +193,7 @@ class _Author:
             agent=AgentRef(name="helper", id="agent_1"),
             instructions=self._rng.choice(("", before.instructions, self._text(self._scale.instructions // 4))),
             project_files=self._rng.choice(("", before.project_files, self._text(self._scale.file))),
+            placement=self._placement,
         )
 
     def _with_uploads(self) -> PlacedBlocks:
