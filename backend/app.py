@@ -223,7 +223,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         embedding=knowledge.embedding,
-        retention=build_retention(database, settings.retention, clock),
+        retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
     )
 

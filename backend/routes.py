@@ -12,6 +12,7 @@ from backend.lookups.http import routes as lookups
 from backend.meaning.http import routes as embeddings
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
+from backend.retention.http import routes as users
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
@@ -23,7 +24,7 @@ STORES = (vector_stores, vector_store_files, file_batches)
 
 # Tried in this order: the routes that are called most come first.
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
-_ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, lookups, api_keys, audit, internal)
+_ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, lookups, api_keys, users, audit, internal)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)

@@ -22,7 +22,8 @@ from backend.meaning.services.embeddings import Embeddings
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
-from backend.retention.services.sweeping import SWEEP_SECONDS, Retention
+from backend.retention.services.sweeping import SWEEP_SECONDS
+from backend.retention.wiring import RetentionRoom
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.use_cases import TurnServices
 from backend.vector_stores.services.reading import READERS
@@ -49,7 +50,7 @@ class Backend:
     lookups: LookupServices
     recovery: Recovery
     supervisor: Supervisor
-    retention: Retention
+    retention: RetentionRoom
     caretaking: Callable[[], Awaitable[None]]
     embedding: EmbeddingWorker
 
@@ -58,7 +59,8 @@ class Backend:
         """What the routes call."""
         shelves = (self.knowledge, self.files.services, self.vector_stores.services)
         rooms = (self.identity, self.embeddings, self.conversations, *shelves, self.restricted, self.turns, self.agents)
-        return (self.readiness, self.once, McpLibrary(), *rooms, self.lookups)
+        people = self.retention.services(self.agents, self.conversations, self.turns.responses, self.files.services)
+        return (self.readiness, self.once, McpLibrary(), *rooms, self.lookups, people)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
@@ -79,7 +81,7 @@ class Backend:
             partial(repeat, "write_activity", self.active_bases.write, WRITE_ACTIVITY_SECONDS),
             *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             *if_tokens,
-            partial(repeat, "retention", self.retention.sweep, SWEEP_SECONDS),
+            partial(repeat, "retention", self.retention.retention.sweep, SWEEP_SECONDS),
             partial(repeat, "keep_index", self.caretaking, 0.0),
             partial(repeat, "embed_chunks", self.embedding.step, 0.0),
         )

@@ -33,3 +33,27 @@ class DuePage(NamedTuple):
 
     due: tuple[str, ...]
     last: str | None
+
+
+class Person(NamedTuple):
+    """A user of a tenant."""
+
+    tenant: str
+    user_id: str
+
+
+class SoleOwnership(NamedTuple):
+    """Ids of bases and names of agents that have no other owner."""
+
+    base_ids: tuple[str, ...]
+    agent_names: tuple[str, ...]
+
+
+class PersonalRows(StrEnum):
+    """What is deleted row by row where it is a person's."""
+
+    API_KEYS = "api_keys"
+    WAITING_TURNS = "waiting_turns"
+    RESPONSES = "responses"
+    FILES = "files"
+    RESTRICTED_SEARCHES = "restricted_searches"

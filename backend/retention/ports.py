@@ -1,10 +1,10 @@
 """The ports of retention."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from backend.retention.domain import DuePage, Kept
+from backend.retention.domain import DuePage, Kept, Person, PersonalRows, SoleOwnership
 
 
 class ExpiryStore(Protocol):
@@ -31,4 +31,48 @@ class RetentionObserver(Protocol):
 
     def swept(self, deleted: Mapping[Kept, int]) -> None:
         """Note how many things of each kind a sweep has deleted."""
+        ...
+
+
+class PersonStore(Protocol):
+    """What is a person's. Everything is read and deleted in short steps, and may be asked for again after a kill.
+
+    Raises (every call):
+        Unavailable: the database is away. Retryable.
+    """
+
+    async def sole_ownership(self, person: Person) -> SoleOwnership:
+        """Return what would be left without an owner."""
+        ...
+
+    def running(self, person: Person) -> AsyncIterator[str]:
+        """Yield the responses of turns that run for a person or on his conversations."""
+        ...
+
+    def ids(self, kind: Kept, person: Person) -> AsyncIterator[str]:
+        """Yield the ids of what a person has made, in their order; of responses the ended ones."""
+        ...
+
+    async def delete_rows(self, kind: PersonalRows, person: Person) -> int:
+        """Delete what is a person's; keys of the operator's settings and turns that run stay."""
+        ...
+
+    async def delete_conversations(self, person: Person) -> int:
+        """Delete a person's conversations on which no turn runs, and finish what other deletions have left."""
+        ...
+
+    async def shared_with(self, person: Person) -> tuple[str, ...]:
+        """Return the conversations of others in which a person has a role."""
+        ...
+
+    async def bases_of(self, person: Person) -> Mapping[str, str]:
+        """Return a person's roles in bases, by the id of the base."""
+        ...
+
+    async def leave_agents(self, person: Person) -> int:
+        """Take a person from all agents of which he is not the only owner."""
+        ...
+
+    async def agents_of(self, person: Person) -> Mapping[str, str]:
+        """Return a person's roles in agents, by the name of the agent."""
         ...

@@ -1,13 +1,50 @@
-"""Retention, built over the database."""
+"""Retention, and what is done about one person, built over the database and the use cases of other rooms."""
 
+from dataclasses import dataclass
+
+from backend.agents.services.use_cases import AgentServices
+from backend.conversations.ports.conversations import ConversationStore
+from backend.conversations.services.conversations import ConversationServices
+from backend.files.services import Files
 from backend.foundation.sql.database import Database
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import RetentionTerms
+from backend.retention.http.routes import PersonServices
+from backend.retention.ports import PersonStore
+from backend.retention.services.exporting import PersonExport
+from backend.retention.services.leaving import Leaving, PersonPorts
 from backend.retention.services.sweeping import Retention
 from backend.retention.sql.expiry import SqlExpiryStore
+from backend.retention.sql.people import SqlPersonStore
 from backend.retention.telemetry.sweeps import LoggingRetention
+from backend.turns.services.responses import Responses
 from shared.clock import Clock
 
 
-def build_retention(database: Database, terms: RetentionTerms, clock: Clock) -> Retention:
-    """Build what sweeps."""
-    return Retention(SqlExpiryStore(database, clock), terms, clock, LoggingRetention())
+@dataclass(frozen=True)
+class RetentionRoom:
+    """What sweeps, and the stores beneath the routes about persons."""
+
+    retention: Retention
+    people: PersonStore
+    conversations: ConversationStore
+    knowledge: KnowledgeStore
+
+    def services(
+        self, agents: AgentServices, conversations: ConversationServices, responses: Responses, files: Files
+    ) -> PersonServices:
+        """Build what the routes call, over the use cases of callers."""
+        ports = PersonPorts(self.people, self.conversations, self.knowledge, agents.agents, responses)
+        return PersonServices(Leaving(ports), PersonExport(self.people, conversations, responses, files))
+
+
+def build_retention(
+    database: Database,
+    terms: RetentionTerms,
+    clock: Clock,
+    conversations: ConversationStore,
+    knowledge: KnowledgeStore,
+) -> RetentionRoom:
+    """Build the room."""
+    sweeping = Retention(SqlExpiryStore(database, clock), terms, clock, LoggingRetention())
+    return RetentionRoom(sweeping, SqlPersonStore(database, clock), conversations, knowledge)

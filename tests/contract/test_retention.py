@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, update
 
 from backend.conversations.sql import tables as told
 from backend.files.domain import FilePurpose, FileQuota, StoredFile
@@ -15,10 +15,11 @@ from backend.foundation.sql.database import Database
 from backend.knowledge.domain.shelves import shelf_of_agent, shelf_of_user
 from backend.knowledge.sql.tables import attachment
 from backend.restricted.sql.ledger import SqlRestrictedLedger
-from backend.retention.domain import Kept, RetentionTerms
+from backend.retention.domain import Kept, Person, PersonalRows, RetentionTerms
 from backend.retention.services.sweeping import Retention
 from backend.retention.sql.conversation_rows import ROWS_AT_ONCE, withdraw
 from backend.retention.sql.expiry import SqlExpiryStore
+from backend.retention.sql.people import SqlPersonStore
 from shared.errors import NotFound, TurnRunning
 from shared.models.safe_summary import AnswerReason
 from tests.contract.knowledge_cases import make_base
@@ -228,3 +229,25 @@ async def test_audit_records_have_a_time_of_their_own(kit: Kit) -> None:
 async def test_without_terms_nothing_is_swept_nor_told(kit: Kit) -> None:
     kit.observer.sweeps.append({Kept.FILES: 7})
     assert await kit.sweep(days=None) == {Kept.FILES: 7}
+
+
+async def test_a_deletion_of_a_person_goes_on_where_another_was_killed(kit: Kit) -> None:
+    for name in "abc":
+        await finished(kit, f"conv_{name}", f"resp_{name}")
+    others = told.conversation.c.id == "conv_c"
+    await kit.database.write(lambda c: c.execute(update(told.conversation).where(others).values(user_id="bob")))
+    await kit.database.write(lambda c: withdraw(c, told.conversation.c.id == "conv_a"))
+    people, ann = SqlPersonStore(kit.database, kit.clock), Person("acme", "ann")
+    assert await people.delete_conversations(ann) == 2
+    assert await people.delete_conversations(ann) == 0
+    left = await kit.database.read(lambda c: c.execute(select(told.conversation.c.id)).scalars().all())
+    assert left == ["conv_c"]
+
+
+async def test_a_conversation_in_which_a_turn_runs_is_left_and_named(kit: Kit) -> None:
+    await kit.stores.turns.begin(make_turn(None, "resp_a", "conv_a"))
+    people, ann = SqlPersonStore(kit.database, kit.clock), Person("acme", "ann")
+    assert await people.delete_conversations(ann) == 0
+    assert await people.delete_rows(PersonalRows.RESPONSES, ann) == 0
+    assert {each async for each in people.running(ann)} == {"resp_a"}
+    assert [each async for each in people.running(Person("acme", "bob"))] == []

@@ -31,6 +31,9 @@ from backend.meaning.services.embeddings import Embeddings
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
+from backend.retention.http.routes import PersonServices
+from backend.retention.services.exporting import PersonExport
+from backend.retention.services.leaving import Leaving, PersonPorts
 from backend.routes import METRICS_ROUTERS, ROUTERS
 from backend.turns.services.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
@@ -48,6 +51,7 @@ from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_claims import FakeClaimStore
 from tests.fakes.store_files import FakeFiles
 from tests.fakes.store_knowledge import FakeKnowledge
+from tests.fakes.store_people import FakePeople
 from tests.fakes.store_state import StoreState
 
 SERVICE_TOKEN = "service-token-of-the-tests"
@@ -107,8 +111,21 @@ class FakeHouse:
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
+        people, agents = (
+            FakePeople(),
+            AgentCatalogue(
+                self.turns.agents,
+                self.knowledge,
+                NamedParts(self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock)),
+                agent_files,
+                self.clock,
+            ),
+        )
+        responses = self.turns.services.responses
+        leaving = Leaving(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
         return (
             McpLibrary(),
+            PersonServices(leaving, PersonExport(people, self.turns.conversation_services, responses, files)),
             build_lookups(of_knowledge, restricted),
             build_identity(keys, self.clock, self.tokens),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
@@ -116,13 +133,7 @@ class FakeHouse:
             self.turns.conversation_services,
             self.turns.services,
             AgentServices(
-                AgentCatalogue(
-                    self.turns.agents,
-                    self.knowledge,
-                    NamedParts(self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock)),
-                    agent_files,
-                    self.clock,
-                ),
+                agents,
                 AgentMembers(self.turns.agents),
             ),
             Embeddings(self.embedder, EMBEDDING_MODEL if self.embedder else "", self.admission),

@@ -21,6 +21,7 @@ from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.retention.domain import RetentionTerms
 from backend.retention.services.sweeping import Retention
+from backend.retention.wiring import RetentionRoom
 from backend.turns.redis.client import RedisClient
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
@@ -127,7 +128,9 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
         caretaking=broken.fail,
-        retention=Retention(broken, RetentionTerms(timedelta(days=1), None), clock, broken),
+        retention=RetentionRoom(
+            Retention(broken, RetentionTerms(timedelta(days=1), None), clock, broken), broken, broken, broken
+        ),
         embedding=EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock),
     )
 

@@ -1,0 +1,173 @@
+"""What is a person's, in SQL."""
+
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table, delete, or_, select, update
+
+from backend.agents.sql.tables import agent, agent_member
+from backend.conversations.sql import tables as told
+from backend.files.sql import tables as files
+from backend.foundation.sql.database import Database
+from backend.identity.sql.tables import api_key
+from backend.knowledge.sql.tables import knowledge_base, knowledge_member
+from backend.restricted.sql.tables import restricted_search
+from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
+from backend.retention.sql.conversation_rows import IS_WITHDRAWN, delete_conversation_rows, withdraw
+from shared.clock import Clock
+
+ROWS_LOOKED_AT_TOGETHER = 500
+DELETED_TOGETHER = 20
+
+OWNER = "owner"
+"""The role in the rows of members, of bases as of agents."""
+
+_conversation, _response, _file = told.conversation, told.response, files.uploaded_file
+_RUNS = _response.c.status.in_(("queued", "in_progress"))
+_IS_STORED = _file.c.state == files.STORED
+
+
+class _Members(NamedTuple):
+    """A table of things with members, and that of the members."""
+
+    things: Table
+    members: Table
+    reference: Column[str]
+
+    def of(self, person: Person) -> ColumnElement[bool]:
+        """Select a person's memberships in his tenant."""
+        of_tenant = select(self.things.c.id).where(self.things.c.tenant == person.tenant)
+        return (self.members.c.user_id == person.user_id) & self.reference.in_(of_tenant)
+
+    def is_sole_owner(self) -> ColumnElement[bool]:
+        """Select memberships of owners beside whom there is no other."""
+        other = self.members.alias("other")
+        referred: ColumnElement[str] = other.c[self.reference.name]
+        is_other = (other.c.user_id != self.members.c.user_id) & (other.c.role == OWNER)
+        return (self.members.c.role == OWNER) & ~select(other.c.user_id).where(
+            referred == self.reference, is_other
+        ).exists()
+
+
+_BASES = _Members(knowledge_base, knowledge_member, knowledge_member.c.knowledge_base_id)
+_AGENTS = _Members(agent, agent_member, agent_member.c.agent_id)
+
+
+class SqlPersonStore:
+    """The `PersonStore` over a `Database`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def sole_ownership(self, person: Person) -> SoleOwnership:
+        """Look through the memberships of one person."""
+        bases = select(_BASES.reference).where(_BASES.of(person), _BASES.is_sole_owner())
+        named = select(agent.c.name).join(agent_member, agent_member.c.agent_id == agent.c.id)
+        agents = named.where(_AGENTS.of(person), _AGENTS.is_sole_owner())
+        return SoleOwnership(await self._column(bases), await self._column(agents))
+
+    async def running(self, person: Person) -> AsyncIterator[str]:
+        """Look through responses, and through the conversations that are held."""
+        async for response_id in self._pages(_response, _is_of(_response, person) & _RUNS):
+            yield response_id
+        is_held = _is_of(_conversation, person) & _conversation.c.running_response_id.is_not(None)
+        async for conversation_id in self._pages(_conversation, is_held):
+            query = select(_conversation.c.running_response_id).where(_conversation.c.id == conversation_id)
+            for response_id in await self._column(query):
+                if response_id is not None:
+                    yield response_id
+
+    def ids(self, kind: Kept, person: Person) -> AsyncIterator[str]:
+        """Read a page at a time."""
+        if kind is Kept.CONVERSATIONS:
+            return self._pages(_conversation, _is_of(_conversation, person))
+        if kind is Kept.RESPONSES:
+            return self._pages(_response, _is_of(_response, person) & ~_RUNS)
+        return self._pages(_file, _is_of(_file, person) & _IS_STORED)
+
+    async def delete_rows(self, kind: PersonalRows, person: Person) -> int:
+        """Find some, and delete them in one transaction."""
+        table, more = _PERSONAL[kind]
+        which, deleted, some = _is_of(table, person) & more, 0, list[str]()
+        async for each in self._pages(table, which):
+            some.append(each)
+            if len(some) == DELETED_TOGETHER:
+                deleted, some = deleted + await self._delete(table, which & table.c.id.in_(some)), []
+        return deleted + (await self._delete(table, which & table.c.id.in_(some)) if some else 0)
+
+    async def delete_conversations(self, person: Person) -> int:
+        """Withdraw each, then delete its rows."""
+        is_free = _is_of(_conversation, person) & _conversation.c.running_response_id.is_(None)
+        which, deleted = or_(is_free, IS_WITHDRAWN), 0
+        async for each in self._pages(_conversation, which):
+            found = which & (_conversation.c.id == each)
+            if await self._database.write(lambda connection, found=found: withdraw(connection, found)):
+                await delete_conversation_rows(self._database, each)
+                deleted += 1
+        return deleted
+
+    async def shared_with(self, person: Person) -> tuple[str, ...]:
+        """Look for the user's id in the JSON of members."""
+        key = orjson.dumps(person.user_id).decode()
+        has_role = (_conversation.c.tenant == person.tenant) & _conversation.c.members.contains(key, autoescape=True)
+        return tuple([each async for each in self._pages(_conversation, has_role)])
+
+    async def bases_of(self, person: Person) -> Mapping[str, str]:
+        """Read the memberships."""
+        return await self._roles(select(_BASES.reference, knowledge_member.c.role).where(_BASES.of(person)))
+
+    async def leave_agents(self, person: Person) -> int:
+        """Delete the memberships in one statement, which are few."""
+        left = delete(agent_member).where(_AGENTS.of(person), ~_AGENTS.is_sole_owner())
+        return await self._database.write(lambda connection: connection.execute(left).rowcount)
+
+    async def agents_of(self, person: Person) -> Mapping[str, str]:
+        """Read the memberships."""
+        named = select(agent.c.name, agent_member.c.role).join(agent_member, agent_member.c.agent_id == agent.c.id)
+        return await self._roles(named.where(_AGENTS.of(person)))
+
+    async def _roles(self, query: Select[Any, Any]) -> Mapping[str, str]:
+        found = await self._database.read(lambda connection: connection.execute(query).all())
+        return {str(name): str(role) for name, role in sorted(found)}
+
+    async def _column(self, query: Select[Any]) -> tuple[Any, ...]:
+        return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
+
+    async def _delete(self, table: Table, which: ColumnElement[bool]) -> int:
+        if table is _file:
+            removed = update(_file).where(which).values(state=files.REMOVED, touched_at=self._clock.now())
+            return await self._database.write(lambda connection: connection.execute(removed).rowcount)
+        return await self._database.write(lambda connection: connection.execute(delete(table).where(which)).rowcount)
+
+    async def _pages(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[str]:
+        """Yield ids in their order; no statement looks at more than a page of rows."""
+        last: str | None = ""
+        while last is not None:
+            found, last = await self._database.read(partial(_page, table, which, last))
+            for each in found:
+                yield each
+
+
+def _page(table: Table, which: ColumnElement[bool], after: str, connection: Connection) -> tuple[list[str], str | None]:
+    of_page = select(table.c.id).where(table.c.id > after).order_by(table.c.id).limit(ROWS_LOOKED_AT_TOGETHER)
+    ids = connection.execute(of_page).scalars().all()
+    if not ids:
+        return [], None
+    found = select(table.c.id).where(table.c.id > after, table.c.id <= ids[-1], which).order_by(table.c.id)
+    return list(connection.execute(found).scalars().all()), ids[-1]
+
+
+def _is_of(table: Table, person: Person) -> ColumnElement[bool]:
+    return (table.c.tenant == person.tenant) & (table.c.user_id == person.user_id)
+
+
+_PERSONAL: dict[PersonalRows, tuple[Table, ColumnElement[bool]]] = {
+    PersonalRows.API_KEYS: (api_key, or_(api_key.c.origin.is_(None), api_key.c.origin == "issued")),
+    PersonalRows.WAITING_TURNS: (told.waiting_turn, told.waiting_turn.c.id != ""),
+    PersonalRows.RESPONSES: (_response, ~_RUNS),
+    PersonalRows.FILES: (_file, _IS_STORED),
+    PersonalRows.RESTRICTED_SEARCHES: (restricted_search, restricted_search.c.id != ""),
+}

@@ -1,0 +1,47 @@
+"""A `PersonStore` of people who have nothing."""
+
+from collections.abc import AsyncIterator, Mapping
+
+from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
+
+
+class FakePeople:
+    """For doors behind which nobody leaves anything; the real stores are tested over both databases."""
+
+    async def sole_ownership(self, person: Person) -> SoleOwnership:
+        """Return nothing."""
+        return SoleOwnership((), ())
+
+    async def running(self, person: Person) -> AsyncIterator[str]:
+        """Yield nothing."""
+        for each in ():
+            yield each
+
+    async def ids(self, kind: Kept, person: Person) -> AsyncIterator[str]:
+        """Yield nothing."""
+        for each in ():
+            yield each
+
+    async def delete_rows(self, kind: PersonalRows, person: Person) -> int:
+        """Delete nothing."""
+        return 0
+
+    async def delete_conversations(self, person: Person) -> int:
+        """Delete nothing."""
+        return 0
+
+    async def shared_with(self, person: Person) -> tuple[str, ...]:
+        """Return nothing."""
+        return ()
+
+    async def bases_of(self, person: Person) -> Mapping[str, str]:
+        """Return nothing."""
+        return {}
+
+    async def leave_agents(self, person: Person) -> int:
+        """Delete nothing."""
+        return 0
+
+    async def agents_of(self, person: Person) -> Mapping[str, str]:
+        """Return nothing."""
+        return {}
