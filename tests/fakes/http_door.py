@@ -111,21 +111,11 @@ class FakeHouse:
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
-        people, agents = (
-            FakePeople(),
-            AgentCatalogue(
-                self.turns.agents,
-                self.knowledge,
-                NamedParts(self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock)),
-                agent_files,
-                self.clock,
-            ),
-        )
-        responses = self.turns.services.responses
-        leaving = Leaving(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
+        named = NamedParts(self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock))
+        agents = AgentCatalogue(self.turns.agents, self.knowledge, named, agent_files, self.clock)
         return (
             McpLibrary(),
-            PersonServices(leaving, PersonExport(people, self.turns.conversation_services, responses, files)),
+            self._people(agents, files),
             build_lookups(of_knowledge, restricted),
             build_identity(keys, self.clock, self.tokens),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
@@ -149,6 +139,11 @@ class FakeHouse:
                 UploadAccess(files, shelves, AgentShelfAccess(self.turns.agents)),
             ),
         )
+
+    def _people(self, agents: AgentCatalogue, files: Files) -> PersonServices:
+        people, responses = FakePeople(), self.turns.services.responses
+        leaving = Leaving(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
+        return PersonServices(leaving, PersonExport(people, self.turns.conversation_services, responses, files))
 
     def options(self) -> HttpOptions:
         """Build the figures of the door."""
