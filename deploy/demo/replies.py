@@ -66,6 +66,10 @@ _WORDS = {
         "The knowledge base has nothing that fits this question.",
         "知识库里没有与这个问题相符的内容。",
     ),
+    "other_words": (
+        "Nothing of what was found shares words with this question. A real model would read it for its meaning.",
+        "查到的内容与这个问题没有相同的词语。真实的模型会按意思来读。",
+    ),
     "summarised": (
         "From a summary of the restricted knowledge base, which keeps its text to itself: ",
         "以下来自受限知识库的摘要，原文不在其中：",
@@ -108,7 +112,8 @@ def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
     question = _TIME_SUFFIX.sub("", _FILE.sub("", text_of(messages[turn_start]))).strip() if turn_start >= 0 else ""
     results = [message for message in messages[turn_start + 1 :] if message.get("role") == "tool"]
     if results:
-        return DemoReply(text=_from_tools(question, results, _functions_called(messages[turn_start + 1 :])))
+        functions = _functions_called(messages[turn_start + 1 :])
+        return DemoReply(text=_from_tools(question, results, functions, _files_of_agent(messages[:turn_start])))
     searches = bool(bases_in_scope(messages[:turn_start])) or _searches_files(messages[:turn_start])
     forced = _forced_tool(request, searches=searches)
     if forced is not None:
@@ -228,17 +233,20 @@ def _is_ours(tool: str) -> bool:
     return tool.startswith(OWN_TOOLS)
 
 
-def _from_tools(question: str, results: Sequence[Json], functions: Collection[str]) -> str:
-    """Repeat what the caller's functions returned, or quote what searches found where none was called."""
+def _from_tools(question: str, results: Sequence[Json], functions: Collection[str], shown: Sequence[Passage]) -> str:
+    """Repeat what the caller's functions returned, or quote what was found and shown where none was called."""
     returned = [text_of(result) for result in results if result.get("tool_call_id") in functions]
     if returned:
         said = " ".join(returned)[:MAX_RETURNED_CHARACTERS]
         return _say("returned", question) + said + _say("stand_in", question)
-    return _from_results(question, [text_of(result) for result in results])
+    return _from_results(question, [text_of(result) for result in results], shown)
 
 
-def _from_results(question: str, results: Sequence[str]) -> str:
+def _from_results(question: str, results: Sequence[str], shown: Sequence[Passage]) -> str:
+    """Quote what searches found; the files of an agent only where that has no words of the question."""
     passages = [passage for result in results for passage in _passages(result)]
+    if not best_quotes(question, passages) and best_quotes(question, shown):
+        return _say("found_in_agent", question) + _cited(question, shown) + _say("signature", question)
     summaries = [summary for result in results if (summary := _released(result))]
     if not passages and summaries:
         return _say("summarised", question) + ("" if is_chinese(question) else " ").join(summaries)
@@ -247,7 +255,7 @@ def _from_results(question: str, results: Sequence[str]) -> str:
         return _say("restricted" if refused else "nothing", question)
     quoted = _cited(question, passages)
     if not quoted:
-        return _say("nothing", question) + _say("signature", question)
+        return _say("other_words", question) + _say("signature", question)
     return _say("found", question) + quoted + _say("signature", question)
 
 

@@ -206,6 +206,23 @@ def test_files_of_an_agent_are_cited_by_their_numbers():
     assert "nothing that fits" in reply_to({"messages": [*given, user("Quarks?")]}).text
 
 
+def test_files_of_an_agent_are_quoted_where_the_search_beside_them_found_none_of_the_words():
+    tea = NumberedDocument(2, "tea.md", "file-1", {}, "Green tea steeps two minutes.")
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": SEARCH_TOOL}}]}
+
+    def answer(question: str) -> str:
+        files, result = stated(shown_files([tea], [])), {"role": "tool", "content": found(DOCUMENT)}
+        return reply_to(request(files, SCOPE, user(question), call, result)).text
+
+    assert "Green tea steeps two minutes. [2]" in answer("How long does green tea steep?")
+    assert "kept for 35 days. [4]" in answer(QUESTION)
+
+
+@pytest.mark.parametrize(("question", "words"), [("Who feeds whales?", "shares words"), ("鲸鱼吃什么？", "相同的词语")])
+def test_documents_in_other_words_are_not_said_to_hold_nothing(question: str, words: str):
+    assert words in searched(question, found(DOCUMENT)).text
+
+
 def test_long_files_of_an_agent_are_searched():
     listed = stated(searched_files("shelf_1", [ListedFile("long.md", "file-1", 90_000)]))
     assert reply_to(request(listed, user("How heavy is item 12?"))).tool_name == SEARCH_TOOL
