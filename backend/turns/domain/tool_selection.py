@@ -67,4 +67,4 @@ def _check_server(tool: McpTool, servers: dict[str, ServerTools], param: str) ->
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:MAX_LISTED])
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"use one of {shown}{more}" if names else "there is none"
+    return f"use one of {shown}{more}" if names else "none is offered here"

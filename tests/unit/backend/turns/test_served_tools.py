@@ -197,6 +197,15 @@ async def test_what_is_not_there_is_refused_with_what_there_is(tool: dict[str, A
         assert words in raised.value.message
 
 
+async def test_where_no_server_is_set_up_the_refusal_says_so() -> None:
+    async with open_house() as house:
+        offering(house, OfferedTools(servers=(), skills=()))
+        with pytest.raises(InvalidRequest) as raised:
+            await house.start(ADA, tools=[JIRA])
+        assert raised.value.param == "tools[0].server_label"
+        assert raised.value.message.endswith("There is no tool server 'jira'; none is offered here.")
+
+
 async def test_never_and_an_object_of_names_are_taken() -> None:
     async with open_house(*many(1)) as house:
         offering(house, BOTH)
