@@ -63,7 +63,7 @@ def _run(var: Path) -> int:
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
-        _tell_words_only(planned, kept)
+        _tell_how_searches_rank(planned, kept)
         return watch(children, kept)
     finally:
         for number in _STOP_SIGNALS:
@@ -112,15 +112,16 @@ def _start_embedder(planned: Plan, kept: list[KeptChild]) -> None:
         kept.append(embedder)
 
 
-def _tell_words_only(planned: Plan, kept: Sequence[KeptChild]) -> None:
-    """Say in one line that searches are by words, where there is no embedder or it does not start."""
+def _tell_how_searches_rank(planned: Plan, kept: Sequence[KeptChild]) -> None:
+    """Say in one line whether searches rank by meaning, and where they do not, why."""
     if planned.embedder is None:
-        if "BACKEND_EMBEDDING_BASE_URL" not in os.environ:
+        if not os.environ.get("BACKEND_EMBEDDING_BASE_URL"):
             print("Searches are by words only: requirements/local-embeddings.txt is not installed here.", flush=True)
         return
     ready_url = planned.embedder.ready_url
     try:
         kept[0].child.wait_until(lambda: status_of(ready_url) == 200, _EMBEDDER_TIMEOUT_SECONDS)
+        print("Searches rank by words and by meaning: docs/embeddings.md shows it.", flush=True)
     except ChildFailed:
         log = os.path.relpath(planned.embedder.child.log_path)
         print(f"Searches are by words only for now: the embedder does not start; {log} may say why.", flush=True)

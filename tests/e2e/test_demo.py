@@ -110,6 +110,8 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
 
     if is_installed():
         assert len(demo.vector("How soon must a page be acknowledged?")) == 384
+    told = "Searches rank by words and by meaning" if is_installed() else "Searches are by words only:"
+    demo.launcher.wait_until(lambda: told in demo.launcher.log(), timeout_seconds=30)
 
     restricted = demo.ask(1)
     assert "event: response.completed" in restricted
