@@ -143,10 +143,10 @@ def start_replica(launch: Launch, directory: Path, pair: Pair, **changes: str) -
     return replace(pair, backend=backend, backend_url=url)
 
 
-def lone_backend(launch: Launch, directory: Path, *, tls: bool = False, **settings: str) -> Pair:
+def lone_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
     """Start a backend with nobody behind it, and wait until it is ready; the pair's other parts are the backend too."""
     port, nobody = free_port(), free_port()
-    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+    url = f"{'https' if 'BACKEND_TLS_CERT_FILE' in settings else 'http'}://127.0.0.1:{port}"
     directory.mkdir(parents=True, exist_ok=True)
     needed = {
         "BACKEND_PORT": str(port),

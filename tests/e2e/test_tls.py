@@ -247,7 +247,7 @@ def test_unusable_files_stop_the_start_in_one_line(launch: Launch, tmp_path: Pat
 
 def test_unusable_files_at_run_time_leave_those_from_before_in_use(launch: Launch, tmp_path: Path, secured: Secured):
     tls = {**secured.backend.settings("BACKEND"), "BACKEND_CHAT_SHELL_URL": f"grpcs://127.0.0.1:{free_port()}"}
-    backend = lone_backend(launch, tmp_path / "lone", tls=True, **tls).backend
+    backend = lone_backend(launch, tmp_path / "lone", **tls).backend
     before = shown_certificate(port_of(backend), secured.authority)
     secured.backend.write(Issued(b"no certificate", b"no key"), b"")
     assert shown_certificate(port_of(backend), secured.authority) == before
