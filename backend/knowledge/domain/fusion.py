@@ -11,6 +11,8 @@ FUSION_DEPTH = 100
 FUSION_K = 10
 """How slowly a place in a ranking loses its worth; no value of the grid in docs/retrieval.md is better."""
 
+_FARTHEST = -2.0
+
 RERANKED_HITS = 50
 """How many of the first hits a reranker reads."""
 
@@ -18,7 +20,8 @@ RERANKED_HITS = 50
 def fuse(by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit], k: int = FUSION_K) -> tuple[ChunkHit, ...]:
     """Join two rankings by reciprocal rank fusion: a chunk that is first in both has the score 1.
 
-    Scores depend on places alone, and thereby on nothing but the searched bases. Equal scores are ordered by content.
+    Scores depend on places alone, and thereby on nothing but the searched bases. Of equal scores the nearer meaning
+    comes first: a question in another language than its answer shares words with other texts alone.
     The scores of `by_meaning` are cosines; each hit keeps its own as `similarity`.
     """
     sums: dict[str, float] = {}
@@ -54,5 +57,9 @@ def reordered(hits: Sequence[ChunkHit], preferences: Sequence[float]) -> tuple[C
 
 
 def content_rank(hit: ChunkHit) -> tuple[object, ...]:
-    """Return what hits are sorted by: the best score first, equal scores by content and never by arrival."""
-    return (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal)
+    """Return what hits are sorted by: the best score, the nearest meaning, then by content and never by arrival.
+
+    A hit that its words alone have found lies farther than any cosine.
+    """
+    nearness = _FARTHEST if hit.similarity is None else hit.similarity
+    return (-hit.score, -nearness, hit.chunk.text, hit.document_name, hit.chunk.ordinal)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.fusion import FUSION_DEPTH, FUSION_K, fuse, reordered
+from backend.knowledge.domain.fusion import FUSION_DEPTH, FUSION_K, content_rank, fuse, reordered
 from backend.knowledge.domain.knowledge import Chunk, ChunkHit
 
 
@@ -25,11 +25,13 @@ def test_what_is_first_in_both_rankings_scores_one() -> None:
 
 
 def test_a_chunk_of_both_rankings_is_before_one_that_is_first_in_one() -> None:
-    assert texts(fuse([hit("a"), hit("b")], [hit("c"), hit("b")])) == ["b", "a", "c"]
+    assert texts(fuse([hit("a"), hit("b")], [hit("c"), hit("b")])) == ["b", "c", "a"]
 
 
-def test_equal_scores_are_ordered_by_content() -> None:
-    assert texts(fuse([hit("b")], [hit("a")])) == texts(fuse([hit("a")], [hit("b")])) == ["a", "b"]
+def test_of_equal_scores_the_nearest_meaning_comes_first_then_content_decides() -> None:
+    assert texts(fuse([hit("a")], [hit("b", -0.9)])) == ["b", "a"]
+    alike = [hit(text).model_copy(update={"score": 1.0, "similarity": 0.5}) for text in "ba"]
+    assert texts(tuple(sorted(alike, key=content_rank))) == ["a", "b"]
 
 
 def test_hits_keep_their_cosine_and_tell_what_found_them() -> None:
