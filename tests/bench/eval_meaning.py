@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from backend.knowledge.domain.bm25 import shown_score
-from backend.knowledge.domain.fusion import FUSION_DEPTH, FUSION_K, RERANKED_HITS, fuse, reordered
+from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, fuse, reordered, weight_of_words
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.ports.knowledge import Retrieval
@@ -108,7 +108,10 @@ class Rankings:
         """Yield the figures of the set on which k is chosen, for several k."""
         of_set = [found for found in self.found if found[0].set_name == CHOSEN_ON]
         for k in KS:
-            ranks = [rank_of(question, fuse(words, meaning, k)) for question, words, meaning in of_set]
+            ranks = [
+                rank_of(question, fuse(words, meaning, k, weight_of_words(question.text, meaning)))
+                for question, words, meaning in of_set
+            ]
             yield _share(CHOSEN_ON, f"fusion, k = {k}", ranks)
 
 
@@ -121,7 +124,7 @@ def rank_of(question: AskedQuestion, hits: Sequence[ChunkHit]) -> int:
 def _in_all_ways(
     question: AskedQuestion, by_words: tuple[ChunkHit, ...], by_meaning: tuple[ChunkHit, ...]
 ) -> Mapping[str, tuple[ChunkHit, ...]]:
-    fused = fuse(by_words, by_meaning, FUSION_K)
+    fused = fuse(by_words, by_meaning, words=weight_of_words(question.text, by_meaning))
     preferences = [_stand_in_score(question.text, hit) for hit in fused[:RERANKED_HITS]]
     return dict(zip(WAYS, (by_words, by_meaning, fused, reordered(fused, preferences)), strict=True))
 

@@ -3,7 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.fusion import FUSION_DEPTH, FUSION_K, content_rank, fuse, reordered
+from backend.knowledge.domain.fusion import (
+    FUSION_DEPTH,
+    FUSION_K,
+    WORDS_ACROSS_LANGUAGES,
+    content_rank,
+    fuse,
+    reordered,
+    weight_of_words,
+)
 from backend.knowledge.domain.knowledge import Chunk, ChunkHit
 
 
@@ -61,3 +69,15 @@ def test_a_preference_moves_hits_and_leaves_scores_at_their_places() -> None:
     hits = (hit("a", 0.9), hit("b", 0.5), hit("c", 0.4), hit("d", 0.1))
     moved = reordered(hits, [-7.5, 12.0, 12.0])
     assert [(one.chunk.text, one.score) for one in moved] == [("b", 0.9), ("c", 0.5), ("a", 0.4), ("d", 0.1)]
+
+
+def test_words_are_worth_less_where_the_nearest_meaning_is_in_other_letters() -> None:
+    english, chinese = hit("A page is acknowledged."), hit("告警要确认。")
+    assert weight_of_words("谁来确认告警？", [chinese, english]) == 1.0
+    assert weight_of_words("谁来确认告警？", []) == 1.0
+    worth = weight_of_words("谁来确认告警？", [english, chinese])
+    assert worth == WORDS_ACROSS_LANGUAGES
+    words, meaning = [chinese, hit("a")], [english, hit("b"), chinese]
+    assert texts(fuse(words, meaning, words=worth))[:2] == [chinese.chunk.text, english.chunk.text]
+    assert texts(fuse([hit("a"), hit("c")], meaning, words=worth))[:3] == [one.chunk.text for one in meaning]
+    assert fuse([english], [english], words=worth)[0].score == 1.0
