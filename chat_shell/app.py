@@ -231,13 +231,11 @@ async def _serve_doors(
             admission.close()
             server.send_clients_away()
             await grpc_door.announce_drain()
-            closing = group.create_task(grpc_door.close_to_new_calls())
             await admission.wait_until_idle()
             ShutdownBound(_log_hanging).begin(CLOSING_SECONDS)
             await grpc_door.stop(GRPC_GRACE_SECONDS)
             server.should_exit = True
             asking.cancel()
-            closing.cancel()
 
 
 def _log_hanging(running: StillRunning) -> None:

@@ -45,7 +45,7 @@ def build_meaning_room(
     stack: AsyncExitStack,
 ) -> MeaningRoom:
     """Build the room inside the event loop that will use it; connections are closed with the stack."""
-    built = _embedder(embedder, clock, stack) if embedder is not None else None
+    built = provider_of(embedder, clock, stack) if embedder is not None else None
     centred = CentredEmbedder(built) if built is not None else None
     questions: QuestionEmbedding = NO_MEANING.questions
     if embedder is not None and centred is not None:
@@ -55,7 +55,8 @@ def build_meaning_room(
     return MeaningRoom(ports, Embeddings(built, embedder.configured.model if embedder else "", admission))
 
 
-def _embedder(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -> Embedder:
+def provider_of(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -> Embedder:
+    """Build what asks the operator's embedder, and gives its vectors as they come."""
     from backend.meaning.providers.json_calls import JsonCalls, open_provider_session
     from backend.meaning.providers.openai_embedder import EMBEDDINGS_PATH, CallPlaces, OpenAIEmbedder
 

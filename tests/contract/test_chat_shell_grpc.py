@@ -15,8 +15,7 @@ from structlog.testing import capture_logs
 from protos.execution.v1 import chat_shell_pb2, events_pb2, request_pb2
 from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
 from shared.errors import Draining
-from shared.models.events import ErrorReport, ExecutionEvent, ModelCallStarted, ModelCard, TextDelta
-from shared.models.execution import ExecutionRequest
+from shared.models.events import ErrorReport, ModelCallStarted, ModelCard, TextDelta
 from shared.wire import report_from_proto, request_to_proto
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, grpc_door, shell_with
 from tests.fakes.chat_shell_events import FINISHED
@@ -96,31 +95,6 @@ async def test_a_draining_door_is_unavailable_and_says_not_serving():
     assert [answer.status for answer in after] == [HEALTH.NOT_SERVING] * 2
     assert error.code() is grpc.StatusCode.UNAVAILABLE
     assert report_in(error).type == Draining.__name__
-
-
-async def test_a_door_that_is_closed_to_new_calls_sends_clients_away_and_lets_calls_end():
-    go_on = asyncio.Event()
-
-    async def script(_request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
-        yield TextDelta(text="Half")
-        await go_on.wait()
-        yield FINISHED
-
-    shell = shell_with(ScriptedRunner(script))
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
-        execute = ChatShellStub(channel).Execute
-        call = execute(request_to_proto(full_request()), metadata=AUTHORIZED)
-        said = [await call.read()]
-        closing = asyncio.create_task(door.close_to_new_calls())
-        while channel.get_state() is grpc.ChannelConnectivity.READY:  # until the client has heard of it
-            await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
-        go_on.set()
-        while isinstance(event := await call.read(), events_pb2.ExecutionEvent):
-            said.append(event)
-        await closing
-        error = await refusal_of(execute(request_to_proto(full_request()), metadata=AUTHORIZED))
-    assert len(said) == 2
-    assert error.code() is grpc.StatusCode.UNAVAILABLE
 
 
 async def test_reflection_names_the_services():

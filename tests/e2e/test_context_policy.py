@@ -88,7 +88,7 @@ async def test_a_conversation_that_outgrows_its_window_goes_on_with_a_summary_of
         ids = [latest["id"]]
         for number in range(1, 13):
             await tiny_model.script(Reply(tool_calls=(LOOK,)), Reply(text=("z" * 400,)))
-            latest = await turn(client, f"Go {number}? {'x' * 400}", previous_response_id=latest["id"])
+            latest = await turn(client, f"Go {number}? {'x' * 520}", previous_response_id=latest["id"])
             ids.append(latest["id"])
         shown = [(await client.get(f"/v1/responses/{each}/prompts")).json()["data"] for each in ids]
     requests = await tiny_model.requests()

@@ -25,7 +25,7 @@ from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.forked_starts import ForkedStart, forked_starts
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
-from tests.servers.services import Launch
+from tests.servers.services import Launch, http_status
 
 APP = "https://app.example.com"
 SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai", "BACKEND_CORS_ORIGINS": APP})
@@ -71,7 +71,8 @@ async def test_a_draining_backend_finishes_its_turns_and_takes_no_more(
         conversation = await new_conversation(client)
         async with half_a_turn(client, conversation) as half:
             backend.send(signal.SIGTERM)
-            while (await client.get("/readyz")).status_code != 503:
+            # Each asks over a connection of its own: idle ones are closed at the signal.
+            while await asyncio.to_thread(http_status, f"{mortal_pair.backend_url}/readyz") != 503:
                 continue
             assert (await client.get("/healthz")).status_code == 200
             refused = await client.post("/v1/responses", json={"input": "More"})
@@ -104,7 +105,7 @@ async def test_a_draining_chat_shell_finishes_its_turns_and_takes_no_more(
         conversation = await new_conversation(client)
         async with half_a_turn(client, conversation) as half:
             chat_shell.send(signal.SIGTERM)
-            while (await client.get(f"{mortal_pair.chat_shell_http_url}/readyz")).status_code != 503:
+            while await asyncio.to_thread(http_status, f"{mortal_pair.chat_shell_http_url}/readyz") != 503:
                 continue
             assert await health_of(mortal_pair) == health_pb2.HealthCheckResponse.NOT_SERVING
             for door in (through_grpc, through_http):

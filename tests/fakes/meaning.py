@@ -9,7 +9,7 @@ from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vect
 from backend.meaning.ports import Embedder
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
 
-FAKE_DIMENSION = 64
+FAKE_DIMENSION = 512
 
 
 class FakeEmbedder:

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from backend.foundation.services.admission import Admission
 from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, ProviderAddress, RerankerOptions, TextForm
 from backend.meaning.ports import Embedder
-from backend.meaning.wiring import MeaningRoom, build_meaning_room
+from backend.meaning.wiring import MeaningRoom, build_meaning_room, provider_of
 from shared.clock import SystemClock
 
 QUERY_FORM = TextForm(prefix="query: ", input_type="query")
@@ -43,7 +43,5 @@ def room_over(
 
 
 def embedder_of(stack: AsyncExitStack, options: EmbedderOptions) -> Embedder:
-    """Build an embedder alone."""
-    built = room_over(stack, options).ports.embedder
-    assert built is not None
-    return built
+    """Build what asks an embedder, alone."""
+    return provider_of(options, SystemClock(), stack)

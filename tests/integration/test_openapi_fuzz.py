@@ -70,7 +70,7 @@ class FuzzedHouse:
         """Let about half of the cases name something that exists."""
         for name, given in list(case.path_parameters.items()):
             if len(str(given)) % 2:
-                case.path_parameters[name] = self._ids[name]
+                case.path_parameters[name] = self._ids.get(name, given)
 
     def close(self) -> None:
         """Close the client."""

@@ -7,6 +7,8 @@ from datetime import timedelta
 from backend.foundation.sql.chosen import open_database
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.meaning.domain import ConfiguredEmbedder, EmbeddingModel, TextKind
+from backend.meaning.services.centred_embedder import CentredEmbedder
+from backend.meaning.services.reference_texts import REFERENCE_DIGEST
 from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.fakes.meaning import FAKE_DIMENSION
 
@@ -27,14 +29,15 @@ def embedding_settings(server: FakeEmbeddingServer) -> Mapping[str, str]:
 
 async def embed_all(url: str, server: FakeEmbeddingServer) -> None:
     """Return when every chunk of a database has a vector, beside whoever else embeds them."""
-    model = EmbeddingModel(name=ConfiguredEmbedder(model=MODEL).stored_name, dimension=FAKE_DIMENSION)
+    name = f"{ConfiguredEmbedder(model=MODEL).stored_name}~{REFERENCE_DIGEST}"
+    model, embedder = EmbeddingModel(name=name, dimension=FAKE_DIMENSION), CentredEmbedder(server.embedder)
     database = open_database(url)
     try:
         vectors = SqlChunkVectors(database)
         await vectors.discover(model)
         while await vectors.waiting(model):
             texts = (await vectors.take_unembedded(model, TEXTS_AT_ONCE, LEASE)).texts
-            made = await server.embedder.embed([text.text for text in texts], TextKind.PASSAGE)
+            made = await embedder.embed([text.text for text in texts], TextKind.PASSAGE)
             await vectors.put(model, list(zip(texts, made, strict=True)))
             await asyncio.sleep(0 if texts else PAUSE_SECONDS)
     finally:

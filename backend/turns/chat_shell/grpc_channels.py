@@ -1,5 +1,6 @@
-"""The channel to chat_shell, made anew when the certificates of TLS have changed."""
+"""The channel to chat_shell, made anew when the certificates of TLS have changed, or no replica takes its calls."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,6 +20,10 @@ _CLOSED = "Socket closed"
 """What a client hears of a server that does not take its certificate."""
 
 
+REMADE_AFTER_SECONDS = 1.0
+"""How old a channel is at least when it is replaced because nobody takes its calls."""
+
+
 class LentChannel:
     """A channel and what calls over it; one that has been replaced is closed when its last call has ended."""
 
@@ -29,6 +34,17 @@ class LentChannel:
             EXECUTE, request_serializer=bytes, response_deserializer=events_pb2.ExecutionEvent.FromString
         )
         self.calls = 0
+        self._made_at = asyncio.get_running_loop().time()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether no replica has taken its calls for a while.
+
+        A replica that drains keeps its connection while turns run over it, and says that it takes no more. Where all
+        replicas are behind one address, gRPC waits for this one, and only another channel reaches another one.
+        """
+        is_refused = self.channel.get_state() is grpc.ChannelConnectivity.TRANSIENT_FAILURE
+        return is_refused and asyncio.get_running_loop().time() - self._made_at >= REMADE_AFTER_SECONDS
 
 
 class CurrentChannel:
@@ -71,9 +87,10 @@ class CurrentChannel:
             await self._close(connection)
 
     async def _renew(self) -> None:
-        if self._certificates is None or self._certificates.current() is self._made_with:
+        certificates = self._certificates.current() if self._certificates is not None else None
+        if certificates is self._made_with and not self._current.is_stuck:
             return
-        before, self._made_with = self._current, self._certificates.current()
+        before, self._made_with = self._current, certificates
         self._current = self._made()
         self._open.add(self._current)
         if not before.calls:

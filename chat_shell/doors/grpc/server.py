@@ -25,10 +25,6 @@ KEEPALIVE_OPTIONS = (
 WINDOW_OPTIONS = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
 
 
-_UNTIL_CALLS_END_SECONDS = 86_400.0
-"""Longer than any turn; who shuts down cancels what is left in its own time."""
-
-
 class HealthServicer(Protocol):
     """The asyncio servicer of grpcio-health-checking, which has no types."""
 
@@ -57,14 +53,6 @@ class GrpcDoor:
     async def announce_drain(self) -> None:
         """Report NOT_SERVING from now on; calls are still answered."""
         await self._health.enter_graceful_shutdown()
-
-    async def close_to_new_calls(self) -> None:
-        """Send clients away and close the port; return when all calls have ended.
-
-        A client that reaches this replica through one address for all of them learns nothing else by which it would
-        connect anew: its connection stays as long as its calls, and a replica that reports NOT_SERVING gets none.
-        """
-        await self._server.stop(_UNTIL_CALLS_END_SECONDS)
 
     async def stop(self, grace_seconds: float) -> None:
         """Refuse new connections, give running calls `grace_seconds` to end, then cancel them."""
