@@ -161,6 +161,27 @@ async def test_chunks_of_deleted_documents_are_not_found_and_their_vectors_go(ro
     assert await room.found(embedder, "first") == ["third"]
 
 
+async def test_vectors_of_replaced_chunks_stay_for_texts_that_wait_and_go_without_an_embedder(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put(room.store, "a", ["first", "second"])
+    await put(room.store, "b", ["third"])
+    await room.embed(embedder)
+    await put(room.store, "a", ["first", "changed"])
+    assert await room.vectors.sweep(None) == 0
+    await room.store.delete_document("kb_a", "a")
+    assert await room.vectors.sweep(None) == 2, "they go while the embedder is away, where nothing waits"
+    await put(room.store, "b", ["fourth"])
+    assert await room.vectors.sweep(None, keeps_reusable=False) == 1
+
+
+async def test_vectors_of_a_former_model_stay_while_the_embedder_is_away(room: Room) -> None:
+    former = FakeEmbedder(name="former")
+    await put(room.store, "a", ["first"])
+    await room.embed(former)
+    assert await room.vectors.sweep(None) == 0
+    assert await room.found(former, "first") == ["first"]
+
+
 async def test_a_deleted_base_leaves_no_vectors(room: Room) -> None:
     embedder = FakeEmbedder()
     await put(room.store, "a", ["first", "second"])

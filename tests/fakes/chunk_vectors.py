@@ -87,13 +87,12 @@ class FakeChunkVectors:
         hits = await self._hits(self._embedded_bases())
         return sum(_key(model, hit.knowledge_base_id, _digest(hit)) not in self._vectors for hit in hits)
 
-    async def sweep(self, model: EmbeddingModel | None) -> int:
+    async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool = True) -> int:
         there = {(hit.knowledge_base_id, _digest(hit)) for hit in await self._hits(self._embedded_bases())}
-        waits = model is not None and await self.waiting(model) > 0
         gone = [
             key
             for key in self._vectors
-            if (key[2:] not in there and (not waits or not self._is_embedded(key[2])))
+            if (key[2:] not in there and not (keeps_reusable and await self._is_waited_for(key)))
             or await self._is_replaced(key, model)
         ]
         for key in gone:
@@ -108,6 +107,10 @@ class FakeChunkVectors:
             return False
         hits = await self._hits([key[2]])
         return all(_key(model, key[2], _digest(hit)) in self._vectors for hit in hits)
+
+    async def _is_waited_for(self, key: _Key) -> bool:
+        hits = await self._hits([key[2]]) if self._is_embedded(key[2]) else ()
+        return any((*key[:3], _digest(hit)) not in self._vectors for hit in hits)
 
     def _settle(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector | None]]) -> int:
         for text, vector in vectors:

@@ -84,10 +84,12 @@ class ChunkVectors(Protocol):
         """Return how many chunks wait for a vector of this model."""
         ...
 
-    async def sweep(self, model: EmbeddingModel | None) -> int:
+    async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool = True) -> int:
         """Delete, in small steps, vectors of bases and chunks that are gone or not to be embedded; return how many.
 
-        Those of another model go once every chunk of their base has one of this model; without a model they stay.
+        Those of chunks that are gone may be those of texts that wait: they go once nothing of their base waits for
+        vectors of their model, or at once unless `keeps_reusable`. Those of another model go once every chunk of their
+        base has one of this model; without a model they stay.
         """
         ...
 

@@ -5,6 +5,7 @@ ended has taken is taken again by another.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
@@ -69,8 +70,26 @@ class ChangedBases:
         return bool(self._ids) or await self._wakeups.noted_within(seconds)
 
 
+@dataclass
+class _Batch:
+    """Texts that this process has taken, and what has become of them: made, refused for good, or neither."""
+
+    texts: Sequence[TextWithoutVector]
+    made: list[tuple[TextWithoutVector, Vector]] = field(default_factory=list[tuple[TextWithoutVector, Vector]])
+    refused: Sequence[TextWithoutVector] = ()
+
+    @property
+    def left(self) -> list[TextWithoutVector]:
+        """The texts that are to be taken again."""
+        settled = {text.digest for text, _ in self.made} | {text.digest for text in self.refused}
+        return [text for text in self.texts if text.digest not in settled]
+
+
 class EmbeddingWorker:
-    """Embeds what waits, and deletes vectors that nothing needs; without an embedder it does the latter alone."""
+    """Embeds what waits, and deletes vectors that nothing needs; without an embedder it does the latter alone.
+
+    What an embedder has made is kept until it is stored: an outage of the database lets nothing be made again.
+    """
 
     def __init__(
         self,
@@ -87,39 +106,52 @@ class EmbeddingWorker:
         self._clock = clock
         self._sought_at: float | None = None
         self._pending: set[str] = set()
+        self._model: EmbeddingModel | None = None
+        self._batch: _Batch | None = None
 
     async def step(self) -> None:
         """Do all that is to be done, then wait for a change; a failure is tried again after a pause of the caller's.
 
         Raises:
             Unavailable: the embedder or the database is away.
+            ModelRequestRejected: the embedder refuses texts of ours.
         """
         self._pending |= self._changed.taken()
-        await self._work(self._pending)
+        if self._embedder is None:
+            await self._vectors.sweep(None, keeps_reusable=False)
+        else:
+            await self._work(self._embedder, self._pending)
         self._pending = set()
         await self._changed.noted_within(LOOK_SECONDS if self._embedder is not None else SEARCH_SECONDS)
 
-    async def _work(self, base_ids: set[str]) -> None:
-        if self._embedder is None:
-            await self._vectors.sweep(None)
-            return
+    async def _work(self, embedder: Embedder, base_ids: set[str]) -> None:
         missing = await self._vectors.missing()
         if missing is not None:
             self._observer.cannot_store(missing)
             return
-        model = await self._embedder.model()
-        await self._embedder.prepare()
+        try:
+            has_changed = await self._embed_all(embedder, base_ids)
+        except (Unavailable, ModelRequestRejected):
+            await self._vectors.sweep(self._model)  # what is to go does not wait for an embedder
+            raise
+        if has_changed or base_ids:
+            await self._vectors.sweep(self._model)
+            await self._vectors.upkeep()
+
+    async def _embed_all(self, embedder: Embedder, base_ids: set[str]) -> bool:
+        """Embed what waits; return whether anything did."""
+        self._model = model = await embedder.model()
+        await self._settle(model)
+        await embedder.prepare()
         await self._discover(model, base_ids)
         self._observer.waiting(await self._vectors.waiting(model))
         has_embedded = False
-        while await self._embed_some(self._embedder, model):
+        while await self._embed_some(embedder, model):
             has_embedded = True
             changed = self._changed.taken()
             self._pending |= changed
             await self._discover(model, changed)
-        if has_embedded or base_ids:
-            await self._vectors.sweep(model)
-            await self._vectors.upkeep()
+        return has_embedded
 
     async def _discover(self, model: EmbeddingModel, base_ids: set[str]) -> None:
         now = self._clock.now().timestamp()
@@ -137,45 +169,55 @@ class EmbeddingWorker:
         if taken.reused:
             self._observer.embedded("reused", taken.reused)
         if taken.texts:
+            self._batch = batch = _Batch(taken.texts)
             try:
-                await self._embed(embedder, model, taken.texts)
+                await self._embed(embedder, batch)
             except Unavailable:
-                self._observer.embedded("failed", len(taken.texts))
-                await self._vectors.give_back(taken.texts)
+                self._observer.embedded("failed", len(batch.left))
+                await self._settle(model)
                 raise
+            await self._settle(model)
             self._observer.waiting(await self._vectors.waiting(model))
         return bool(taken.texts or taken.reused)
 
-    async def _embed(self, embedder: Embedder, model: EmbeddingModel, texts: Sequence[TextWithoutVector]) -> None:
-        try:
-            found = await embedder.embed([text.text for text in texts], TextKind.PASSAGE)
-        except ModelRequestRejected:
-            await self._embed_singly(embedder, model, texts)
-        else:
-            await self._put(model, list(zip(texts, found, strict=True)))
+    async def _settle(self, model: EmbeddingModel) -> None:
+        """Store what has become of a batch; where the database is away, the next step does it."""
+        batch = self._batch
+        if batch is None:
+            return
+        if batch.made:
+            self._observer.embedded("embedded", await self._vectors.put(model, batch.made))
+        if batch.refused:
+            await self._vectors.refuse(model, batch.refused)
+            self._observer.embedded("refused", sum(len(text.places) for text in batch.refused))
+        if batch.left:
+            await self._vectors.give_back(batch.left)
+        self._batch = None
 
-    async def _embed_singly(
-        self, embedder: Embedder, model: EmbeddingModel, texts: Sequence[TextWithoutVector]
-    ) -> None:
+    async def _embed(self, embedder: Embedder, batch: _Batch) -> None:
+        try:
+            found = await embedder.embed([text.text for text in batch.texts], TextKind.PASSAGE)
+        except ModelRequestRejected:
+            await self._embed_singly(embedder, batch)
+        else:
+            batch.made = list(zip(batch.texts, found, strict=True))
+
+    async def _embed_singly(self, embedder: Embedder, batch: _Batch) -> None:
         """Find out which texts of a batch are refused; an embedder that refuses everything is one that is away."""
         refused: list[TextWithoutVector] = []
-        for text in texts:
+        for text in batch.texts:
             try:
                 found = await embedder.embed([text.text], TextKind.PASSAGE)
             except ModelRequestRejected:
                 refused.append(text)
             else:
-                await self._put(model, [(text, found[0])])
+                batch.made.append((text, found[0]))
         if refused:
             await self._require_working(embedder)
-            await self._vectors.refuse(model, refused)
-            self._observer.embedded("refused", sum(len(text.places) for text in refused))
+            batch.refused = refused
 
     async def _require_working(self, embedder: Embedder) -> None:
         try:
             await embedder.embed([_PROBE], TextKind.PASSAGE)
         except ModelRequestRejected as error:
             raise Unavailable(_REFUSES_ALL) from error
-
-    async def _put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> None:
-        self._observer.embedded("embedded", await self._vectors.put(model, vectors))

@@ -14,6 +14,7 @@ from backend.meaning.domain import EmbeddingModel
 
 _base, _document = tables.knowledge_base, tables.document
 _space, _edition = tables.vector_space, tables.edition_vectors
+_other = _space.alias()
 _AT_ONCE = 256
 _IS_SHOWN = select(_document.c.id).where(_document.c.edition_id == _edition.c.edition_id).exists()
 _RANGE = (_edition.c.space_id, _edition.c.edition_id, _edition.c.first_number, _edition.c.end_number)
@@ -33,14 +34,14 @@ class VectorSweep:
         self._database = database
         self._slice_seconds = slice_seconds
 
-    async def sweep(self, model: EmbeddingModel | None) -> int:
+    async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool) -> int:
         """Delete vectors of bases and chunks that are gone or not to be embedded, and of a model that is replaced."""
         swept = 0
         for space_id in await self._database.read(partial(_doomed_spaces, model=model)):
             while editions := await self._database.read(partial(_editions_of, space_id=space_id)):
                 swept += await self._clear(editions)
             await self._database.write(partial(_drop_space, space_id=space_id))
-        while editions := await self._database.read(partial(_orphans, model=model)):
+        while editions := await self._database.read(partial(_orphans, keeps_reusable=keeps_reusable)):
             swept += await self._clear(editions)
         return swept
 
@@ -85,20 +86,20 @@ def _doomed_spaces(connection: Connection, model: EmbeddingModel | None) -> Sequ
     is_needless = or_(_base.c.id.is_(None), ~_base.c.embed)
     if model is not None:
         is_other = or_(_space.c.model != model.name, _space.c.dimension != model.dimension)
-        is_needless = or_(is_needless, and_(is_other, ~_lacks_vectors(model)))
+        of_model = (_other.c.model == model.name) & (_other.c.dimension == model.dimension)
+        is_needless = or_(is_needless, and_(is_other, ~_lacks_vectors(of_model)))
     query = select(_space.c.id).outerjoin(_base, _base.c.id == _space.c.knowledge_base_id).where(is_needless)
     return connection.execute(query.order_by(_space.c.id)).scalars().all()
 
 
-def _lacks_vectors(model: EmbeddingModel) -> ColumnElement[bool]:
-    """Say whether a document of the base of a space waits for vectors of this model, or is not known to."""
-    other, known = _space.alias(), _edition.alias()
+def _lacks_vectors(of_space: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Say whether a document of the base of a space waits for vectors of another space, or is not known to."""
+    known = _edition.alias()
     is_settled = (
         select(known.c.edition_id)
-        .join(other, other.c.id == known.c.space_id)
-        .where(other.c.model == model.name, other.c.dimension == model.dimension)
-        .where(known.c.edition_id == _document.c.edition_id, known.c.waiting_chunks == 0)
-        .correlate(_document)
+        .join(_other, _other.c.id == known.c.space_id)
+        .where(of_space, known.c.edition_id == _document.c.edition_id, known.c.waiting_chunks == 0)
+        .correlate(_document, _space)
         .exists()
     )
     of_base = (_document.c.knowledge_base_id == _space.c.knowledge_base_id) & (_document.c.chunk_count > 0)
@@ -115,11 +116,11 @@ def _drop_space(connection: Connection, space_id: int) -> None:
     connection.execute(delete(_space).where(_space.c.id == space_id, ~has_editions))
 
 
-def _orphans(connection: Connection, model: EmbeddingModel | None) -> list[EditionRange]:
-    """Return editions that no document has; while their base lacks vectors, they may be those of equal texts."""
-    query = select(*_RANGE).where(~_IS_SHOWN)
-    if model is not None:
-        query = query.join(_space, _space.c.id == _edition.c.space_id).where(~_lacks_vectors(model))
+def _orphans(connection: Connection, *, keeps_reusable: bool) -> list[EditionRange]:
+    """Return editions that no document has, without those whose vectors may be those of texts that wait."""
+    query = select(*_RANGE).join_from(_edition, _space, _space.c.id == _edition.c.space_id).where(~_IS_SHOWN)
+    if keeps_reusable:
+        query = query.where(~_lacks_vectors(_other.c.id == _space.c.id))
     return [EditionRange(*row) for row in connection.execute(query.limit(_AT_ONCE))]
 
 

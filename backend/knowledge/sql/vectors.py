@@ -173,9 +173,9 @@ class SqlChunkVectors:
         """Return how many chunks wait for a vector of this model."""
         return await self._database.read(partial(self._queue.waiting, model=model))
 
-    async def sweep(self, model: EmbeddingModel | None) -> int:
+    async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool = True) -> int:
         """Delete vectors that nothing needs any more."""
-        return await self._sweep.sweep(model) if await self._has_table() else 0
+        return await self._sweep.sweep(model, keeps_reusable=keeps_reusable) if await self._has_table() else 0
 
     async def upkeep(self) -> None:
         """Give large bases an index."""

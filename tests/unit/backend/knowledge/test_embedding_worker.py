@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from backend.knowledge.ports.vectors import EmbeddingProgress
+from backend.knowledge.ports.vectors import EmbeddingProgress, TextWithoutVector
 from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE, ChangedBases, EmbeddingWorker
-from backend.meaning.domain import TextKind, Vector
+from backend.meaning.domain import EmbeddingModel, TextKind, Vector
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chunk_vectors import FakeChunkVectors
@@ -90,6 +90,42 @@ async def test_an_embedder_that_is_away_loses_nothing() -> None:
     await house.settle()
     assert await house.progress() == EmbeddingProgress(2, 2)
     assert house.told.counts == {"failed": 2, "embedded": 2}
+
+
+class AwayDatabase(FakeChunkVectors):
+    """Is away for so many calls that come after texts have been made."""
+
+    outages = 2
+
+    async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
+        if self.outages:
+            self.outages -= 1
+            raise Unavailable("The database is away.")
+        return await super().put(model, vectors)
+
+
+async def test_what_is_made_while_the_database_is_away_is_stored_later_and_not_made_again() -> None:
+    house = House()
+    house.vectors = AwayDatabase(house.knowledge, FakeClock())
+    house.worker = EmbeddingWorker(house.vectors, house.embedder, house.changed, house.told, FakeClock())
+    await house.fill("one", "two")
+    for _ in range(AwayDatabase.outages):
+        with pytest.raises(Unavailable):
+            await house.worker.step()
+    await house.settle()
+    assert await house.progress() == EmbeddingProgress(2, 2)
+    assert house.embedder.texts == ["one", "two"]
+
+
+async def test_vectors_of_deleted_chunks_go_while_the_embedder_is_away() -> None:
+    house = House()
+    await house.fill("one", "two")
+    await house.settle()
+    house.embedder.failure = Unavailable("The embedder is away.")
+    await house.knowledge.delete_document("kb_a", "a")
+    with pytest.raises(Unavailable):
+        await house.worker.step()
+    assert await house.vectors.sweep(None) == 0, "they are gone"
 
 
 async def test_a_refused_text_holds_up_no_other() -> None:
