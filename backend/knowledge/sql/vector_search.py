@@ -1,11 +1,11 @@
-"""Finding the vectors nearest to a question's, among those of one base by one model."""
+"""Finding the vectors nearest to a question's, among those of some bases by one model."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, text
 
-from backend.knowledge.sql.search_index import Range
+from backend.knowledge.sql.search_index import Allowed, Found
 from backend.knowledge.sql.vector_rows import as_stored
 from backend.meaning.domain import Vector
 
@@ -27,61 +27,95 @@ class SearchedSpace(NamedTuple):
 
 
 class NeighbourQuery(NamedTuple):
-    """The vector of a question, how many of its neighbours are wanted, and which chunks these may be; None is all."""
+    """The vector of a question, how many of its neighbours are wanted, and by base which chunks these may be."""
 
     vector: Vector
     limit: int
-    allowed: Sequence[Range] | None
+    allowed: Allowed
 
 
 class NearestVectors(Protocol):
     """Finds vectors in the transaction of the caller."""
 
-    def nearest(
-        self,
-        connection: Connection,
-        space: SearchedSpace,
-        asked: NeighbourQuery,
-    ) -> list[tuple[int, float]]:
-        """Return the numbers of the nearest chunks with their scores, nearest first."""
+    def nearest(self, connection: Connection, spaces: Sequence[SearchedSpace], asked: NeighbourQuery) -> list[Found]:
+        """Return the chunks nearest to a question among those of all these spaces, nearest first.
+
+        The spaces are of one model; `allowed` names the base of each of them, or is None.
+        """
         ...
 
 
 class IndexedVectors:
     """`NearestVectors` over pgvector.
 
-    A large space has an index of its own, made by `VectorIndexes`: what other bases hold changes nothing.
+    A large space has an index of its own, made by `VectorSweep`: what other bases hold changes nothing. One that a
+    filter leaves few chunks of, and all small ones, are compared whole, in one statement.
     """
 
-    def nearest(
-        self,
-        connection: Connection,
-        space: SearchedSpace,
-        asked: NeighbourQuery,
-    ) -> list[tuple[int, float]]:
-        """Search the index of a large space, unless a filter leaves few chunks; else compare all."""
-        allowed = asked.allowed
-        left = space.chunk_count if allowed is None else sum(end - first for first, end in allowed)
-        is_exact = left < LARGE_SPACE or asked.limit > _MOST_CANDIDATES
-        values: dict[str, object] = {"vector": as_stored(asked.vector, "postgresql"), "most": asked.limit}
-        condition = ""
-        if allowed is not None:
-            values["allowed"] = "{" + ",".join(f"[{first},{end})" for first, end in allowed) + "}"
-            condition = " AND number <@ CAST(CAST(:allowed AS text) AS int4multirange)"
-        if not is_exact:
+    def __init__(self, large_space: int = LARGE_SPACE) -> None:
+        self._large_space = large_space
+
+    def nearest(self, connection: Connection, spaces: Sequence[SearchedSpace], asked: NeighbourQuery) -> list[Found]:
+        """Search the index of each large space, and compare all vectors of the others."""
+        is_exact = asked.limit > _MOST_CANDIDATES
+        large = [] if is_exact else [space for space in spaces if _size(space, asked.allowed) >= self._large_space]
+        small = [space for space in spaces if space not in large]
+        found = _compared(connection, small, asked) if small else []
+        if large:
             connection.execute(_SETTINGS, {"width": str(min(max(2 * asked.limit, 100), _MOST_CANDIDATES))})
-        # A query of its own is run once; a cast alone may be run, and read its text, for each row.
-        asked_vector = "(SELECT CAST(CAST(:vector AS text) AS halfvec))"
-        distance = f"CAST(vector AS halfvec({space.dimension})) <#> {asked_vector}"
-        query = (
-            f"SELECT number, -({distance}) AS score FROM search_vector"  # noqa: S608 -- numbers of our own
-            f" WHERE space_id = {space.id} AND vector IS NOT NULL{condition}"
-            f" ORDER BY {f'({distance}) + 0' if is_exact else distance} LIMIT :most"
-        )
-        return [(row[0], round(float(row[1]), 6)) for row in connection.execute(text(query), values)]
+        found += [one for space in large for one in _looked_up(connection, space, asked)]
+        return sorted(found, key=lambda one: (-one.score, one.base_id, one.number))[: asked.limit]
 
 
+_VECTOR = "(SELECT CAST(CAST(:vector AS text) AS halfvec))"
+"""A query of its own is run once; a cast alone may be run, and read its text, for each row."""
+
+_ALL_NUMBERS = "{(,)}"
 _SETTINGS = text("""
     SELECT set_config('hnsw.ef_search', :width, true), set_config('hnsw.iterative_scan', 'strict_order', true)
 """)
 """An index is read on until enough is found of what the filter allows."""
+
+_COMPARE = text(f"""
+    SELECT space_id, number, -(vector <#> {_VECTOR}) AS score
+    FROM unnest(CAST(:spaces AS int[]), CAST(CAST(:ranges AS text[]) AS int4multirange[])) AS asked (space, numbers)
+    JOIN search_vector ON space_id = asked.space AND number <@ asked.numbers
+    WHERE vector IS NOT NULL ORDER BY score DESC LIMIT :most
+""")  # noqa: S608 -- a constant
+
+
+def _size(space: SearchedSpace, allowed: Allowed) -> int:
+    if allowed is None:
+        return space.chunk_count
+    return sum(each.end_number - each.first_number for each in allowed[space.base_id])
+
+
+def _multirange(space: SearchedSpace, allowed: Allowed) -> str:
+    if allowed is None:
+        return _ALL_NUMBERS
+    return "{" + ",".join(f"[{first},{end})" for first, end in allowed[space.base_id]) + "}"
+
+
+def _compared(connection: Connection, spaces: Sequence[SearchedSpace], asked: NeighbourQuery) -> list[Found]:
+    bases = {space.id: space.base_id for space in spaces}
+    values = {
+        "vector": as_stored(asked.vector, "postgresql"),
+        "spaces": list(bases),
+        "ranges": [_multirange(space, asked.allowed) for space in spaces],
+        "most": asked.limit,
+    }
+    return [Found(bases[row[0]], row[1], round(float(row[2]), 6)) for row in connection.execute(_COMPARE, values)]
+
+
+def _looked_up(connection: Connection, space: SearchedSpace, asked: NeighbourQuery) -> list[Found]:
+    values: dict[str, object] = {"vector": as_stored(asked.vector, "postgresql"), "most": asked.limit}
+    condition = ""
+    if asked.allowed is not None:
+        values["numbers"] = _multirange(space, asked.allowed)
+        condition = " AND number <@ CAST(CAST(:numbers AS text) AS int4multirange)"
+    distance = f"CAST(vector AS halfvec({space.dimension})) <#> {_VECTOR}"
+    query = (
+        f"SELECT number, -({distance}) AS score FROM search_vector"  # noqa: S608 -- numbers of our own
+        f" WHERE space_id = {space.id} AND vector IS NOT NULL{condition} ORDER BY {distance} LIMIT :most"
+    )
+    return [Found(space.base_id, row[0], round(float(row[1]), 6)) for row in connection.execute(text(query), values)]

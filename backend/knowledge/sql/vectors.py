@@ -17,7 +17,6 @@ from backend.knowledge.ports.vectors import EmbeddingProgress, TakenTexts, TextW
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.chosen import ChosenVectors
 from backend.knowledge.sql.found_chunks import ChunkRows
-from backend.knowledge.sql.search_index import Found
 from backend.knowledge.sql.vector_queue import IS_OF_MODEL, VectorQueue, of_model
 from backend.knowledge.sql.vector_rows import NewVector, as_stored, free_claims
 from backend.knowledge.sql.vector_schema import has_vector_table, make_vector_table
@@ -32,7 +31,7 @@ _base, _space, _edition, _document = (
     tables.document,
 )
 _MOST_CANDIDATES = 4096
-"""A search looks at no more vectors of a base; only those of chunks that are gone make it look at many."""
+"""A search looks at no more vectors; only those of chunks that are gone make it look at many."""
 
 
 class SqlChunkVectors:
@@ -128,19 +127,9 @@ class SqlChunkVectors:
         def work(connection: Connection) -> list[ChunkHit]:
             ids = list_parameter(base_ids, self._database.dialect)
             found = self._spaces.rows(connection, {"ids": ids, **of_model(query.model)})
-            spaces = [SearchedSpace(*row.values()) for row in found]
             allowed = None if filters is None else self._chunks.allowed(connection, base_ids, filters)
-            return [
-                hit
-                for space in spaces
-                if allowed is None or space.base_id in allowed
-                for hit in self._of_space(
-                    connection,
-                    nearest,
-                    space,
-                    NeighbourQuery(query.vector, limit, allowed[space.base_id] if allowed is not None else None),
-                )
-            ]
+            spaces = [SearchedSpace(*row.values()) for row in found if allowed is None or row["base_id"] in allowed]
+            return self._hits(connection, nearest, spaces, NeighbourQuery(query.vector, limit, allowed))
 
         return tuple(sorted(await self._database.snapshot(work), key=content_rank)[:limit])
 
@@ -148,18 +137,18 @@ class SqlChunkVectors:
         self._is_ready = self._is_ready or await self._database.read(has_vector_table)
         return self._is_ready
 
-    def _of_space(
-        self, connection: Connection, nearest: NearestVectors, space: SearchedSpace, asked: NeighbourQuery
+    def _hits(
+        self, connection: Connection, nearest: NearestVectors, spaces: Sequence[SearchedSpace], asked: NeighbourQuery
     ) -> list[ChunkHit]:
         """Look at more and more vectors until there are enough chunks of documents, and all that tie with the last."""
         wanted = asked.limit + asked.limit // 4 + 1
         while True:
-            found = nearest.nearest(connection, space, asked._replace(limit=wanted))
-            hits = self._chunks.hits(connection, [Found(space.base_id, *one) for one in found])
+            found = nearest.nearest(connection, spaces, asked._replace(limit=wanted))
+            hits = self._chunks.hits(connection, found)
             if len(found) < wanted or wanted >= _MOST_CANDIDATES:
                 return hits
             scores = sorted((hit.score for hit in hits), reverse=True)
-            if len(scores) >= asked.limit and found[-1][1] < scores[asked.limit - 1]:
+            if len(scores) >= asked.limit and found[-1].score < scores[asked.limit - 1]:
                 return hits
             wanted = min(4 * wanted, _MOST_CANDIDATES)
 
