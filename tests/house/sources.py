@@ -105,8 +105,17 @@ def parameter_count(function: Function) -> int:
 
 def tracked_files() -> list[Path]:
     """Return the files under version control, or all of them where there is no git."""
-    try:
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
+    names = tracked_names()
+    if names is None:
         return [path for path in ROOT.rglob("*") if path.is_file() and not set(_NOT_OURS) & set(path.parts)]
-    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def tracked_names(*options: str) -> list[str] | None:
+    """Return what `git ls-files` lists with these options; None where there is no git."""
+    try:
+        asked = ["git", "ls-files", "-z", *options]
+        listed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return [name for name in listed.stdout.split("\0") if name]

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from tests.house.sources import ROOT, tracked_files
+from tests.house.sources import ROOT, tracked_files, tracked_names
 
 # put together here, so that this file does not hold what it forbids
 _FORBIDDEN = [
@@ -34,6 +34,11 @@ def test_no_file_names_a_registry_or_a_machine():
         for word in forbidden_words(path.read_text(encoding="utf-8", errors="replace"))
     }
     assert found == set()
+
+
+def test_nothing_is_tracked_that_is_ignored():
+    """Git puts tracked files in the place of ignored ones without a word: of an environment that tests run in, too."""
+    assert not tracked_names("--cached", "--ignored", "--exclude-standard")
 
 
 def test_the_check_bites():
