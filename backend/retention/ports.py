@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.retention.domain import DuePage, Kept, Person, PersonalRows, SoleOwnership
+from shared.models.values import JsonObject
 
 
 class ExpiryStore(Protocol):
@@ -57,8 +58,19 @@ class PersonStore(Protocol):
         """Delete what is a person's; keys of the operator's settings and turns that run stay."""
         ...
 
+    async def delete_usage(self, person: Person) -> tuple[int, int]:
+        """Delete the results of a person's restricted searches, while these are there, and what he has used of bases.
+
+        Return how many of each were deleted.
+        """
+        ...
+
     async def delete_conversations(self, person: Person) -> int:
         """Delete a person's conversations on which no turn runs, and finish what other deletions have left."""
+        ...
+
+    def records(self, person: Person) -> AsyncIterator[JsonObject]:
+        """Yield what is kept about a person beside his texts, each with a `type`: keys, turns that wait, searches …"""
         ...
 
     async def shared_with(self, person: Person) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import RetentionTerms
 from backend.retention.http.routes import PersonServices
 from backend.retention.ports import PersonStore
-from backend.retention.services.exporting import PersonExport
+from backend.retention.services.exporting import ExportedRooms, PersonExport
 from backend.retention.services.leaving import Leaving, PersonPorts
 from backend.retention.services.sweeping import Retention
 from backend.retention.sql.expiry import SqlExpiryStore
@@ -35,7 +35,8 @@ class RetentionRoom:
     ) -> PersonServices:
         """Build what the routes call, over the use cases of callers."""
         ports = PersonPorts(self.people, self.conversations, self.knowledge, agents.agents, responses)
-        return PersonServices(Leaving(ports), PersonExport(self.people, conversations, responses, files))
+        rooms = ExportedRooms(conversations, responses, files, agents.agents, self.knowledge)
+        return PersonServices(Leaving(ports), PersonExport(self.people, rooms))
 
 
 def build_retention(

@@ -145,6 +145,13 @@ def start_replica(launch: Launch, directory: Path, pair: Pair, **changes: str) -
 
 def lone_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
     """Start a backend with nobody behind it, and wait until it is ready; the pair's other parts are the backend too."""
+    pair = starting_backend(launch, directory, **settings)
+    pair.backend.wait_ready()
+    return pair
+
+
+def starting_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
+    """Start a backend with nobody behind it, and return before it is ready."""
     port, nobody = free_port(), free_port()
     url = f"{'https' if 'BACKEND_TLS_CERT_FILE' in settings else 'http'}://127.0.0.1:{port}"
     directory.mkdir(parents=True, exist_ok=True)
@@ -156,7 +163,6 @@ def lone_backend(launch: Launch, directory: Path, **settings: str) -> Pair:
         "SERVICE_TOKEN": SERVICE_TOKEN,
     }
     backend = launch("backend", settings=needed | settings, directory=directory, ready_url=f"{url}/readyz")
-    backend.wait_ready()
     return Pair(backend, backend, backend, url, url, f"127.0.0.1:{nobody}", url)
 
 

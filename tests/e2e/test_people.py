@@ -1,5 +1,6 @@
 """Administrators delete and export what is a person's, on both databases."""
 
+import base64
 from typing import Any
 
 import httpx2
@@ -26,6 +27,22 @@ def export(pair: Pair, user_id: str, **query: str) -> list[Line]:
     return [orjson.loads(line) for line in answer.text.splitlines()]
 
 
+def check_kinds(lines: list[Line]) -> None:
+    """An export shows all kinds of things that a person may have, and is whole."""
+    assert [lines[0]["type"], lines[-1]["type"]] == ["user", "end"]
+    found = {line["type"] for line in lines}
+    assert found >= {"conversation", "item", "response", "file", "file_content", "knowledge_membership"}
+    assert found >= {"agent_membership", "conversation_membership", "api_key", "agent", "knowledge_base"}
+    (document,) = [line for line in lines if line["type"] == "document_content"]
+    assert base64.b64decode(document["base64"]) == b"Glaciers."
+
+
+async def put_glaciers(client: httpx2.AsyncClient, base_id: str) -> None:
+    headers = {"Content-Type": "text/markdown"}
+    put = await client.put(f"/v1/knowledge_bases/{base_id}/documents/ice.md", content=b"Glaciers.", headers=headers)
+    assert put.status_code in (200, 201), put.text
+
+
 async def test_a_person_leaves_with_all_that_is_his(pair: Pair, model: FakeModelControl) -> None:
     await model.script(Reply(text=("Fine.",)), Reply(text=("Mine.",)))
     async with bare_client(pair, "pia") as pia, bare_client(pair, "ann") as ann:
@@ -37,6 +54,7 @@ async def test_a_person_leaves_with_all_that_is_his(pair: Pair, model: FakeModel
         kept = await turn(ann, "Where?", conversation=others)
         shared = new_base(pair, "shared-with-pia", {"a.md": "Alps."}, pia="editor")
         created = await pia.post("/v1/knowledge_bases", json={"name": "pia's", "summary": "Hers alone."})
+        await put_glaciers(pia, created.json()["id"])
         await put_agent(pia, "pia-agent", instructions="Be brief.")
 
         refused = delete(pair, "pia")
@@ -46,10 +64,7 @@ async def test_a_person_leaves_with_all_that_is_his(pair: Pair, model: FakeModel
         assert (await pia.get(f"/v1/responses/{said['id']}")).status_code == 200
 
         lines = export(pair, "pia")
-        assert [lines[0]["type"], lines[-1]["type"]] == ["user", "end"]
-        found = {line["type"] for line in lines}
-        assert found >= {"conversation", "item", "response", "file", "file_content", "knowledge_membership"}
-        assert found >= {"agent_membership", "conversation_membership"}
+        check_kinds(lines)
         assert [line["conversation_id"] for line in lines if line["type"] == "item"] == [conversation] * 2
         assert kept["id"] not in orjson.dumps(lines).decode()
 
@@ -67,6 +82,8 @@ async def test_a_person_leaves_with_all_that_is_his(pair: Pair, model: FakeModel
             "conversation_memberships": 1,
             "knowledge_memberships": 1,
             "agent_memberships": 0,
+            "released_results": 0,
+            "restricted_usage": 0,
             "files": 1,
             "restricted_searches": 0,
         }

@@ -32,7 +32,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
 from backend.retention.http.routes import PersonServices
-from backend.retention.services.exporting import PersonExport
+from backend.retention.services.exporting import ExportedRooms, PersonExport
 from backend.retention.services.leaving import Leaving, PersonPorts
 from backend.routes import METRICS_ROUTERS, ROUTERS
 from backend.turns.services.tool_catalogue import ToolCatalogue
@@ -143,7 +143,8 @@ class FakeHouse:
     def _people(self, agents: AgentCatalogue, files: Files) -> PersonServices:
         people, responses = FakePeople(), self.turns.services.responses
         leaving = Leaving(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
-        return PersonServices(leaving, PersonExport(people, self.turns.conversation_services, responses, files))
+        rooms = ExportedRooms(self.turns.conversation_services, responses, files, agents, self.knowledge)
+        return PersonServices(leaving, PersonExport(people, rooms))
 
     def options(self) -> HttpOptions:
         """Build the figures of the door."""

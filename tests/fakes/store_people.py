@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 
 from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
+from shared.models.values import JsonObject
 
 
 class FakePeople:
@@ -26,9 +27,18 @@ class FakePeople:
         """Delete nothing."""
         return 0
 
+    async def delete_usage(self, person: Person) -> tuple[int, int]:
+        """Delete nothing."""
+        return 0, 0
+
     async def delete_conversations(self, person: Person) -> int:
         """Delete nothing."""
         return 0
+
+    async def records(self, person: Person) -> AsyncIterator[JsonObject]:
+        """Yield nothing."""
+        for each in ():
+            yield each
 
     async def shared_with(self, person: Person) -> tuple[str, ...]:
         """Return nothing."""

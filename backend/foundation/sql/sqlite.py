@@ -44,6 +44,8 @@ _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -2000",
+    # Without zeros over each freed page, which some builds of SQLite write: they made a deletion as long as its text.
+    "PRAGMA secure_delete = FAST",
 )
 
 # A checkpoint waits for the disk. In a reading thread it delays no writer; SQLite's automatic checkpoint, which delays

@@ -3,9 +3,12 @@
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from typing import NamedTuple
 
+from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.files.services import Files
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import Kept, Person
 from backend.retention.ports import PersonStore
 from backend.retention.services.leaving import caller_as
@@ -14,18 +17,26 @@ from shared.errors import NotFound
 from shared.models.values import JsonObject
 
 ITEMS_READ_AT_ONCE = 20
+DOCUMENTS_READ_AT_ONCE = 20
+BYTES_IN_A_LINE = 512 * 1024
+
+
+class ExportedRooms(NamedTuple):
+    """The use cases through which texts are read."""
+
+    conversations: ConversationServices
+    responses: Responses
+    files: Files
+    agents: AgentCatalogue
+    knowledge: KnowledgeStore
 
 
 class PersonExport:
     """Exports persons. Texts come through the reads of users, which withhold what a reader may not see."""
 
-    def __init__(
-        self, people: PersonStore, conversations: ConversationServices, responses: Responses, files: Files
-    ) -> None:
+    def __init__(self, people: PersonStore, rooms: ExportedRooms) -> None:
         self._people = people
-        self._conversations = conversations
-        self._responses = responses
-        self._files = files
+        self._rooms = rooms
 
     async def lines(self, person: Person) -> AsyncGenerator[JsonObject]:
         """Yield objects with a `type`; the last one is `end`. What is deleted meanwhile may be missing.
@@ -34,12 +45,20 @@ class PersonExport:
             Unavailable: the database is away; then no `end` comes.
         """
         yield {"type": "user", "id": person.user_id, "tenant": person.tenant}
+        for part in (self._roles(person), self._people.records(person), self._owned(person), self._texts(person)):
+            async for line in part:
+                yield line
+        yield {"type": "end"}
+
+    async def _roles(self, person: Person) -> AsyncGenerator[JsonObject]:
         for base_id, role in (await self._people.bases_of(person)).items():
             yield {"type": "knowledge_membership", "knowledge_base_id": base_id, "role": role}
         for name, role in (await self._people.agents_of(person)).items():
             yield {"type": "agent_membership", "agent": name, "role": role}
         for conversation_id in await self._people.shared_with(person):
             yield {"type": "conversation_membership", "conversation_id": conversation_id}
+
+    async def _texts(self, person: Person) -> AsyncGenerator[JsonObject]:
         for kind, read in (
             (Kept.CONVERSATIONS, self._conversation),
             (Kept.RESPONSES, self._response),
@@ -49,10 +68,33 @@ class PersonExport:
                 with suppress(NotFound):
                     async for line in read(person, each):
                         yield line
-        yield {"type": "end"}
+
+    async def _owned(self, person: Person) -> AsyncGenerator[JsonObject]:
+        """Yield what has no other owner, and goes with the person."""
+        owned = await self._people.sole_ownership(person)
+        for name in owned.agent_names:
+            with suppress(NotFound):
+                agent = (await self._rooms.agents.find(caller_as(person), name)).agent
+                yield {"type": "agent", "name": name, "definition": agent.definition.model_dump(mode="json")}
+        for binding in await self._rooms.knowledge.bindings(person.tenant, person.user_id, owned.base_ids):
+            yield {"type": "knowledge_base", **binding.base.model_dump(mode="json", exclude={"tenant", "version"})}
+            async for line in self._documents(binding.base.id):
+                yield line
+
+    async def _documents(self, base_id: str) -> AsyncGenerator[JsonObject]:
+        knowledge, after, has_more = self._rooms.knowledge, None, True
+        while has_more:
+            page = await knowledge.documents(base_id, after=after, limit=DOCUMENTS_READ_AT_ONCE, descending=False)
+            after, has_more = (page[-1].id if page else None), len(page) == DOCUMENTS_READ_AT_ONCE
+            for document in page:
+                yield {"type": "document", **document.model_dump(mode="json")}
+                with suppress(NotFound):
+                    body = await knowledge.document_body(document.id)
+                    for start in range(0, len(body), BYTES_IN_A_LINE):
+                        yield _content("document", document.id, body[start : start + BYTES_IN_A_LINE])
 
     async def _conversation(self, person: Person, conversation_id: str) -> AsyncGenerator[JsonObject]:
-        caller, services = caller_as(person), self._conversations
+        caller, services = caller_as(person), self._rooms.conversations
         found = await services.conversations.find(caller, conversation_id)
         made = int(found.created_at.timestamp())
         yield {"type": "conversation", "id": found.id, "created_at": made, "metadata": dict(found.metadata)}
@@ -65,14 +107,18 @@ class PersonExport:
             after, has_more = (page.items[-1].id if page.items else None), page.has_more
 
     async def _response(self, person: Person, response_id: str) -> AsyncGenerator[JsonObject]:
-        caller, withheld = caller_as(person), self._conversations.withheld
-        found = await self._responses.find(caller, response_id)
+        caller, withheld = caller_as(person), self._rooms.conversations.withheld
+        found = await self._rooms.responses.find(caller, response_id)
         shown = await withheld.shown(caller, found)
         given = await withheld.shown_input(caller, found, found.input_items)
         yield {"type": "response", "response": shown.body, "input_items": given}
 
     async def _file(self, person: Person, file_id: str) -> AsyncGenerator[JsonObject]:
-        file = await self._files.find(caller_as(person), file_id)
+        file = await self._rooms.files.find(caller_as(person), file_id)
         yield {"type": "file", **file.model_dump(mode="json", exclude={"tenant", "user_id"})}
-        async for piece in self._files.pieces(file):
-            yield {"type": "file_content", "file_id": file_id, "base64": base64.b64encode(piece).decode()}
+        async for piece in self._rooms.files.pieces(file):
+            yield _content("file", file_id, piece)
+
+
+def _content(kind: str, of_id: str, piece: bytes) -> JsonObject:
+    return {"type": f"{kind}_content", f"{kind}_id": of_id, "base64": base64.b64encode(piece).decode()}

@@ -53,6 +53,7 @@ class Leaving:
         counts["conversations"] = await people.delete_conversations(person)
         counts["responses"] = await people.delete_rows(PersonalRows.RESPONSES, person)
         counts |= await self._leave(person, owned)
+        counts["released_results"], counts["restricted_usage"] = await people.delete_usage(person)
         counts |= {kind.value: await people.delete_rows(kind, person) for kind in _AFTER}
         await self._ports.knowledge.delete_base(shelf_of_user(person.tenant, person.user_id).id)
         async for _ in people.running(person):

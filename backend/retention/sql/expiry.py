@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Delete, Table, Update, delete, or_, select, update
 
 from backend.conversations.sql import tables as told
 from backend.files.sql import tables as files
@@ -12,14 +12,11 @@ from backend.knowledge.domain.shelves import SHELF_ID_START
 from backend.knowledge.sql.tables import attachment, document
 from backend.restricted.sql.tables import safe_summary_audit
 from backend.retention.domain import DuePage, Kept
-from backend.retention.sql.conversation_rows import IS_WITHDRAWN, delete_conversation_rows, withdraw
+from backend.retention.sql.row_deletion import IS_WITHDRAWN, change_rows, delete_conversation_rows, withdraw
 from shared.clock import Clock
 
 ROWS_LOOKED_AT = 500
 """Read at once: no row of these is wide where it is looked at."""
-
-DELETED_AT_ONCE = 20
-"""Responses hold bodies of any length, and a transaction must end within 50 ms."""
 
 _conversation, _response, _file, _audit = told.conversation, told.response, files.uploaded_file, safe_summary_audit
 _TABLES: dict[Kept, Table] = {
@@ -56,21 +53,14 @@ class SqlExpiryStore:
         """Delete some at a time; what has been touched since it was found is left."""
         if kind is Kept.CONVERSATIONS:
             return sum([await self._delete_conversation(each, before) for each in ids])
-        deleted = 0
-        for start in range(0, len(ids), DELETED_AT_ONCE):
-            some = ids[start : start + DELETED_AT_ONCE]
-            deleted += await self._database.write(
-                lambda connection, some=some: self._gone(connection, kind, some, before)
-            )
-        return deleted
+        return await change_rows(self._database, ids, lambda some: self._leaving(kind, some, before))
 
-    def _gone(self, connection: Connection, kind: Kept, ids: Sequence[str], before: datetime) -> int:
+    def _leaving(self, kind: Kept, ids: Sequence[str], before: datetime) -> Delete | Update:
         table = _TABLES[kind]
         which = table.c.id.in_(ids) & _is_due(kind, before)
         if kind is Kept.FILES:
-            removed = update(table).where(which).values(state=files.REMOVED, touched_at=self._clock.now())
-            return connection.execute(removed).rowcount
-        return connection.execute(delete(table).where(which)).rowcount
+            return update(table).where(which).values(state=files.REMOVED, touched_at=self._clock.now())
+        return delete(table).where(which)
 
     async def _delete_conversation(self, conversation_id: str, before: datetime) -> int:
         which = (_conversation.c.id == conversation_id) & _is_due(Kept.CONVERSATIONS, before)

@@ -1,11 +1,11 @@
 """What is a person's, in SQL."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Column, ColumnElement, Connection, Select, Table, delete, or_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Delete, Select, Table, Update, delete, or_, select, update
 
 from backend.agents.sql.tables import agent, agent_member
 from backend.conversations.sql import tables as told
@@ -13,13 +13,14 @@ from backend.files.sql import tables as files
 from backend.foundation.sql.database import Database
 from backend.identity.sql.tables import api_key
 from backend.knowledge.sql.tables import knowledge_base, knowledge_member
-from backend.restricted.sql.tables import restricted_search
+from backend.restricted.sql.tables import released_result, restricted_member, restricted_search
 from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
-from backend.retention.sql.conversation_rows import IS_WITHDRAWN, delete_conversation_rows, withdraw
+from backend.retention.sql.personal_records import RECORD_FORMS, USAGE_FORM
+from backend.retention.sql.row_deletion import IS_WITHDRAWN, change_rows, delete_conversation_rows, withdraw
 from shared.clock import Clock
+from shared.models.values import JsonObject
 
 ROWS_LOOKED_AT_TOGETHER = 500
-DELETED_TOGETHER = 20
 
 OWNER = "owner"
 """The role in the rows of members, of bases as of agents."""
@@ -53,6 +54,7 @@ class _Members(NamedTuple):
 
 _BASES = _Members(knowledge_base, knowledge_member, knowledge_member.c.knowledge_base_id)
 _AGENTS = _Members(agent, agent_member, agent_member.c.agent_id)
+_COUNTED = _Members(knowledge_base, restricted_member, restricted_member.c.knowledge_base_id)
 
 
 class SqlPersonStore:
@@ -71,10 +73,10 @@ class SqlPersonStore:
 
     async def running(self, person: Person) -> AsyncIterator[str]:
         """Look through responses, and through the conversations that are held."""
-        async for response_id in self._pages(_response, _is_of(_response, person) & _RUNS):
+        async for response_id in self._ids(_response, _is_of(_response, person) & _RUNS):
             yield response_id
         is_held = _is_of(_conversation, person) & _conversation.c.running_response_id.is_not(None)
-        async for conversation_id in self._pages(_conversation, is_held):
+        async for conversation_id in self._ids(_conversation, is_held):
             query = select(_conversation.c.running_response_id).where(_conversation.c.id == conversation_id)
             for response_id in await self._column(query):
                 if response_id is not None:
@@ -83,37 +85,49 @@ class SqlPersonStore:
     def ids(self, kind: Kept, person: Person) -> AsyncIterator[str]:
         """Read a page at a time."""
         if kind is Kept.CONVERSATIONS:
-            return self._pages(_conversation, _is_of(_conversation, person))
+            return self._ids(_conversation, _is_of(_conversation, person))
         if kind is Kept.RESPONSES:
-            return self._pages(_response, _is_of(_response, person) & ~_RUNS)
-        return self._pages(_file, _is_of(_file, person) & _IS_STORED)
+            return self._ids(_response, _is_of(_response, person) & ~_RUNS)
+        return self._ids(_file, _is_of(_file, person) & _IS_STORED)
 
     async def delete_rows(self, kind: PersonalRows, person: Person) -> int:
-        """Find some, and delete them in one transaction."""
+        """Find a page of them, and delete it in short transactions."""
         table, more = _PERSONAL[kind]
-        which, deleted, some = _is_of(table, person) & more, 0, list[str]()
-        async for each in self._pages(table, which):
-            some.append(each)
-            if len(some) == DELETED_TOGETHER:
-                deleted, some = deleted + await self._delete(table, which & table.c.id.in_(some)), []
-        return deleted + (await self._delete(table, which & table.c.id.in_(some)) if some else 0)
+        which = _is_of(table, person) & more
+        pages, leaving = self._pages(table, which), partial(self._leaving, table, which)
+        return sum([await change_rows(self._database, some, leaving) async for some in pages])
+
+    async def delete_usage(self, person: Person) -> tuple[int, int]:
+        """Delete results by the keys of the searches that made them."""
+        pages = self._pages(restricted_search, _is_of(restricted_search, person))
+        results = sum([await change_rows(self._database, some, _results_of) async for some in pages])
+        counted = delete(restricted_member).where(_COUNTED.of(person))
+        return results, await self._database.write(lambda connection: connection.execute(counted).rowcount)
 
     async def delete_conversations(self, person: Person) -> int:
         """Withdraw each, then delete its rows."""
         is_free = _is_of(_conversation, person) & _conversation.c.running_response_id.is_(None)
         which, deleted = or_(is_free, IS_WITHDRAWN), 0
-        async for each in self._pages(_conversation, which):
+        async for each in self._ids(_conversation, which):
             found = which & (_conversation.c.id == each)
             if await self._database.write(lambda connection, found=found: withdraw(connection, found)):
                 await delete_conversation_rows(self._database, each)
                 deleted += 1
         return deleted
 
+    async def records(self, person: Person) -> AsyncIterator[JsonObject]:
+        """Read each kind at once: such rows are small, and few."""
+        counted = USAGE_FORM.query.where(_COUNTED.of(person))
+        queries = [(form, form.query.where(_is_of(form.table, person))) for form in RECORD_FORMS]
+        for form, query in (*queries, (USAGE_FORM, counted)):
+            for row in await self._database.read(lambda c, query=query: c.execute(query).mappings().all()):
+                yield form.line({str(name): value for name, value in row.items()})
+
     async def shared_with(self, person: Person) -> tuple[str, ...]:
         """Look for the user's id in the JSON of members."""
         key = orjson.dumps(person.user_id).decode()
         has_role = (_conversation.c.tenant == person.tenant) & _conversation.c.members.contains(key, autoescape=True)
-        return tuple([each async for each in self._pages(_conversation, has_role)])
+        return tuple([each async for each in self._ids(_conversation, has_role)])
 
     async def bases_of(self, person: Person) -> Mapping[str, str]:
         """Read the memberships."""
@@ -136,19 +150,23 @@ class SqlPersonStore:
     async def _column(self, query: Select[Any]) -> tuple[Any, ...]:
         return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
-    async def _delete(self, table: Table, which: ColumnElement[bool]) -> int:
+    def _leaving(self, table: Table, which: ColumnElement[bool], ids: Sequence[str]) -> Delete | Update:
+        these = which & table.c.id.in_(ids)
         if table is _file:
-            removed = update(_file).where(which).values(state=files.REMOVED, touched_at=self._clock.now())
-            return await self._database.write(lambda connection: connection.execute(removed).rowcount)
-        return await self._database.write(lambda connection: connection.execute(delete(table).where(which)).rowcount)
+            return update(_file).where(these).values(state=files.REMOVED, touched_at=self._clock.now())
+        return delete(table).where(these)
 
-    async def _pages(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[str]:
+    async def _ids(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[str]:
+        async for found in self._pages(table, which):
+            for each in found:
+                yield each
+
+    async def _pages(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[list[str]]:
         """Yield ids in their order; no statement looks at more than a page of rows."""
         last: str | None = ""
         while last is not None:
             found, last = await self._database.read(partial(_page, table, which, last))
-            for each in found:
-                yield each
+            yield found
 
 
 def _page(table: Table, which: ColumnElement[bool], after: str, connection: Connection) -> tuple[list[str], str | None]:
@@ -158,6 +176,11 @@ def _page(table: Table, which: ColumnElement[bool], after: str, connection: Conn
         return [], None
     found = select(table.c.id).where(table.c.id > after, table.c.id <= ids[-1], which).order_by(table.c.id)
     return list(connection.execute(found).scalars().all()), ids[-1]
+
+
+def _results_of(search_ids: Sequence[str]) -> Delete:
+    keys = select(restricted_search.c.cache_key).where(restricted_search.c.id.in_(search_ids))
+    return delete(released_result).where(released_result.c.cache_key.in_(keys))
 
 
 def _is_of(table: Table, person: Person) -> ColumnElement[bool]:
