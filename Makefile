@@ -23,8 +23,12 @@ LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal
 # a week before the day on which the clients were locked
 CLIENTS_BEFORE ?= 2026-11-16
 
+# what the page is bundled with, installed once for each content of its lock
+CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
+	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
+
 .PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
-	protos-check manifests
+	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,7 +57,7 @@ test-failed: setup ## run the tests that failed last time once more, one after a
 check: verify ## what CI runs: what `verify` does, then the tests, those of sizes and names among them
 	@$(MAKE) --no-print-directory test
 
-verify: setup lint types floors protos-check manifests ## lint, types, floors and generated code, without the tests
+verify: setup lint types floors protos-check manifests console-check ## lint, types, floors and generated code, without the tests
 
 bench: setup ## measure the pair on both stores; prints tables, writes var/bench/*.json
 	@$(BIN)/python -m tests.bench
@@ -79,6 +83,21 @@ setup-run:
 
 protos: setup ## generate the protobuf code beside its sources
 	@$(PROTOC) $(call PROTOC_OUT,.) $(PROTO_FILES)
+
+console: ## bundle the page of backend/console anew after a change of its sources (needs node and npm)
+	@$(CONSOLE_PACKAGES) && cd backend/console && npx tsc && node build.mjs
+
+console-check:
+	@echo "== page"
+	@if command -v npm >/dev/null 2>&1; \
+	then $(CONSOLE_PACKAGES) && cd backend/console && npx tsc && node build.mjs --check; \
+	else echo "node and npm are not installed: whether the page's bundle is up to date is not looked at"; fi
+
+console-budgets: setup ## print the bytes of the page and the time to its first paint; needs Chromium
+	@$(BIN)/python -m tests.console.budgets
+
+screenshots: setup ## draw the pictures of the page in docs/images anew; needs Chromium
+	@TESTS_SCREENSHOTS=docs/images $(PYTEST) -q tests/console
 
 fmt: setup ## format, and mend what can be mended
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format

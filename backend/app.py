@@ -15,6 +15,7 @@ import structlog
 
 from backend.agents.services.agent_files import AgentFiles
 from backend.agents.wiring import AgentRoom, build_agent_room
+from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.files.wiring import FileRoom, build_file_room
@@ -112,7 +113,8 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        routers = ROUTERS if settings.admin_port is not None else (*ROUTERS, *METRICS_ROUTERS)
+        metrics = METRICS_ROUTERS if settings.admin_port is None else ()
+        routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
         tls = certificates.for_server() if certificates.files.can_serve else None
         server = http_server(app, allows=options.allows, tls=tls)

@@ -171,6 +171,7 @@ class Settings(DatabaseSettings):
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
         (), alias="BACKEND_CORS_ORIGINS"
     )
+    console: bool = Field(True, alias="BACKEND_CONSOLE")
     embedding_base_url: OptionalWebAddress = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")
     embedding_model: str = Field("", alias="BACKEND_EMBEDDING_MODEL", max_length=256)

@@ -5,6 +5,7 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.console.chromium import NOT_RUN, chromium_path
 from tests.examples import IS_THOROUGH, of_many
 
 # No example is timed, and no generation of examples either: speed belongs in the benchmark.
@@ -35,6 +36,8 @@ LONG_FILES = (
 
 pytest_plugins = ["tests.servers.fixtures"]
 
+collect_ignore = [] if chromium_path() else ["console"]
+
 gc.disable()  # what the collection makes stays: no look for cycles would find anything to free
 
 
@@ -48,3 +51,9 @@ def pytest_collection_finish() -> None:
     """Let later looks for cycles leave out what the collection has made: all of it stays to the end."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out, and why."""
+    if collect_ignore:
+        terminalreporter.write_line(NOT_RUN)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
+from urllib.parse import urlencode
 
 from deploy.demo.children import Child, ChildFailed
 from deploy.demo.folder import FolderTaken, locked_folder
@@ -64,6 +65,7 @@ def _run(var: Path) -> int:
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
         _tell_how_searches_rank(planned, kept)
+        _tell_page(planned, demo)
         return watch(children, kept)
     finally:
         for number in _STOP_SIGNALS:
@@ -167,6 +169,13 @@ def _announce(planned: Plan, demo: Demo) -> None:
         sep="\n",
         flush=True,
     )
+
+
+def _tell_page(planned: Plan, demo: Demo) -> None:
+    """Say last where the page is; the keys stand behind `#`, which no browser sends to any server."""
+    if status_of(f"{planned.backend_url}/") == 200:
+        keys = urlencode({"user": demo.user_key, "restricted": demo.restricted_key, "admin": planned.admin_key})
+        print(f"\nOpen {planned.backend_url}/#{keys}", flush=True)
 
 
 def curl_line(backend_url: str, key: str, base_id: str, question: str) -> str:

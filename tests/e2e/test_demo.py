@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import httpx2
 import pytest
@@ -112,6 +113,11 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
         assert len(demo.vector("How soon must a page be acknowledged?")) == 384
     told = "Searches rank by words and by meaning" if is_installed() else "Searches are by words only:"
     demo.launcher.wait_until(lambda: told in demo.launcher.log(), timeout_seconds=30)
+
+    demo.launcher.wait_until(lambda: "\nOpen http" in demo.launcher.log(), timeout_seconds=30)
+    address, _, keys = demo.launcher.log().splitlines()[-1].removeprefix("Open ").partition("#")
+    assert address == f"{demo.value('BACKEND_URL')}/"
+    assert dict(parse_qsl(keys))["user"] == demo.value("USER_KEY")
 
     restricted = demo.ask(1)
     assert "event: response.completed" in restricted

@@ -1,0 +1,99 @@
+// The public API, called with one of the person's keys.
+import { isRecord } from "../state/stored";
+import { keys, type KeyName } from "../state/keys";
+
+/** The API has refused, or cannot be reached (status 0). */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly param: string | null = null,
+    readonly code: string | null = null,
+  ) {
+    super(message);
+  }
+}
+
+export interface CallOptions {
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, in place of `body`. */
+  bytes?: Blob | ArrayBuffer | string;
+  contentType?: string;
+  signal?: AbortSignal;
+}
+
+/** Page of a list, in the form of OpenAI's lists. */
+export interface Page<Item> {
+  data: Item[];
+  first_id: string;
+  last_id: string;
+  has_more: boolean;
+}
+
+export function send(as: KeyName, method: string, path: string, options: CallOptions = {}): Promise<Response> {
+  return sendWith(keys.value[as] ?? "", method, path, options);
+}
+
+/** Return where a key is valid here. */
+export async function tryKey(key: string): Promise<void> {
+  await sendWith(key, "GET", "/v1/models", {});
+}
+
+async function sendWith(key: string, method: string, path: string, options: CallOptions): Promise<Response> {
+  const headers = new Headers({ Authorization: `Bearer ${key}` });
+  let body: BodyInit | null = null;
+  if (options.bytes !== undefined) {
+    body = options.bytes;
+    if (options.contentType) headers.set("Content-Type", options.contentType);
+  } else if (options.body !== undefined) {
+    body = JSON.stringify(options.body);
+    headers.set("Content-Type", "application/json");
+  }
+  let answer: Response;
+  try {
+    answer = await fetch(path, { method, headers, body, signal: options.signal ?? null, cache: "no-store", credentials: "omit" });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new ApiError(0, "");
+  }
+  if (!answer.ok) throw await refusal(answer);
+  return answer;
+}
+
+export async function call<Answer>(as: KeyName, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  const answer = await send(as, method, path, options);
+  return (await answer.json()) as Answer;
+}
+
+export function get<Answer>(as: KeyName, path: string, signal?: AbortSignal): Promise<Answer> {
+  return call<Answer>(as, "GET", path, signal ? { signal } : {});
+}
+
+/** Read pages until the list ends, or has `most` entries. */
+export async function all<Item>(as: KeyName, path: string, most = 1000): Promise<Item[]> {
+  const found: Item[] = [];
+  const joint = path.includes("?") ? "&" : "?";
+  let after = "";
+  while (found.length < most) {
+    const page = await get<Page<Item>>(as, `${path}${joint}limit=100${after && `&after=${encodeURIComponent(after)}`}`);
+    found.push(...page.data);
+    if (!page.has_more) break;
+    after = page.last_id;
+  }
+  return found;
+}
+
+async function refusal(answer: Response): Promise<ApiError> {
+  try {
+    const body: unknown = await answer.json();
+    const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
+    return new ApiError(answer.status, text(error["message"]) ?? answer.statusText, text(error["param"]), text(error["code"]));
+  } catch {
+    return new ApiError(answer.status, answer.statusText);
+  }
+}
+
+function text(found: unknown): string | null {
+  return typeof found === "string" ? found : null;
+}

@@ -1,0 +1,19 @@
+import { render } from "preact";
+import { App } from "./app";
+import { takeKeysFromAddress } from "./state/keys";
+import { followPreferences } from "./state/preferences";
+import { followAddress } from "./state/router";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/components.css";
+import "./styles/shell.css";
+
+takeKeysFromAddress();
+followAddress();
+followPreferences();
+
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  render(<App />, root);
+}

@@ -1,0 +1,17 @@
+// The views of the page, in the order in which they are offered.
+import type { ComponentType } from "preact";
+import type { IconName } from "../components/icons";
+import type { Words } from "../words";
+import { ChatView } from "./chat/view";
+
+export interface View {
+  /** Stands in the address: `#/chat`. */
+  name: string;
+  icon: IconName;
+  title: Words<string>;
+  component: ComponentType<{ parts: string[] }>;
+}
+
+export const VIEWS: readonly View[] = [
+  { name: "chat", icon: "chat", title: { en: "Chat", zh: "对话" }, component: ChatView },
+];

@@ -1,0 +1,55 @@
+"""One running pair and one browser for all tests of the page; each test has a tab of its own."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+from tests.console.browsing import Tab, new_tab
+from tests.console.chromium import chromium_path
+from tests.console.running import Running, start_running
+from tests.fakes.model_server import FakeModelControl
+from tests.servers.fixtures import launching
+
+NewTab = Callable[..., AbstractAsyncContextManager[Tab]]
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The pair with the demo's knowledge."""
+    directory = tmp_path_factory.mktemp("console")
+    with launching(directory) as launch:
+        yield start_running(launch, directory)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """The system's Chromium, without a window."""
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=chromium_path())
+        yield launched
+        await launched.close()
+
+
+@pytest.fixture
+def tabs(browser: Browser, running: Running) -> NewTab:
+    """Open tabs: `async with tabs(narrow=True) as tab`."""
+    return partial(new_tab, browser, running)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tab(tabs: NewTab) -> AsyncIterator[Tab]:
+    """A tab, wide, light and English."""
+    async with tabs() as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def fake(running: Running) -> AsyncIterator[FakeModelControl]:
+    """The scripted model, its script empty."""
+    async with running.pair.control() as control:
+        await control.reset()
+        yield control

@@ -1,0 +1,76 @@
+"""The frame of the page: keys, languages, colours, the menu of a narrow screen, and how its files are sent."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.browsing import Tab
+from tests.console.conftest import NewTab
+from tests.console.running import Running
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_keys_come_in_the_address_and_leave_it(tab: Tab):
+    await tab.open()
+    await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()
+    shown: str = await tab.page.evaluate("location.href")
+    assert not any(key in shown for key in tab.running.keys.values())
+    await tab.page.reload()
+    await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()
+    assert tab.running.demo.user_key not in await tab.page.evaluate("JSON.stringify(localStorage)")
+
+
+async def test_who_has_no_key_is_asked_for_one_and_told_which_is_wrong(tab: Tab):
+    await tab.open(keys={})
+    await tab.page.get_by_label("Your key").fill("no-key-of-this-server")
+    await tab.page.get_by_role("button", name="Use these keys").click()
+    await expect(tab.page.get_by_role("alert")).to_have_text("This key is not valid on this server.")
+    assert await tab.axe() == []
+    await tab.page.get_by_label("Your key").fill(tab.running.demo.user_key)
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()
+
+
+async def test_language_and_colours_are_the_browsers_until_chosen(tabs: NewTab):
+    async with tabs(dark=True, language="zh") as tab:
+        await tab.open()
+        await expect(tab.page.get_by_role("link", name="对话")).to_be_visible()
+        assert await tab.page.evaluate("document.documentElement.lang") == "zh-CN"
+        dark = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        await tab.page.get_by_label("语言").select_option("en")
+        await tab.page.get_by_label("Colours").select_option("light")
+        assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+        await tab.page.reload()
+        await expect(tab.page.get_by_role("link", name="Chat")).to_be_visible()
+        assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+
+
+async def test_a_narrow_screen_has_a_menu_and_nothing_beyond_its_edge(tabs: NewTab):
+    async with tabs(narrow=True) as tab:
+        await tab.open()
+        await tab.page.get_by_role("button", name="Menu").click()
+        await expect(tab.page.get_by_role("link", name="Chat")).to_be_visible()
+        assert await tab.axe() == []
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+async def test_the_policy_lets_nothing_else_in(running: Running):
+    with running.pair.http("") as client:
+        page = client.get("/")
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert page.headers["cache-control"] == "no-cache"
+        again = client.get("/", headers={"if-none-match": page.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_text_cannot_become_html(tab: Tab):
+    await tab.open()
+    refused = await tab.page.evaluate(
+        "() => { try { document.body.innerHTML = '<b>x</b>'; } catch (e) { return e.name } }"
+    )
+    assert refused == "TypeError"
+    assert tab.faults
+    tab.faults.clear()
