@@ -28,12 +28,13 @@ _REMOVED = {
 _FOLDER = Path(__file__).parent
 
 
-def judged(of: str, name: str) -> Iterator[tuple[dict[str, Any], Verdict]]:
-    """Yield each case of a kind in a set with the gate's verdict."""
+def judged(of: str, name: str, field: str = "reply") -> Iterator[tuple[dict[str, Any], Verdict]]:
+    """Yield each case of a kind in a set that has the field, with the gate's verdict on the reply in it."""
     documents = {document["id"]: _chunks(document) for document in _lines(of, f"{name}_documents")}
     for case in _lines(of, f"{name}_cases"):
-        prepared = prepare(documents[case["document"]], "\n".join(case["user_messages"]), ())
-        yield case, judge(case["reply"].encode(), prepared)
+        if field in case:
+            prepared = prepare(documents[case["document"]], "\n".join(case["user_messages"]), ())
+            yield case, judge(case[field].encode(), prepared)
 
 
 def _lines(of: str, name: str) -> list[dict[str, Any]]:
@@ -59,8 +60,8 @@ def _chunks(document: dict[str, Any]) -> list[ProtectedChunk]:
 
 
 def main(*, is_verbose: bool) -> None:
-    """Print the tables of both sets in both languages."""
-    for of, language in product(("first", "second"), ("en", "zh")):
+    """Print the tables of all sets in both languages."""
+    for of, language in product(("first", "second", "third"), ("en", "zh")):
         lines = (f"{of} set", *_hostile(of, language, is_verbose), *_honest(of, language, is_verbose))
         sys.stdout.writelines(f"{line}\n" for line in lines)
 
@@ -81,16 +82,18 @@ def _hostile(of: str, language: str, is_verbose: bool) -> Iterator[str]:
 
 
 def _honest(of: str, language: str, is_verbose: bool) -> Iterator[str]:
-    codes, passed, total = Counter[str](), 0, 0
-    for case, verdict in judged(of, f"honest_{language}"):
-        total += 1
-        if isinstance(verdict, Blocked):
-            codes.update(verdict.codes)
-            if is_verbose:
-                yield f"  {case['id']}: {' '.join(verdict.codes)}: {', '.join(verdict.phrases)}"
-        else:
-            passed += 1
+    verdicts = [(case["id"], verdict) for case, verdict in judged(of, f"honest_{language}")]
+    blocked = {case: verdict for case, verdict in verdicts if isinstance(verdict, Blocked)}
+    if is_verbose:
+        for case, verdict in blocked.items():
+            yield f"  {case}: {' '.join(verdict.codes)}: {', '.join(verdict.phrases)}"
+    codes, total = Counter(code for verdict in blocked.values() for code in verdict.codes), len(verdicts)
+    passed = total - len(blocked)
     yield f"honest {language}: at once {passed} of {total} ({passed / total:.1%}); blocked by {dict(codes)}"
+    rewritten = {case["id"]: verdict for case, verdict in judged(of, f"honest_{language}", "rewrite")}
+    if rewritten:
+        held = [case for case in blocked if isinstance(rewritten[case], Blocked)]
+        yield f"  after one rewrite {total - len(held)} of {total} ({1 - len(held) / total:.1%})"
 
 
 if __name__ == "__main__":
