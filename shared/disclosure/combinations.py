@@ -36,7 +36,7 @@ RETOLD, LONGER = 0.85, 4.0
 """A sentence of an answer retells one of a source if it has such a share of its words of content, in any order, among
 at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
 
-STATED, STATED_WEIGHT = 0.8, 1.6
+STATED, STATED_WEIGHT = 0.8, 1.7
 """A sentence of an answer states one of a source, or an item of its lists, if it has such a share of its weight,
 however short the one and long the other is; what weighs less than two rare words is anybody's."""
 

@@ -147,8 +147,8 @@ def is_contraction(word: str) -> bool:
 
 
 def _verbs_or_adjectives(noun: str) -> Iterator[str]:
-    """Yield what a noun names as an act or a state: "approve" of "approval", "weak" of "weakness"."""
-    for cut, ending in _NOUNS:
+    """Yield what a listed noun names as an act or a state: "approve" of "approval", "weak" of "weakness"."""
+    for cut, ending in _NOUNS if _is_listed(noun) else ():
         base = noun.removesuffix(ending)
         if base != noun and len(base) >= _SHORTEST_PREFIXED and _is_listed(base + cut):
             yield base + cut
