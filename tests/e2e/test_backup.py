@@ -1,9 +1,11 @@
 """A backup of a live system, restored: whatever was acknowledged before the backup began is there."""
 
 import asyncio
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import httpx2
@@ -17,6 +19,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+GUIDE = Path(__file__).parents[2] / "docs" / "backup.md"
 WRITERS = 4
 TURNS_BEFORE = 12
 HALF = Reply(text=("Half ", "an ", "answer"), hold_after=2)
@@ -56,10 +59,14 @@ class Traffic:
                 self._told.notify_all()
 
 
-def copy_of_sqlite(database: Path, copy: Path) -> None:
-    """Copy a database that is being written to, as docs/backup.md says."""
-    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
+def run_guide(heading: str, directory: Path, environment: Mapping[str, str]) -> None:
+    """Run the commands that docs/backup.md gives under a heading, as an operator would."""
+    section = GUIDE.read_text(encoding="utf-8").split(f"## {heading}\n")[1]
+    commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)[0]
+    done = subprocess.run(
+        ["sh", "-euc", commands], cwd=directory, env=dict(environment), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
@@ -73,12 +80,14 @@ async def test_a_backup_that_was_taken_under_load_holds_every_acknowledged_turn(
     pair = start_pair(launch, tmp_path / "live", PairOptions(backend=live))
 
     def take_sqlite() -> str:
-        copy_of_sqlite(tmp_path / "live" / "var" / "ballast.db", tmp_path / "copy.db")
-        return f"sqlite+aiosqlite:///{tmp_path / 'copy.db'}"
+        python = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        run_guide("SQLite", tmp_path / "live", {"PATH": python})
+        return f"sqlite+aiosqlite:///{tmp_path / 'live' / 'ballast-backup.db'}"
 
     def take_postgresql() -> str:
-        postgres_server.dump(name, tmp_path / "ballast.dump")
-        return postgres_server.url(postgres_server.restored(tmp_path / "ballast.dump"))
+        address = {"DATABASE": postgres_server.url(name, driver="")}
+        run_guide("PostgreSQL", tmp_path, postgres_server.client_environment | address)
+        return postgres_server.url("restored")
 
     take: Callable[[], str] = take_sqlite if store == "sqlite" else take_postgresql
     async with pair.control() as model, bare_client(pair, "ann") as client:
@@ -104,6 +113,7 @@ async def test_a_backup_that_was_taken_under_load_holds_every_acknowledged_turn(
     assert (interrupted["status"], text_of(interrupted)) == ("incomplete", "Half an ")
     assert text_of(last) == "Noted."
     postgres_server.drop_database(name)
+    postgres_server.drop_database("restored")
 
 
 async def ended(client: httpx2.AsyncClient, path: str) -> Body:

@@ -113,15 +113,11 @@ class PostgresServer:
         self._run("createdb", *self._address, "--template", template, name)
         return name
 
-    def dump(self, database: str, path: Path) -> None:
-        """Write a backup of a database, which others may use meanwhile, into a file."""
-        self._run("pg_dump", *self._address, "--format=custom", f"--file={path}", database)
-
-    def restored(self, path: Path) -> str:
-        """Make a database of a backup; return its name."""
-        name = self.new_database()
-        self._run("pg_restore", *self._address, "--exit-on-error", f"--dbname={name}", str(path))
-        return name
+    @property
+    def client_environment(self) -> dict[str, str]:
+        """With this environment its own programs (`pg_dump`, `createdb` …) are found, and find it."""
+        path = f"{self._binaries}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        return {"PATH": path, "PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": _USER, "LC_ALL": "C"}
 
     def drop_database(self, name: str) -> None:
         """Delete a database with whatever is connected to it; no effect when the server is down."""

@@ -47,7 +47,7 @@ MAPS = {"ballast-backend": "backend.env", "ballast-chat-shell": "chat-shell.env"
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|DATABASE_URL|REDIS_URL")
 ALLOWED_VOLUMES = {"emptyDir", "secret", "configMap", "projected", "persistentVolumeClaim"}
 UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-ROOM_OF_A_PROCESS_BYTES = 192 * 2**20
+ROOM_BESIDE_THAT_BYTES = 192 * 2**20
 
 
 def in_bytes(quantity: str) -> int:
@@ -176,7 +176,7 @@ def test_no_secret_stands_in_a_manifest(overlay: str) -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_memory_is_enough_for_what_the_settings_allow(name: str) -> None:
     settings, limit = settings_of(SERVICES[name]), SERVICES[name].container["resources"]["limits"]["memory"]
-    taken = ROOM_OF_A_PROCESS_BYTES
+    taken = ROOM_BESIDE_THAT_BYTES
     if isinstance(settings, BackendSettings):
         taken += settings.max_bodies_bytes + MAX_CHILDREN * ChildLimits().memory_bytes
     assert in_bytes(limit) >= taken
