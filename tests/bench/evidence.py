@@ -1,7 +1,8 @@
 """`python -m tests.bench.evidence`: which questions count as weak evidence, asked of their own base and of others.
 
 The questions of the leak test are asked of its base; the Chinese ones of the corpora, if they are there, of bases of
-other passages. Those of `evidence_cases.jsonl` are asked of the English and the Chinese half of the base of the leak
+other passages. Those of `evidence_cases.jsonl` and of
+`fresh_evidence_cases.jsonl` are asked of the English and the Chinese half of the base of the leak
 test, by words alone and by meaning too, with the local embedder.
 """
 
@@ -16,6 +17,7 @@ import orjson
 
 from backend.knowledge.documents.chosen import read_blocks
 from backend.knowledge.domain.chunking import cut_into_pieces
+from backend.knowledge.domain.fusion import FUSION_DEPTH
 from backend.knowledge.domain.media_types import MARKDOWN
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.meaning.ports import MeaningPorts
@@ -29,7 +31,7 @@ from tests.leaks.corpus.reading import benign_questions, document_names, documen
 from tests.leaks.planting import chinese_questions, corpora
 
 QUESTIONS = 300
-CASES = Path(__file__).with_name("evidence_cases.jsonl")
+CASES, FRESH_CASES = (Path(__file__).with_name(f"{name}_cases.jsonl") for name in ("evidence", "fresh_evidence"))
 
 
 async def main() -> None:
@@ -69,19 +71,21 @@ async def _print_cases(knowledge: Knowledge) -> None:
     kept = KeptVectors()
     meaning = MeaningPorts(kept, kept, NO_MEANING.reranker)
     fused = FusedRetrieval(knowledge.retrieval, ExactNearest(knowledge.retrieval, kept), meaning)
-    asked, by_words, by_both, translated = (Counter[str]() for _ in range(4))
-    for line in CASES.read_bytes().splitlines():
-        case = orjson.loads(line)
-        kind, base_id, question = f"{case['kind']} ({case['base']})", f"kb_{case['base']}", case["question"]
-        words = await knowledge.retrieval.search((base_id,), question, MAX_SEALED_CHUNKS)
-        both = await fused.search((base_id,), question, MAX_SEALED_CHUNKS)
-        asked[kind] += 1
-        by_words[kind] += evidence_of(question, words, ()) is not None
-        by_both[kind] += evidence_of(question, both, ()) is not None
-        translated[kind] += evidence_of(question, both, (base_id,)) is not None
-    for kind, count in asked.items():
-        found = f"by words {by_words[kind]}, by both {by_both[kind]}, with restricted_translation {translated[kind]}"
-        sys.stdout.write(f"{kind}: evidence of {count} questions {found}\n")
+    for cases in (CASES, FRESH_CASES):
+        sys.stdout.write(f"{cases.name}\n")
+        asked, by_words, by_both, translated = (Counter[str]() for _ in range(4))
+        for line in cases.read_bytes().splitlines():
+            case = orjson.loads(line)
+            kind, base_id, question = f"{case['kind']} ({case['base']})", f"kb_{case['base']}", case["question"]
+            words = await knowledge.retrieval.search((base_id,), question, FUSION_DEPTH)
+            both = await fused.search((base_id,), question, FUSION_DEPTH)
+            asked[kind] += 1
+            by_words[kind] += evidence_of(question, words, (), MAX_SEALED_CHUNKS) is not None
+            by_both[kind] += evidence_of(question, both, (), MAX_SEALED_CHUNKS) is not None
+            translated[kind] += evidence_of(question, both, (base_id,), MAX_SEALED_CHUNKS) is not None
+        for kind, count in asked.items():
+            found = f"by words {by_words[kind]}, by both {by_both[kind]}, with translation {translated[kind]}"
+            sys.stdout.write(f"  {kind}: evidence of {count} questions {found}\n")
 
 
 if __name__ == "__main__":

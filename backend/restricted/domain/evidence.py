@@ -1,20 +1,23 @@
 """The check whether the chunks that a search found are evidence for its query.
 
 Scores cannot decide this: in a base of three chunks the best hit scores less than an unrelated one in a base of
-thousands. One measure is the share of the query's topical words that the chunks contain; the other is how near the
-meaning of a chunk is to that of the query.
+thousands. Two measures can: the share of the query's topical words that the chunks contain, and how near their meaning
+is to that of the query. Where chunks have been compared by meaning, both are weighed together; else words decide alone.
 """
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from statistics import fmean
+from typing import NamedTuple
 
-from backend.knowledge.domain.index_entries import index_entry
+from backend.knowledge.domain.fusion import FUSION_DEPTH
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
+from backend.meaning.domain import WritingSystem, writing_system_of
+from backend.restricted.domain.topical_words import found_words, speaks_for_an_organisation, topical_words
 from shared.disclosure.languages import Language, language_of
 
 LEAST_WORDS_SHARE, LEAST_PAIRS_SHARE = 0.2, 0.08
-"""The shares of a query's topical words, and of its pairs of Chinese characters, that the chunks must contain.
+"""The shares of a query's topical words, and of its pairs of Chinese characters, that are evidence by words alone.
 
 A query on another topic shares a word or two with any base. Half the pairs of a Chinese query join two words, and
 occur in no text.
@@ -23,91 +26,148 @@ of them because nothing was found; of 300 Chinese questions about other texts 44
 one of 150. Unrelated evidence that passes is left to the secondary model and the gate to refuse.
 """
 
-LEAST_SIMILARITY, LEAST_SIMILARITY_ACROSS = 0.32, 0.22
-"""The cosines from which a chunk answers a query in other words than its own: in one language, and across two.
+WORDS_WORTH, MIDDLE_WORTH = 0.7, 2.0
+"""What the share of the words, and the middle of the nearest chunks, are worth beside the nearest chunk.
 
-At each, the share of questions about a text of the base that reach it is greater than the share of questions about
-something else by more than at any other (Youden's index, over bases of a dozen texts of the corpora). They are measured
-with multilingual-e5-small, whose vectors are seen from the middle of their language; docs/retrieval.md has the figures.
+The nearest chunk tells whether a text answers the query, the middle of the 24 nearest whether the base is about such
+things at all: a question for the biggest gaps in an organisation is near to no chunk, and not far from any.
 """
 
-_STEM_LETTERS = 4
-"""Words with the same first letters count as forms of one ("outage", "outages"); longer stems refuse more queries."""
+MIDDLE_CHUNKS = 24
 
-_FUNCTION_WORDS = frozenset(
+
+class Bars(NamedTuple):
+    """What has to be reached: by words and meaning in the query's language, and by meaning alone across languages."""
+
+    english: float
+    chinese: float
+    across: float
+
+
+BARS, BARS_OF_LARGE_BASES = Bars(0.70, 0.52, 0.34), Bars(0.86, 0.68, 0.26)
+"""The weights and bars are those of a logistic rule, rounded; docs/retrieval.md has its questions and figures.
+
+They hold for multilingual-e5-small, whose vectors are seen from the middle of their language. A Chinese query reaches
+less because half its pairs join two words. In a large base, where only the nearest `FUSION_DEPTH` chunks are known,
+their middle says nothing: any question is near to some of thousands. So it does not count there.
+"""
+
+_SYSTEMS = {Language.ENGLISH: WritingSystem.LATIN, Language.CHINESE: WritingSystem.HAN}
+
+
+class _Found(NamedTuple):
+    """What a search found for a query: `first` are the hits that may be shown, `compared` all that have a similarity.
+
+    The latter are sorted, the nearest first.
     """
-    a about above after all also am an and any are as at be been being but by can could did do does doing for from get
-    give had has have having he her here him his how i if in into is it its just know let like may me might more most
-    much must my no not of on or our out please shall she should show so some such tell than that the their them then
-    there these they this those to up us very was we were what when where which who whom whose why will with would you
-    your
-    advice advise analyse analysis analyze area areas assess assessment bad badly biggest diagnose diagnosis fail
-    failing first fix gap gaps going good help improve improvement improvements issue issues look main matter matters
-    missing most need needs next now overall overview priorities priority problem problems recommend recommendation
-    recommendations review risk risks situation start summarise summarize summary thing things top urgent weak weakest
-    weakness weaknesses wrong too away mature
-    """.split()  # noqa: SIM905 -- read as words
-)
-_FUNCTION_PHRASES = re.compile(
-    "主要|最大|最重要|最紧迫|最紧急|紧迫|风险|隐患|差距|优先|建议|诊断|改进|改善|解决|问题|分析|评估|总结|不足|薄弱|环节|弱点|短板|"
-    "漏洞|缺陷|缺口|情况|现状|整体|总体|目前|现在|方面|地方|事项|首先|应该|应当|需要|值得|关注|注意|哪些|什么|怎么|怎样|如何|为什么|给出|"
-    "提出|看法|意见|帮助|一下|我们|减少|现象|管理|角度|谈谈|十分|紧急|容易|忽视|判断|好转|恶化|充分|准备|关心"
-)
-_FUNCTION_CHARACTERS = frozenset("的了么什怎吗呢吧啊们是有在和与及或就都也还这那哪我你他她它请把被对为几最该给做先从")
-"""Question words, grammatical words, and words for the help that is wanted: none of them names a topic.
 
-A pair of Chinese characters, the unit of the index, names no topic either if one of them is such a character: mostly
-the two belong to two words.
-"""
+    query: str
+    language: Language
+    first: Sequence[ChunkHit]
+    compared: Sequence[ChunkHit]
 
+    @property
+    def is_large(self) -> bool:
+        """Whether there may be chunks that were not compared."""
+        return len(self.compared) >= FUSION_DEPTH
 
-def topical_words(query: str) -> frozenset[str]:
-    """Return the index tokens of a query that name its topic; "What are the biggest risks?" has none."""
-    tokens = tokenize(_FUNCTION_PHRASES.sub(" ", query))
-    return frozenset(word for word in tokens if word not in _FUNCTION_WORDS and _FUNCTION_CHARACTERS.isdisjoint(word))
+    @property
+    def bars(self) -> Bars:
+        """The bars of a base of this size."""
+        return BARS_OF_LARGE_BASES if self.is_large else BARS
 
 
 def evidence_of(
-    query: str, hits: Sequence[ChunkHit], translatable_base_ids: Collection[str]
+    query: str, hits: Sequence[ChunkHit], translatable_base_ids: Collection[str], limit: int
 ) -> tuple[ChunkHit, ...] | None:
-    """Return those of the hits that may answer a query; None where they are too weak.
+    """Return those of the first `limit` hits that may answer a query; None where all hits together are too weak.
 
-    What meaning alone has found counts where it is near enough, and in the language of the query or in a base whose
-    owner allows that its text is summarised in another language.
+    What stands in another language than the query counts only in a base whose owner allows that its text is summarised
+    in another language.
     """
     language = language_of(query)
-    is_near = [_is_near(hit, language, may_translate=hit.knowledge_base_id in translatable_base_ids) for hit in hits]
-    kept = tuple(hit for hit, near in zip(hits, is_near, strict=True) if near or hit.has_words_of_query)
-    found_by_words = [hit for hit in hits if hit.has_words_of_query]
-    return None if not any(is_near) and is_weak(query, found_by_words) else kept
+    first = hits[:limit]
+    compared = [hit for hit in hits if hit.similarity is not None]
+    if not compared or language is None or language not in _SYSTEMS:
+        by_words = tuple(hit for hit in first if hit.has_words_of_query)
+        return None if is_weak(query, by_words) else by_words
+    found = _Found(query, language, first, sorted(compared, key=_similarity, reverse=True))
+    kept = {hit.chunk.id for hit in (*_in_language(found), *_across(found, translatable_base_ids))}
+    chosen = tuple(hit for hit in first if hit.chunk.id in kept)
+    return chosen if chosen or not topical_words(query) else None
 
 
-def _is_near(hit: ChunkHit, language: Language | None, *, may_translate: bool) -> bool:
-    """Whether the meaning of a hit answers a query; in a language that nobody has measured none does."""
-    if hit.similarity is None or language is None:
-        return False
-    language_of_hit = language_of(hit.chunk.text)
-    if language_of_hit is None or (language_of_hit is not language and not may_translate):
-        return False
-    if Language.OTHER in (language, language_of_hit):
-        return False
-    return hit.similarity >= (LEAST_SIMILARITY if language_of_hit is language else LEAST_SIMILARITY_ACROSS)
+def _in_language(found: _Found) -> Iterator[ChunkHit]:
+    """Yield the hits in the language of the query, if words and meaning together reach the bar."""
+    system = _SYSTEMS[found.language]
+    first = [hit for hit in found.first if writing_system_of(hit.chunk.text) is system]
+    nearest = _nearest(found.compared, system)
+    with_words = [hit for hit in first if hit.has_words_of_query]
+    bar = found.bars.chinese if found.language is Language.CHINESE else found.bars.english
+    share = words_share(found.query, with_words)
+    if share is None or nearness(nearest, is_large=found.is_large) + WORDS_WORTH * share >= bar:
+        chosen = _near(first, nearest)
+    else:
+        chosen = iter(() if _is_weak_without_vectors(found, with_words) else with_words)
+    yield from (hit for hit in chosen if language_of(hit.chunk.text) is found.language)
+
+
+def _across(found: _Found, translatable_base_ids: Collection[str]) -> Iterator[ChunkHit]:
+    """Yield the hits in the other language, if the owner of their base allows it and meaning reaches the bar."""
+    allowed = [hit for hit in found.compared if hit.knowledge_base_id in translatable_base_ids]
+    [other] = set(_SYSTEMS) - {found.language}
+    nearest = _nearest(allowed, _SYSTEMS[other])
+    is_enough = nearness(nearest, is_large=found.is_large) >= found.bars.across or not topical_words(found.query)
+    if nearest and is_enough:
+        ids = {hit.chunk.id for hit in allowed}
+        first = [hit for hit in found.first if hit.chunk.id in ids]
+        yield from (hit for hit in _near(first, nearest) if language_of(hit.chunk.text) is other)
+
+
+def _nearest(compared: Sequence[ChunkHit], system: WritingSystem) -> list[float]:
+    """Return the similarities of the nearest hits in these letters."""
+    return [_similarity(hit) for hit in compared if writing_system_of(hit.chunk.text) is system][:MIDDLE_CHUNKS]
+
+
+def _near(hits: Sequence[ChunkHit], nearest: Sequence[float]) -> Iterator[ChunkHit]:
+    """Yield hits that words found, and those that are nearer than the middle between the nearest and the others."""
+    least = (nearest[0] + fmean(nearest)) / 2 if nearest else 0.0
+    yield from (hit for hit in hits if hit.has_words_of_query or _similarity(hit) >= least)
+
+
+def nearness(similarities: Sequence[float], *, is_large: bool) -> float:
+    """Return how near a base is to a query, by its nearest chunk and, unless it is large, by the middle of some."""
+    if not similarities:
+        return 0.0
+    return similarities[0] + (0.0 if is_large else MIDDLE_WORTH * fmean(similarities))
+
+
+def words_share(query: str, hits: Sequence[ChunkHit]) -> float | None:
+    """Return which share of a query's topical words stands in the hits; None for a query without such words.
+
+    It is drawn to a half, the more the fewer words there are: one of one tells less than five of five. Whoever says
+    "we" has named the organisation, which any of its texts is about.
+    """
+    topical = topical_words(query)
+    if not topical:
+        return None
+    named = 1 if speaks_for_an_organisation(query) else 0
+    return (len(found_words(topical, hits)) + named + 0.5) / (len(topical) + named + 1)
+
+
+def _is_weak_without_vectors(found: _Found, with_words: Sequence[ChunkHit]) -> bool:
+    """Whether the hits that have no vector yet are weak; in a large base a hit without a similarity may just be far."""
+    return found.is_large or is_weak(found.query, [hit for hit in with_words if hit.similarity is None])
 
 
 def is_weak(query: str, hits: Sequence[ChunkHit]) -> bool:
-    """Return whether hits are too weak as evidence; for a query without topical words any hits suffice."""
+    """Return whether hits are too weak by their words alone; for a query without topical words any hits suffice."""
     topical = topical_words(query)
     if not topical:
         return not tokenize(query)
     needed = sum(LEAST_WORDS_SHARE if word.isascii() else LEAST_PAIRS_SHARE for word in topical)
-    wanted = [_stem(word) for word in topical]
-    found = set[str]()
-    for hit in hits:
-        found.update(map(_stem, index_entry(hit.chunk).tokens))
-        if sum(stem in found for stem in wanted) >= needed:
-            return False
-    return True
+    return len(found_words(topical, hits)) < needed
 
 
-def _stem(word: str) -> str:
-    return word[:_STEM_LETTERS]
+def _similarity(hit: ChunkHit) -> float:
+    return -1.0 if hit.similarity is None else hit.similarity

@@ -1,8 +1,10 @@
 """Searches of restricted members, for the sealed room: the only way by which their text leaves this service."""
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from backend.knowledge.domain.fusion import FUSION_DEPTH
 from backend.knowledge.domain.knowledge import Binding, ChunkHit
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import Retrieval
@@ -126,11 +128,12 @@ class SealedSearches:
     ) -> tuple[tuple[ChunkHit, ...], bool]:
         """Return chunks, and whether they are all chunks of the bases; hits that are weak evidence are dropped.
 
-        A query without a topic is about a whole base: a small base is returned whole, of a larger one the hits.
+        A query without a topic is about a whole base: a small base is returned whole, of a larger one the hits. More
+        hits are judged than are returned, and in a thread: to read so many texts takes up to 50 ms.
         """
         limit = min(request.limit, MAX_SEALED_CHUNKS)
-        hits = await self._retrieval.search(base_ids, request.query, limit)
-        found = evidence_of(request.query, hits, translatable_base_ids)
+        hits = await self._retrieval.search(base_ids, request.query, FUSION_DEPTH)
+        found = await asyncio.to_thread(evidence_of, request.query, hits, translatable_base_ids, limit)
         if found is None:
             return (), False
         is_small = len(found) < limit

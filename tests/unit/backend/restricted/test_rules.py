@@ -1,20 +1,12 @@
-"""Rules of restricted searches that need no ledger: budgets, keys, evidence, what moved, clean-up, figures."""
+"""Rules of restricted searches that need no ledger: budgets, keys, what moved, clean-up, figures."""
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from backend.knowledge.domain.knowledge import Chunk, ChunkHit, MemberRole
-from backend.restricted.domain.evidence import (
-    LEAST_SIMILARITY,
-    LEAST_SIMILARITY_ACROSS,
-    evidence_of,
-    is_weak,
-    topical_words,
-)
+from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.released_results import normalised_query, result_key, user_hash
 from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, change_since
 from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
@@ -104,83 +96,6 @@ def test_a_user_has_one_name_in_the_audit_and_nobody_can_tell_whose() -> None:
     assert user_hash("s", "acme", "ann") == user_hash("s", "acme", "ann")
     hashes = {user_hash("s", "acme", "ann"), user_hash("t", "acme", "ann"), user_hash("s", "acmea", "nn")}
     assert len(hashes) == 3
-
-
-def hit(text: str, *headings: str) -> ChunkHit:
-    found = Chunk(id="c", document_id="d", ordinal=0, heading_path=headings, text=text, tokens=1)
-    return ChunkHit(knowledge_base_id="kb_a", document_id="d", document_name="n", chunk=found, score=0.01)
-
-
-@pytest.mark.parametrize(
-    ("query", "weak"),
-    [
-        ("late bookings", False),
-        ("What are the risks of late bookings?", False),
-        ("bookings", False),
-        ("weather in Lisbon tomorrow and the next ferry strike bookings", True),
-        ("What are the risks?", False),
-        ("assessment of bookings: main weaknesses, gaps, priorities, recommendations for improvement", False),
-        ("booking delays", False),
-        ("lateness of travellers", False),
-        ("报销 发票", False),
-        ("为了报销而忙碌的同事应该怎样", False),
-        ("我们的报销有什么风险", False),
-        ("天气预报怎么样明天下雨吗请告诉我们", True),
-        ("what is it about", False),
-        ("", True),
-    ],
-)
-def test_evidence_is_judged_by_topical_words(query: str, weak: bool) -> None:
-    assert is_weak(query, [hit("Trains and the bookings.", "Late"), hit("差旅费报销需要发票。")]) is weak
-    assert is_weak(query, []) is (bool(topical_words(query)) or not query)
-
-
-ENGLISH, CHINESE = "Guests pay for their rooms before they leave.", "客人离开之前要付清房费。"
-
-
-def by_meaning(text: str, similarity: float) -> ChunkHit:
-    return hit(text).model_copy(update={"similarity": similarity, "has_words_of_query": False})
-
-
-@pytest.mark.parametrize(
-    ("query", "text", "least"),
-    [
-        ("When is the money due for a hotel stay?", ENGLISH, LEAST_SIMILARITY),
-        ("住宿的钱什么时候交？", CHINESE, LEAST_SIMILARITY),
-        ("住宿的钱什么时候交？", ENGLISH, LEAST_SIMILARITY_ACROSS),
-        ("When is the money due for a hotel stay?", CHINESE, LEAST_SIMILARITY_ACROSS),
-    ],
-)
-def test_a_meaning_that_is_near_enough_is_evidence(query: str, text: str, least: float) -> None:
-    near, far = by_meaning(text, least), by_meaning(text, least - 0.001)
-    assert evidence_of(query, [near, far], ["kb_a"]) == (near,)
-    assert evidence_of(query, [far], ["kb_a"]) is None
-    assert evidence_of(query, [near], ["kb_b"]) == ((near,) if least == LEAST_SIMILARITY else None)
-
-
-def test_words_are_evidence_whatever_the_meaning_and_hits_of_neither_are_left_out() -> None:
-    found, far = hit("Trains and the bookings."), by_meaning("Nothing of the kind.", 0.1)
-    assert evidence_of("late bookings", [found, far], []) == (found,)
-    assert evidence_of("late bookings", [by_meaning("Trains and the bookings.", 0.1)], []) is None
-
-
-def test_no_meaning_is_evidence_where_a_language_is_unknown() -> None:
-    assert evidence_of("Wann ist die Rechnung fällig?", [by_meaning(ENGLISH, 1.0)], ["kb_a"]) is None
-    assert (
-        evidence_of("When is the money due?", [by_meaning("Zimmer werden vor der Abreise bezahlt.", 1.0)], []) is None
-    )
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "What are the biggest risks?", "What would you advise?", "Where are we weakest?", "What should we fix first?",
-        "主要风险是什么？", "有哪些差距？", "请给出诊断。", "你有什么建议？", "最紧迫的问题是什么？",
-        "我们应该优先解决什么问题？",
-    ],
-)  # fmt: skip
-def test_a_question_for_help_alone_names_no_topic(query: str) -> None:
-    assert topical_words(query) == frozenset()
 
 
 def test_what_moved_is_told_access_first() -> None:
