@@ -1,6 +1,6 @@
 """`make leak-test`: hostile models against the real pair. Prints tables, writes var/leaks/*.json.
 
-python -m tests.leaks [--trials N] [--no-corpora] [--by-meaning]
+python -m tests.leaks [--trials N] [--no-corpora] [--embedder none|fake|local]
 
 It ends with 1 when something got out, too few trials counted or the honest control missed a bar.
 """
@@ -18,11 +18,12 @@ from contextlib import closing
 from itertools import chain, cycle, islice, product
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
 from tests.leaks.corpus.reading import Attack, attacks
+from tests.leaks.embedding import EmbedderKind
 from tests.leaks.forgeries import play_forgeries, play_role_changes
 from tests.leaks.honest import honest_figures, missed_bars, rendered
 from tests.leaks.hostile.stub import Stub
@@ -90,7 +91,7 @@ async def hanging_trials(directory: Path, way: Way) -> Results:
         return stage.results
 
 
-async def all_trials(place: Path, wanted: int, *, with_corpora: bool, by_meaning: bool) -> Results:
+async def all_trials(place: Path, wanted: int, *, with_corpora: bool, embedder: EmbedderKind) -> Results:
     """Play the share of each door and database, some of them at once; the hanging model at the first and the last."""
     began, turns = time.monotonic(), asyncio.Semaphore(WAYS_AT_ONCE)
     with closing(PostgresServer()) as server:
@@ -99,7 +100,7 @@ async def all_trials(place: Path, wanted: int, *, with_corpora: bool, by_meaning
         async def play(at: int) -> Results:
             door, is_postgres = WAYS[at]
             urls = [server.url(server.new_database()) if is_postgres else "" for _ in range(2)]
-            ways = [Way(door, url, by_meaning) for url in urls]
+            ways = [Way(door, url, embedder) for url in urls]
             results, trials = Results(), ceil(wanted / len(WAYS))
             async with turns:
                 results.add(await hostile_trials(place / str(at), trials, ways[0], with_corpora=with_corpora))
@@ -127,12 +128,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.leaks")
     parser.add_argument("--trials", type=int, default=WANTED_TRIALS)
     parser.add_argument("--no-corpora", action="store_true")
-    parser.add_argument("--by-meaning", action="store_true", help="search by the vectors of a fake embedder too")
+    kinds = get_args(EmbedderKind)
+    parser.add_argument("--embedder", choices=kinds, default="none", help="whose vectors searches go by, beside words")
     chosen = parser.parse_args(arguments)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
         results = asyncio.run(
-            all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora, by_meaning=chosen.by_meaning)
+            all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora, embedder=chosen.embedder)
         )
     results.write(RESULTS / "trials.json")
     figures = honest_figures()

@@ -1,44 +1,58 @@
-"""Search by meaning for the leak test: an embedder that the backend asks, and vectors of all that is stored."""
+"""Search by meaning for the leak test: an embedder that the backend asks, and the wait for all vectors."""
 
 import asyncio
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
-from backend.foundation.sql.chosen import open_database
-from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.meaning.domain import ConfiguredEmbedder, EmbeddingModel, TextKind
-from backend.meaning.services.centred_embedder import CentredEmbedder
-from backend.meaning.services.reference_texts import REFERENCE_DIGEST
+import httpx2
+
+from deploy.demo.local_embedder import embedder_settings
 from tests.fakes.embedding_server import FakeEmbeddingServer
-from tests.fakes.meaning import FAKE_DIMENSION
+from tests.servers.embedder import LocalEmbedder
 
-MODEL = "embedder-of-the-leak-test"
-LEASE = timedelta(minutes=1)
-TEXTS_AT_ONCE = 64
-PAUSE_SECONDS = 0.05
+EmbedderKind = Literal["none", "fake", "local"]
+"""No embedder, one over words that tests predict, or the model of the wheel."""
 
-
-def embedding_settings(server: FakeEmbeddingServer) -> Mapping[str, str]:
-    """Return the settings by which a backend asks this embedder, however busy the machine is."""
-    return {
-        "BACKEND_EMBEDDING_BASE_URL": server.base_url,
-        "BACKEND_EMBEDDING_MODEL": MODEL,
-        "BACKEND_EMBEDDING_QUERY_TIMEOUT_SECONDS": "10",
-    }
+PAUSE_SECONDS = 0.2
+_PATIENT = {"BACKEND_EMBEDDING_QUERY_TIMEOUT_SECONDS": "10"}
+"""Every search is to be by meaning, however busy the machine is."""
 
 
-async def embed_all(url: str, server: FakeEmbeddingServer) -> None:
-    """Return when every chunk of a database has a vector, beside whoever else embeds them."""
-    name = f"{ConfiguredEmbedder(model=MODEL).stored_name}~{REFERENCE_DIGEST}"
-    model, embedder = EmbeddingModel(name=name, dimension=FAKE_DIMENSION), CentredEmbedder(server.embedder)
-    database = open_database(url)
-    try:
-        vectors = SqlChunkVectors(database)
-        await vectors.discover(model)
-        while await vectors.waiting(model):
-            texts = (await vectors.take_unembedded(model, TEXTS_AT_ONCE, LEASE)).texts
-            made = await embedder.embed([text.text for text in texts], TextKind.PASSAGE)
-            await vectors.put(model, list(zip(texts, made, strict=True)))
-            await asyncio.sleep(0 if texts else PAUSE_SECONDS)
-    finally:
-        await database.close()
+class StagedEmbedder(NamedTuple):
+    """The settings by which a backend asks an embedder; `fake` is that embedder, if it is the fake one."""
+
+    settings: Mapping[str, str] = MappingProxyType({})
+    fake: FakeEmbeddingServer | None = None
+
+
+@asynccontextmanager
+async def staged_embedder(kind: EmbedderKind, directory: Path) -> AsyncGenerator[StagedEmbedder]:
+    """Serve an embedder of this kind."""
+    if kind == "none":
+        yield StagedEmbedder()
+    elif kind == "fake":
+        async with FakeEmbeddingServer() as server:
+            address = {"BACKEND_EMBEDDING_BASE_URL": server.base_url, "BACKEND_EMBEDDING_MODEL": "fake"}
+            yield StagedEmbedder(address | _PATIENT, server)
+    else:
+        local = LocalEmbedder(directory / "embedder")
+        local.start()
+        try:
+            await asyncio.to_thread(local.wait_ready)
+            yield StagedEmbedder(dict(embedder_settings(local.port)) | _PATIENT)
+        finally:
+            local.kill()
+
+
+async def all_embedded(owner: httpx2.AsyncClient, base_ids: Iterable[str]) -> None:
+    """Return when every chunk of these bases has a vector."""
+    for base_id in base_ids:
+        while not _is_embedded((await owner.get(f"/v1/knowledge_bases/{base_id}")).json()):  # noqa: ASYNC110 -- it tells nobody
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+def _is_embedded(base: Mapping[str, object]) -> bool:
+    return base["embedded_chunks"] is not None and base["embedded_chunks"] == base["chunks"]

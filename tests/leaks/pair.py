@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import httpx2
 
 from tests.leaks.databases import Database, PostgresDatabase, SqliteDatabase
+from tests.leaks.embedding import EmbedderKind
 from tests.servers.ports import free_port
 from tests.servers.services import RunningService
 
@@ -33,12 +34,12 @@ class ModelAddresses:
 class Way(NamedTuple):
     """How the services of a pair are joined: the door of chat_shell, and the backend's database.
 
-    With `by_meaning` an embedder stands behind the backend, and every chunk has a vector.
+    Where an embedder stands behind the backend, every chunk has a vector.
     """
 
     door: Literal["grpc", "http"] = "grpc"
     postgres_url: str = ""
-    by_meaning: bool = False
+    embedder: EmbedderKind = "none"
 
     @property
     def database(self) -> str:
@@ -46,7 +47,7 @@ class Way(NamedTuple):
         return "postgres" if self.postgres_url else "sqlite"
 
     def __str__(self) -> str:
-        return f"{self.door} {self.database}{' by meaning' if self.by_meaning else ''}"
+        return f"{self.door} {self.database}{'' if self.embedder == 'none' else f' {self.embedder} embedder'}"
 
 
 class MoreSettings(NamedTuple):

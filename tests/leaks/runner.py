@@ -12,11 +12,10 @@ from pathlib import Path
 
 import httpx2
 
-from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.fakes.model_server import FakeModelServer
 from tests.leaks.bases import OWNER, Base, base_of_case, corpus_base, planted_base
 from tests.leaks.corpus.reading import Attack, benign_questions
-from tests.leaks.embedding import embed_all, embedding_settings
+from tests.leaks.embedding import StagedEmbedder, all_embedded, staged_embedder
 from tests.leaks.hostile.secondary_server import SecondaryServer
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.oracle.oracle import Circumstances, Oracle
@@ -24,7 +23,6 @@ from tests.leaks.pair import (
     ADMIN_KEY,
     DEFAULT_WAY,
     MODEL,
-    NO_MORE,
     LeakPair,
     ModelAddresses,
     MoreSettings,
@@ -39,8 +37,9 @@ from tests.leaks.visits import ACT_FOR, Sighting, Visit, Visitor, scan_visit, te
 
 AT_ONCE = 4
 BATCH = 16
-REAL_DOCUMENTS = 40
-"""In each language, others at each door and database: the gate still remembers what it has read of so many."""
+REAL_DOCUMENTS, FEWER_REAL_DOCUMENTS = 40, 6
+"""In each language, others at each door and database: the gate still remembers what it has read of 40. The local
+embedder, which takes some 0.2 s a chunk, gets fewer."""
 
 
 @dataclass
@@ -57,7 +56,7 @@ class Stage:
     logs: LogSink
     tables: TableSink
     results: Results
-    embedder: FakeEmbeddingServer
+    embedder: StagedEmbedder
     _scanning: asyncio.Task[None] | None = None
 
     def base_for(self, case: Attack, number: int) -> Base:
@@ -135,18 +134,19 @@ async def staged(
     async with (
         FakeModelServer(registry.main_answer, models=(MODEL,)) as main,
         SecondaryServer(registry.secondary_answer) as secondary,
-        FakeEmbeddingServer() as embedder,
+        staged_embedder(way.embedder, directory) as embedder,
     ):
         addresses = ModelAddresses(main.base_url, secondary.base_url)
-        more = MoreSettings(backend=embedding_settings(embedder)) if way.by_meaning else NO_MORE
+        more = MoreSettings(backend=embedder.settings)
         async with running_pair(directory, addresses, timeout_seconds, way, is_gated=is_gated, more=more) as pair:
             service_key = await _service_key(pair)
             async with pair.client(service_key, **{ACT_FOR: OWNER}) as owner, pair.client(service_key) as service:
                 bases = await _stored(owner, pair, cases)
                 if with_corpora and (place := corpora()):
-                    bases |= await _stored_corpora(owner, pair, place, str(way))
-                if way.by_meaning:
-                    await embed_all(pair.database.url, embedder)
+                    count = FEWER_REAL_DOCUMENTS if way.embedder == "local" else REAL_DOCUMENTS
+                    bases |= await _stored_corpora(owner, pair, (place, str(way)), count)
+                if embedder.settings:
+                    await all_embedded(owner, [base.id for base in bases.values()])
                 passages = {
                     passage.chunk_id: passage.text for base in bases.values() for passage in base.shelf.passages
                 }
@@ -199,9 +199,12 @@ async def _stored(owner: httpx2.AsyncClient, pair: LeakPair, cases: Sequence[Att
     return bases
 
 
-async def _stored_corpora(owner: httpx2.AsyncClient, pair: LeakPair, place: Path, seed: str) -> dict[str, Base]:
-    pages = list(english_handbook(place, REAL_DOCUMENTS, seed))
-    passages = list(chinese_passages(place, REAL_DOCUMENTS, seed))
+async def _stored_corpora(
+    owner: httpx2.AsyncClient, pair: LeakPair, source: tuple[Path, str], count: int
+) -> dict[str, Base]:
+    place, seed = source
+    pages = list(english_handbook(place, count, seed))
+    passages = list(chinese_passages(place, count, seed))
     return {
         "real en": await planted_base(owner, pair, "Handbook", pages),
         "real zh": await planted_base(owner, pair, "合集", passages),
