@@ -16,9 +16,7 @@ from tests.leaks.pair import LeakPair
 from tests.leaks.planting import QUIET, PlantedDocument
 
 OWNER = "owner"
-_TOPIC_WORDS = 20
-"""So many that they outweigh the words by which a trial is known, which are about nothing."""
-
+_TOPIC_WORDS = 5
 _ENGLISH_WORD = re.compile(r"\b[a-z]{5,}\b")
 _CHINESE_PAIR = re.compile(r"[\u4e00-\u9fff]{2}")
 
@@ -42,16 +40,12 @@ class Base:
         """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
         fitting = [passage for passage in fitting if passage.language == language] or fitting
+        text = dice.choice(fitting or list(self.shelf.passages)).text
         secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
         planted = " ".join((*secret, *QUIET)).casefold()
-        found = [_unplanted_words(passage.text, planted) for passage in fitting or self.shelf.passages]
-        words = dice.choice([each for each in found if len(each) >= _TOPIC_WORDS] or found)
-        return " ".join(dice.sample(words, min(_TOPIC_WORDS, len(words))))
-
-
-def _unplanted_words(text: str, planted: str) -> list[str]:
-    found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
-    return [word for word in found if word not in planted]
+        found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
+        found = [word for word in found if word not in planted]
+        return " ".join(dice.sample(found, min(_TOPIC_WORDS, len(found))))
 
 
 async def corpus_base(owner: httpx2.AsyncClient, pair: LeakPair) -> Base:

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import httpx2
 
@@ -21,28 +20,21 @@ _PATIENT = {"BACKEND_EMBEDDING_QUERY_TIMEOUT_SECONDS": "10"}
 """Every search is to be by meaning, however busy the machine is."""
 
 
-class StagedEmbedder(NamedTuple):
-    """The settings by which a backend asks an embedder; `fake` is that embedder, if it is the fake one."""
-
-    settings: Mapping[str, str] = MappingProxyType({})
-    fake: FakeEmbeddingServer | None = None
-
-
 @asynccontextmanager
-async def staged_embedder(kind: EmbedderKind, directory: Path) -> AsyncGenerator[StagedEmbedder]:
-    """Serve an embedder of this kind."""
+async def staged_embedder(kind: EmbedderKind, directory: Path) -> AsyncGenerator[Mapping[str, str]]:
+    """Serve an embedder of this kind; give the settings by which a backend asks it."""
     if kind == "none":
-        yield StagedEmbedder()
+        yield {}
     elif kind == "fake":
         async with FakeEmbeddingServer() as server:
             address = {"BACKEND_EMBEDDING_BASE_URL": server.base_url, "BACKEND_EMBEDDING_MODEL": "fake"}
-            yield StagedEmbedder(address | _PATIENT, server)
+            yield address | _PATIENT
     else:
         local = LocalEmbedder(directory / "embedder")
         local.start()
         try:
             await asyncio.to_thread(local.wait_ready)
-            yield StagedEmbedder(dict(embedder_settings(local.port)) | _PATIENT)
+            yield {**embedder_settings(local.port), **_PATIENT}
         finally:
             local.kill()
 

@@ -15,7 +15,7 @@ import httpx2
 from tests.fakes.model_server import FakeModelServer
 from tests.leaks.bases import OWNER, Base, base_of_case, corpus_base, planted_base
 from tests.leaks.corpus.reading import Attack, benign_questions
-from tests.leaks.embedding import StagedEmbedder, all_embedded, staged_embedder
+from tests.leaks.embedding import all_embedded, staged_embedder
 from tests.leaks.hostile.secondary_server import SecondaryServer
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.oracle.oracle import Circumstances, Oracle
@@ -56,7 +56,6 @@ class Stage:
     logs: LogSink
     tables: TableSink
     results: Results
-    embedder: StagedEmbedder
     _scanning: asyncio.Task[None] | None = None
 
     def base_for(self, case: Attack, number: int) -> Base:
@@ -137,7 +136,7 @@ async def staged(
         staged_embedder(way.embedder, directory) as embedder,
     ):
         addresses = ModelAddresses(main.base_url, secondary.base_url)
-        more = MoreSettings(backend=embedder.settings)
+        more = MoreSettings(backend=embedder)
         async with running_pair(directory, addresses, timeout_seconds, way, is_gated=is_gated, more=more) as pair:
             service_key = await _service_key(pair)
             async with pair.client(service_key, **{ACT_FOR: OWNER}) as owner, pair.client(service_key) as service:
@@ -145,7 +144,7 @@ async def staged(
                 if with_corpora and (place := corpora()):
                     count = FEWER_REAL_DOCUMENTS if way.embedder == "local" else REAL_DOCUMENTS
                     bases |= await _stored_corpora(owner, pair, (place, str(way)), count)
-                if embedder.settings:
+                if embedder:
                     await all_embedded(owner, [base.id for base in bases.values()])
                 passages = {
                     passage.chunk_id: passage.text for base in bases.values() for passage in base.shelf.passages
@@ -155,7 +154,7 @@ async def staged(
                 visitor = Visitor(registry, service, owner)
                 sinks = LogSink(pair), TableSink(pair)
                 await sinks[1].skip()
-                yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results(), embedder)
+                yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results())
 
 
 def plan(stage: Stage, cases: Sequence[Attack], stubs: Sequence[Stub], dice: random.Random) -> Iterator[Visit]:

@@ -26,7 +26,7 @@ FORGED = ("mode_forgery", "ticket_forgery")
 
 async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
     cases = one_case_a_class(playable())
-    async with staged(tmp_path, cases, TIMEOUT_SECONDS, Way(embedder="fake")) as stage:
+    async with staged(tmp_path, cases, TIMEOUT_SECONDS) as stage:
         mixed = sorted([*STUBS, HANG], key=lambda stub: random.Random(stub.name).random())
         a_case = -(-len(mixed) // len(cases))
         visits = [
@@ -42,8 +42,6 @@ async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
         )
         await play_role_changes(stage, [case for case in attacks() if case.attack_class == "role_change"][:1])
         check(stage)
-        assert stage.embedder.fake is not None
-        assert set(stage.embedder.fake.texts) & {trial.query for trial in stage.results.counted}
 
 
 @pytest.mark.parametrize("door", ["grpc", "http"])
