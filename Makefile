@@ -27,7 +27,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -47,6 +47,9 @@ test-upgrade: setup ## run the last release beside this one through an upgrade a
 
 rehearsal: setup ## roll both services under live streams, behind proxies that learn late
 	@$(PYTEST) tests/rehearsal/rolling.py -s -o timeout=900
+
+images: setup ## build both images, look into them and let them answer; needs root, and docker or IMAGE_BUILDER
+	@$(PYTEST) tests/images/built.py -o timeout=3600
 
 test-clients: setup ## try foreign clients, each in its own environment, on the real pair; writes docs/clients/table.md
 	@$(BIN)/python -m tests.clients

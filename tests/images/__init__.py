@@ -1,0 +1,1 @@
+"""The images, built and run: `make images`."""
