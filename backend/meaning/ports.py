@@ -1,6 +1,6 @@
 """The ports of search by meaning: what makes vectors of texts, and what reorders texts by how well they answer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from backend.meaning.domain import CallOutcome, EmbeddedQuery, EmbeddingModel, TextKind, Vector
@@ -40,8 +40,11 @@ class Embedder(Protocol):
 class QuestionEmbedding(Protocol):
     """Vectors of questions, in time for their searches."""
 
-    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+    async def vector_of(self, query: str, asked_of: Collection[str]) -> EmbeddedQuery | None:
         """Return the vector of a question; None where there is no embedder, or it is away or too slow.
+
+        What is remembered of it serves no question to others than these bases: how long an answer takes tells nobody
+        what is asked of bases that he may not search.
 
         It never raises for a failure of the provider, and takes no longer than the deadline of a search.
         """

@@ -5,7 +5,7 @@ A run that was ended goes on where it stopped.
 
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -54,7 +54,7 @@ class KeptVectors:
         self.make(texts, kind)
         return tuple(found for text in texts if (found := self.find(text, kind)) is not None)
 
-    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+    async def vector_of(self, query: str, asked_of: Collection[str] = ()) -> EmbeddedQuery | None:
         """Return the vector of a question, however long that takes."""
         [vector] = await self.embed([query], TextKind.QUERY)
         return EmbeddedQuery(MODEL, vector)

@@ -1,7 +1,7 @@
 """Vectors that resemble those of a model, and an embedder over them that answers at once."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -37,7 +37,8 @@ def made_rows(count: int, seed: int = 7) -> Rows:
 
 def near(rows: Rows, distance: float, dice: np.random.Generator) -> Rows:
     """Return for each vector one that lies so far from it."""
-    return _of_length_1(rows + distance * _of_length_1(dice.standard_normal(rows.shape, dtype=np.float32)))
+    away = _of_length_1(dice.standard_normal(rows.shape, dtype=np.float32)) * distance
+    return _of_length_1((rows + away).astype(np.float32))
 
 
 def _kept() -> Rows:
@@ -68,7 +69,7 @@ class InstantEmbedder:
         del kind
         return tuple(Vector(self._passages[number_in(text)].tobytes()) for text in texts)
 
-    async def vector_of(self, query: str) -> EmbeddedQuery:
+    async def vector_of(self, query: str, asked_of: Collection[str] = ()) -> EmbeddedQuery:
         return EmbeddedQuery(MODEL, Vector(self._questions[number_in(query)].tobytes()))
 
 

@@ -1,7 +1,7 @@
 """An embedder, vectors of questions and a reranker that a test can predict, and let fail."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
@@ -84,7 +84,7 @@ class FakeQuestions:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
-    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+    async def vector_of(self, query: str, asked_of: Collection[str] = ()) -> EmbeddedQuery | None:
         """Return the vector of a question."""
         try:
             [vector] = await self._embedder.embed([query], TextKind.QUERY)

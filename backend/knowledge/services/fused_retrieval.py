@@ -51,7 +51,7 @@ class FusedRetrieval:
         return await self._words.beginnings(document_ids, limit, most)
 
     async def _nearest(self, base_ids: Sequence[str], query: str, filters: Filter | None) -> tuple[ChunkHit, ...]:
-        embedded = await self._meaning.questions.vector_of(query)
+        embedded = await self._meaning.questions.vector_of(query, base_ids)
         if embedded is None:
             return ()
         try:

@@ -35,20 +35,21 @@ def _index_for(dialect: str) -> SearchIndex:
 class ChosenVectors:
     """What finds the nearest vectors in a database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, large_space: int) -> None:
         self._dialect = database.dialect
+        self._large_space = large_space
         self._nearest: NearestVectors | None = None
 
     async def __call__(self) -> NearestVectors:
         """Return it; the first call loads it in a thread."""
         if self._nearest is None:
-            self._nearest = await asyncio.to_thread(_vectors_for, self._dialect)
+            self._nearest = await asyncio.to_thread(_vectors_for, self._dialect, self._large_space)
         return self._nearest
 
 
-def _vectors_for(dialect: str) -> NearestVectors:
+def _vectors_for(dialect: str, large_space: int) -> NearestVectors:
     if dialect == "postgresql":
-        return IndexedVectors()
+        return IndexedVectors(large_space)
     from backend.knowledge.sql.vector_matrix import MatrixVectors
 
     return MatrixVectors()

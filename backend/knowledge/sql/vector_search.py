@@ -58,8 +58,9 @@ class IndexedVectors:
     def nearest(self, connection: Connection, spaces: Sequence[SearchedSpace], asked: NeighbourQuery) -> list[Found]:
         """Search the index of each large space, and compare all vectors of the others."""
         is_exact = asked.limit > _MOST_CANDIDATES
-        large = [] if is_exact else [space for space in spaces if _size(space, asked.allowed) >= self._large_space]
-        small = [space for space in spaces if space not in large]
+        is_large = [not is_exact and _size(space, asked.allowed) >= self._large_space for space in spaces]
+        large = [space for space, chosen in zip(spaces, is_large, strict=True) if chosen]
+        small = [space for space, chosen in zip(spaces, is_large, strict=True) if not chosen]
         found = _compared(connection, small, asked) if small else []
         if large:
             connection.execute(_SETTINGS, {"width": str(min(max(2 * asked.limit, 100), _MOST_CANDIDATES))})

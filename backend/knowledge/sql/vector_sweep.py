@@ -9,7 +9,6 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import DivisibleWork, run_in_short_transactions
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.vector_rows import EditionRange, clear_edition
-from backend.knowledge.sql.vector_search import LARGE_SPACE
 from backend.meaning.domain import EmbeddingModel
 
 _base, _document = tables.knowledge_base, tables.document
@@ -30,9 +29,10 @@ _INDEXES = text("""
 class VectorSweep:
     """Keeps the vectors of a database in order; several processes may do so at a time."""
 
-    def __init__(self, database: Database, slice_seconds: float) -> None:
+    def __init__(self, database: Database, slice_seconds: float, large_space: int) -> None:
         self._database = database
         self._slice_seconds = slice_seconds
+        self._large_space = large_space
 
     async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool) -> int:
         """Delete vectors of bases and chunks that are gone or not to be embedded, and of a model that is replaced."""
@@ -49,12 +49,13 @@ class VectorSweep:
         """Make an index for each large space that has none, beside all other work, and drop those without a space."""
         spaces = {
             f"{_INDEX_PREFIX}{space_id}": (space_id, dimension)
-            for space_id, dimension in await self._database.read(_large_spaces)
+            for space_id, dimension in await self._database.read(partial(_large_spaces, at_least=self._large_space))
         }
         there = {row[0]: row[1:] for row in await self._database.read(lambda c: c.execute(_INDEXES).all())}
-        for name, (is_valid, is_being_made) in there.items():
+        for name, (is_valid, is_being_made) in list(there.items()):
             if name not in spaces or not (is_valid or is_being_made):
                 await self._run_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+                del there[name]
         for name, (space_id, dimension) in spaces.items():
             if name not in there:
                 await self._run_alone(
@@ -124,8 +125,8 @@ def _orphans(connection: Connection, *, keeps_reusable: bool) -> list[EditionRan
     return [EditionRange(*row) for row in connection.execute(query.limit(_AT_ONCE))]
 
 
-def _large_spaces(connection: Connection) -> list[tuple[int, int]]:
+def _large_spaces(connection: Connection, at_least: int) -> list[tuple[int, int]]:
     size = func.sum(_edition.c.embedded_chunks)
     query = select(_space.c.id, _space.c.dimension).join(_edition, _edition.c.space_id == _space.c.id)
-    query = query.group_by(_space.c.id, _space.c.dimension).having(size >= LARGE_SPACE)
+    query = query.group_by(_space.c.id, _space.c.dimension).having(size >= at_least)
     return [(row[0], row[1]) for row in connection.execute(query)]

@@ -20,7 +20,7 @@ from backend.knowledge.sql.found_chunks import ChunkRows
 from backend.knowledge.sql.vector_queue import IS_OF_MODEL, VectorQueue, of_model
 from backend.knowledge.sql.vector_rows import NewVector, as_stored, free_claims
 from backend.knowledge.sql.vector_schema import has_vector_table, make_vector_table
-from backend.knowledge.sql.vector_search import NearestVectors, NeighbourQuery, SearchedSpace
+from backend.knowledge.sql.vector_search import LARGE_SPACE, NearestVectors, NeighbourQuery, SearchedSpace
 from backend.knowledge.sql.vector_sweep import VectorSweep
 from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector
 
@@ -37,12 +37,14 @@ _MOST_CANDIDATES = 4096
 class SqlChunkVectors:
     """The `ChunkVectors` over a `Database`."""
 
-    def __init__(self, database: Database, slice_seconds: float = SLICE_SECONDS) -> None:
+    def __init__(
+        self, database: Database, slice_seconds: float = SLICE_SECONDS, large_space: int = LARGE_SPACE
+    ) -> None:
         self._database = database
-        self._nearest = ChosenVectors(database)
+        self._nearest = ChosenVectors(database, large_space)
         self._chunks = ChunkRows(database.dialect)
         self._queue = VectorQueue(database.dialect)
-        self._sweep = VectorSweep(database, slice_seconds)
+        self._sweep = VectorSweep(database, slice_seconds, large_space)
         self._is_ready = False
         self._last_space = 0
         is_asked = is_among(_base.c.id, "ids", database.dialect)

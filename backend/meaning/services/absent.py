@@ -1,6 +1,6 @@
 """What stands in for an embedder or a reranker that the operator has not set up."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from backend.meaning.domain import EmbeddedQuery
 from backend.meaning.ports import MeaningPorts
@@ -9,7 +9,7 @@ from backend.meaning.ports import MeaningPorts
 class NoQuestionEmbedding:
     """A `QuestionEmbedding` without an embedder."""
 
-    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+    async def vector_of(self, query: str, asked_of: Collection[str]) -> EmbeddedQuery | None:
         """Return None: questions are answered by words alone."""
         return None
 

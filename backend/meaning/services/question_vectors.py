@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Collection
+from typing import NamedTuple
 
 from backend.meaning.domain import CallOutcome, EmbeddedQuery, TextKind
 from backend.meaning.ports import CallObserver, Embedder
@@ -14,6 +16,13 @@ MAX_QUESTION_CHARACTERS = 4_000
 """What is longer is cut: models read a few hundred words of a question, and the rest costs time."""
 
 
+class _Question(NamedTuple):
+    """A text, and the bases that are asked."""
+
+    text: str
+    asked_of: frozenset[str]
+
+
 class QuestionVectors:
     """A `QuestionEmbedding` over an embedder, with a small memory of the latest questions."""
 
@@ -21,40 +30,40 @@ class QuestionVectors:
         self._embedder = embedder
         self._calls = calls
         self._observer = observer
-        self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
-        self._running: dict[str, asyncio.Future[EmbeddedQuery | None]] = {}
+        self._kept: OrderedDict[_Question, EmbeddedQuery] = OrderedDict()
+        self._running: dict[_Question, asyncio.Future[EmbeddedQuery | None]] = {}
 
-    async def vector_of(self, query: str) -> EmbeddedQuery | None:
+    async def vector_of(self, query: str, asked_of: Collection[str]) -> EmbeddedQuery | None:
         """Return the vector of a question; None where it does not come in time."""
-        found = await self._find(query.strip()[:MAX_QUESTION_CHARACTERS])
+        found = await self._find(_Question(query.strip()[:MAX_QUESTION_CHARACTERS], frozenset(asked_of)))
         self._observer.ended(found.outcome)
         return found.answer
 
-    async def _find(self, text: str) -> Timely[EmbeddedQuery]:
-        if not text:
+    async def _find(self, question: _Question) -> Timely[EmbeddedQuery]:
+        if not question.text:
             return Timely(CallOutcome.REFUSED, None)
-        kept = self._kept.get(text)
+        kept = self._kept.get(question)
         if kept is not None:
-            self._kept.move_to_end(text)
+            self._kept.move_to_end(question)
             return Timely(CallOutcome.CACHED, kept)
-        running = self._running.get(text)
+        running = self._running.get(question)
         if running is not None:
             # Whoever asked first has less time left than this search: it waits no longer than it may.
             answer = await asyncio.shield(running)
             return Timely(CallOutcome.SHARED if answer is not None else CallOutcome.FAILED, answer)
-        return await self._ask(text)
+        return await self._ask(question)
 
-    async def _ask(self, text: str) -> Timely[EmbeddedQuery]:
+    async def _ask(self, question: _Question) -> Timely[EmbeddedQuery]:
         found: Timely[EmbeddedQuery] = Timely(CallOutcome.FAILED, None)
-        self._running[text] = shared = asyncio.get_running_loop().create_future()
+        self._running[question] = shared = asyncio.get_running_loop().create_future()
         try:
-            found = await self._calls.attempt(lambda: self._embed(text))
+            found = await self._calls.attempt(lambda: self._embed(question.text))
         finally:
             # A search that is cancelled lets those that wait for it go on by words.
-            del self._running[text]
+            del self._running[question]
             shared.set_result(found.answer)
         if found.answer is not None:
-            self._kept[text] = found.answer
+            self._kept[question] = found.answer
             if len(self._kept) > KEPT_QUESTIONS:
                 self._kept.popitem(last=False)
         return found

@@ -16,6 +16,7 @@ from backend.meaning.services.timely_calls import (
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
 from tests.fakes.meaning import FakeEmbedder
 
+BASES = ("kb_a", "kb_b")
 AWAY = Unavailable("the embedder is away")
 
 
@@ -47,7 +48,7 @@ class Questions:
         self.vectors = QuestionVectors(self.embedder, TimelyCalls(deadline_seconds, breaker), self.watched)
 
     async def ask(self, query: str) -> CallOutcome:
-        found = await self.vectors.vector_of(query)
+        found = await self.vectors.vector_of(query, BASES)
         outcome = self.watched.outcomes[-1]
         assert (found is not None) == (outcome in (CallOutcome.ANSWERED, CallOutcome.CACHED, CallOutcome.SHARED))
         return outcome
@@ -55,13 +56,33 @@ class Questions:
 
 async def test_an_equal_question_is_not_embedded_again() -> None:
     questions = Questions()
-    first = await questions.vectors.vector_of("When do trains go?")
-    again = await questions.vectors.vector_of("  When do trains go? ")
+    first = await questions.vectors.vector_of("When do trains go?", BASES)
+    again = await questions.vectors.vector_of("  When do trains go? ", BASES)
     assert first is not None
     assert first == again
     assert first.model == await questions.embedder.model()
     assert questions.embedder.texts == ["When do trains go?"]
     assert questions.watched.outcomes == [CallOutcome.ANSWERED, CallOutcome.CACHED]
+
+
+async def test_a_question_to_other_bases_is_embedded_again() -> None:
+    """Else its answer would come so soon that it tells what others have asked of bases that the asker cannot search."""
+    questions = Questions()
+    await questions.ask("why")
+    for others in (("kb_a",), ("kb_a", "kb_c"), ("kb_a", "kb_b", "kb_c")):
+        await questions.vectors.vector_of("why", others)
+        assert questions.watched.outcomes[-1] is CallOutcome.ANSWERED
+    await questions.vectors.vector_of("why", BASES[::-1])
+    assert questions.watched.outcomes[-1] is CallOutcome.CACHED
+    questions.embedder.held = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for asked_of in (["kb_d"], ["kb_e"]):
+            group.create_task(questions.vectors.vector_of("why", asked_of))
+        questions.embedder.called.clear()
+        await questions.embedder.called.wait()
+        await asyncio.sleep(0)
+        questions.embedder.held.set()
+    assert CallOutcome.SHARED not in questions.watched.outcomes
 
 
 async def test_only_the_latest_questions_are_kept() -> None:
@@ -77,7 +98,7 @@ async def test_only_the_latest_questions_are_kept() -> None:
 async def test_questions_at_the_same_time_share_one_call() -> None:
     questions = Questions()
     questions.embedder.held = asyncio.Event()
-    asked = [asyncio.ensure_future(questions.vectors.vector_of("why")) for _ in range(5)]
+    asked = [asyncio.ensure_future(questions.vectors.vector_of("why", BASES)) for _ in range(5)]
     await questions.embedder.called.wait()
     questions.embedder.held.set()
     found = await asyncio.gather(*asked)
@@ -90,9 +111,9 @@ async def test_questions_at_the_same_time_share_one_call() -> None:
 async def test_who_shares_a_call_that_is_cancelled_goes_on_by_words() -> None:
     questions = Questions()
     questions.embedder.held = asyncio.Event()
-    first = asyncio.ensure_future(questions.vectors.vector_of("why"))
+    first = asyncio.ensure_future(questions.vectors.vector_of("why", BASES))
     await questions.embedder.called.wait()
-    second = asyncio.ensure_future(questions.vectors.vector_of("why"))
+    second = asyncio.ensure_future(questions.vectors.vector_of("why", BASES))
     await asyncio.sleep(0)
     first.cancel()
     assert await second is None
@@ -131,7 +152,7 @@ async def test_one_question_at_a_time_tries_a_provider_that_was_away() -> None:
     questions.now += LONGEST_PAUSE_SECONDS
     questions.embedder.called.clear()
     questions.embedder.held = asyncio.Event()
-    trying = asyncio.ensure_future(questions.vectors.vector_of("probe"))
+    trying = asyncio.ensure_future(questions.vectors.vector_of("probe", BASES))
     await questions.embedder.called.wait()
     assert await questions.ask("another") is CallOutcome.PAUSED
     questions.embedder.held.set()
