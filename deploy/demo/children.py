@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal, Protocol
 
-_DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
+DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 _POLL_SECONDS = 0.02
 _LOG_TAIL_CHARACTERS = 4000
 _SIGNAL_NAMES = {number.value: number.name for number in signal.Signals}
@@ -37,12 +37,35 @@ class ChildSpec:
     mechanism: Mechanism = NATIVE_MECHANISM
 
 
+class Started(Protocol):
+    """What `Child` asks of a started process: a part of `subprocess.Popen`."""
+
+    pid: int
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Its input, where it is a pipe."""
+        ...
+
+    def poll(self) -> int | None:
+        """Return its exit code, negative after a signal; None while it runs."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code when it has ended; `subprocess.TimeoutExpired` is raised when it has not in time."""
+        ...
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal to it; no effect when it has ended."""
+        ...
+
+
 class Child:
     """One child in a session of its own, so that a Ctrl-C in the terminal reaches only its parent."""
 
     def __init__(self, spec: ChildSpec):
         self.spec = spec
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._popen: Started | None = None
 
     @property
     def pid(self) -> int:
@@ -69,11 +92,15 @@ class Child:
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a child dies with the thread that starts it: start it in the main thread")
-        user = "-" if self.spec.user_id is None else str(self.spec.user_id)
-        wrapper = [sys.executable, "-I", "-S", str(_DIE_WITH_PARENT), str(os.getpid()), user, self.spec.mechanism]
         self.spec.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._popen = self._spawned()
+
+    def _spawned(self) -> Started:
+        """Spawn the command, tied to this process, in a session of its own."""
+        user = "-" if self.spec.user_id is None else str(self.spec.user_id)
+        wrapper = [sys.executable, "-I", "-S", str(DIE_WITH_PARENT), str(os.getpid()), user, self.spec.mechanism]
         with self.spec.log_path.open("ab") as log:
-            self._popen = subprocess.Popen(
+            return subprocess.Popen(
                 [*wrapper, *self.spec.command],
                 env=dict(self.spec.environment),
                 cwd=self.spec.directory,
@@ -120,7 +147,6 @@ class Child:
         popen = self._started()
         if popen.poll() is None:
             os.killpg(popen.pid, signal.SIGKILL)
-        popen.wait()
         self._reaped(popen)
 
     def log(self) -> str:
@@ -134,13 +160,14 @@ class Child:
         line_end = log.find("\n", earliest - 1, len(log) - 1) if earliest else -1
         return log[max(earliest, line_end + 1) :]
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Started:
         if self._popen is None:
             raise RuntimeError(f"{self.spec.name} was never started")
         return self._popen
 
     @staticmethod
-    def _reaped(popen: subprocess.Popen[bytes]) -> int:
+    def _reaped(popen: Started) -> int:
+        code = popen.wait()
         if popen.stdin is not None:
             popen.stdin.close()
-        return popen.returncode
+        return code

@@ -10,9 +10,10 @@ from tests.chaos.members import Member, Watch
 from tests.chaos.model import MODEL, ChaosModel
 from tests.chaos.proxy import Link
 from tests.fakes.model_server import FakeModelServer
+from tests.servers.forks import ForkServers
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
-from tests.servers.services import RunningService
+from tests.servers.services import RunningService, service_environment
 from tests.servers.valkey import ValkeyServer
 
 ADMIN_KEY = "admin-key-of-the-chaos-run"
@@ -28,8 +29,9 @@ RETENTION_SECONDS = 86_400
 class Cluster:
     """What the faults act on and the load talks to."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, forks: ForkServers | None) -> None:
         self.directory = directory
+        self.forks = forks
         self.postgres = PostgresServer()
         self.valkey = ValkeyServer()
         self.model = ChaosModel()
@@ -95,7 +97,7 @@ class Cluster:
         directory = self.directory / name
         directory.mkdir(parents=True)
         ready_url = f"http://127.0.0.1:{self.ports[port]}/readyz"
-        service = RunningService(module, settings=settings, directory=directory, ready_url=ready_url)
+        service = RunningService(module, settings=settings, directory=directory, ready_url=ready_url, forks=self.forks)
         self.members[name] = Member(name, service, service.is_ready)
         self.members[name].start()
 
@@ -143,10 +145,15 @@ class Cluster:
 
 
 @asynccontextmanager
-async def running_cluster(directory: Path, *, with_disk: bool) -> AsyncGenerator[tuple[Cluster, Watch]]:
+async def running_cluster(
+    directory: Path, *, with_disk: bool, is_forked: bool
+) -> AsyncGenerator[tuple[Cluster, Watch]]:
     """Start a cluster, watched, and wait until all of it is ready."""
-    cluster = Cluster(directory)
+    forks = ForkServers(directory, service_environment({})) if is_forked else None
+    cluster = Cluster(directory, forks)
     async with AsyncExitStack() as stack:
+        if forks is not None:
+            stack.enter_context(forks.running)
         cluster.model_server = await stack.enter_async_context(FakeModelServer(cluster.model, models=(MODEL,)))
         if with_disk:
             cluster.mount_disk()

@@ -35,11 +35,12 @@ class Plan:
     seconds: float
     talkers: int = TALKERS
     with_disk: bool = True
+    is_forked: bool = False
 
 
 async def run_once(directory: Path, plan: Plan) -> RunReport:
     """Run one seed and return its report; the services leave their logs in `directory`."""
-    async with running_cluster(directory, with_disk=plan.with_disk) as (cluster, watch):
+    async with running_cluster(directory, with_disk=plan.with_disk, is_forked=plan.is_forked) as (cluster, watch):
         schedule = make_schedule(plan.seed, plan.seconds, with_disk=cluster.disk is not None)
         world, faults = await new_world(cluster, plan.seed), Faults(cluster)
         async with under_load(world, plan.talkers):

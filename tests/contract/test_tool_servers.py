@@ -18,6 +18,7 @@ from chat_shell.tool_servers.mcp.local_server import LocalToolServer
 from chat_shell.tool_servers.mcp.web_server import WebToolServer
 from chat_shell.tool_servers.ports import CallFailure, ToolServer, ToolServerFailed
 from tests.fakes.tool_servers import FakeToolServer
+from tests.servers.forks import ForkServers
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, RunningService
 from tests.servers.tool_server import CALLS
@@ -68,14 +69,13 @@ def listing(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def web_port(listing: Path, tmp_path: Path) -> Iterator[tuple[int, Callable[[], None]]]:
+def web_port(listing: Path, tmp_path: Path, forks: ForkServers) -> Iterator[tuple[int, Callable[[], None]]]:
     port = free_port()
     services: list[RunningService] = []
 
     def start() -> None:
-        service = RunningService(
-            "tests.servers.tool_server", "http", str(port), str(listing), settings={"KEY": KEY}, directory=tmp_path
-        )
+        command = ("tests.servers.tool_server", "http", str(port), str(listing))
+        service = RunningService(*command, settings={"KEY": KEY}, directory=tmp_path, forks=forks)
         service.start()
         services.append(service)
         service.wait_until(lambda: accepts_connections(port), 60)

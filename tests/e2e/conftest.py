@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.fakes.model_server import FakeModelControl
+from tests.servers.forks import ForkServers
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import RunningService
 from tests.servers.valkey import ValkeyServer
@@ -41,7 +42,10 @@ class Pairs:
         self, module: str, *arguments: str, settings: Mapping[str, str], ready_url: str, directory: Path
     ) -> RunningService:
         """Start a service that ends with the run."""
-        service = RunningService(module, *arguments, settings=settings, directory=directory, ready_url=ready_url)
+        forks: ForkServers = self._request.getfixturevalue("forks")
+        service = RunningService(
+            module, *arguments, settings=settings, directory=directory, ready_url=ready_url, forks=forks
+        )
         service.start()
         self.running.callback(service.kill)
         return service
@@ -50,6 +54,7 @@ class Pairs:
 @pytest.fixture(scope="session")
 def pairs(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Pairs]:
     """All pairs of the run."""
+    request.getfixturevalue("forks")  # it ends after them
     pairs = Pairs(tmp_path_factory.mktemp("pairs"), request)
     with pairs.running:
         yield pairs

@@ -22,10 +22,9 @@ from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, 
 from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
-from tests.servers.forked_starts import ForkedStart, forked_starts
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
-from tests.servers.services import Launch, http_status
+from tests.servers.services import Launch, RunningService, http_status
 
 APP = "https://app.example.com"
 SHANGHAI = PairOptions(backend={"BACKEND_TIME_ZONE": "Asia/Shanghai", "BACKEND_CORS_ORIGINS": APP})
@@ -130,7 +129,7 @@ async def health_of(pair: Pair) -> int:
     return cast(int, answer.status)
 
 
-def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch: Launch, tmp_path: Path) -> None:
+def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch_anew: Launch, tmp_path: Path) -> None:
     """Secrets come from files, the schema from `migrate`."""
     for name, text in (("secret", SECRET), ("token", f"{SERVICE_TOKEN}\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -141,13 +140,13 @@ def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch: Launch, t
         "SERVICE_TOKEN": "",
         "SERVICE_TOKEN_FILE": str(tmp_path / "token"),
     }
-    migration = launch("backend", "migrate", settings=settings, directory=tmp_path)
+    migration = launch_anew("backend", "migrate", settings=settings, directory=tmp_path)
     assert migration.wait_or_kill(60) == 0, migration.log()
     with closing(sqlite3.connect(tmp_path / "var" / "ballast.db")) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"conversation", "log_entry", "response", "api_key"} <= tables
 
-    backend = lone_backend(launch, tmp_path, **settings)
+    backend = lone_backend(launch_anew, tmp_path, **settings)
     printed = re.findall(r"^BACKEND_ADMIN_KEY=(\S+)$", backend.backend.log(), re.MULTILINE)
     assert len(printed) == 1
     assert keys_seen_by(backend, printed[0]) == 1
@@ -227,26 +226,25 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
         ports = {name: str(end.getsockname()[1]) for name, end in (("taken", occupied), ("nobody", silent))}
         ports["free"] = str(free_port())
         ports["newer"] = str(database_of_a_newer_release(tmp_path / "newer.db"))
-        for service in ("backend", "chat_shell"):
-            starts: list[ForkedStart] = []
-            cases = [case for case in WRONG if case[0].split()[0] == service]
-            for number, (command, settings, _) in enumerate(cases):
-                directory = tmp_path / service / str(number)
-                directory.mkdir(parents=True)
-                given = {name: value.format(**ports) for name, value in settings.items()}
-                arguments = command.split()[1:] if service == "backend" else None
-                starts.append(ForkedStart(arguments, given, str(directory)))
-            ended = forked_starts(launch, tmp_path, service, starts)
-            for (exit_code, log), (_, _, words) in zip(ended, cases, strict=True):
-                assert_stopped(exit_code, log, words.format(**ports))
+        started: list[RunningService] = []
+        for number, (command, settings, _) in enumerate(WRONG):
+            directory = tmp_path / str(number)
+            directory.mkdir()
+            given = {name: value.format(**ports) for name, value in settings.items()}
+            started.append(launch(*command.split(), settings=given, directory=directory))
+        for service, (_, _, words) in zip(started, WRONG, strict=True):
+            assert_stopped(service.wait_or_kill(60), service.log(), words.format(**ports))
 
 
 @pytest.mark.parametrize(
     ("module", "words"),
     [("backend", "BACKEND_SECRET: "), ("chat_shell", "SERVICE_TOKEN: ")],
 )
-def test_a_process_ends_with_the_code_of_a_wrong_setting(launch: Launch, module: str, words: str) -> None:
-    service = launch(module, settings={"SERVICE_TOKEN": SERVICE_TOKEN if module == "backend" else "fifteen-letters"})
+def test_a_process_ends_with_the_code_of_a_wrong_setting(
+    launch_anew: Launch, tmp_path: Path, module: str, words: str
+) -> None:
+    settings = {"SERVICE_TOKEN": SERVICE_TOKEN if module == "backend" else "fifteen-letters"}
+    service = launch_anew(module, settings=settings, directory=tmp_path)
     assert_stopped(service.wait_or_kill(60), service.log(), words)
 
 

@@ -13,6 +13,7 @@ from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, events_of, live_events, next_delta, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.fixtures import launching
+from tests.servers.forks import ForkServers
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
@@ -25,7 +26,10 @@ NEW_ADMIN_KEY = "another-admin-key-of-the-tests"
 
 @pytest.fixture(scope="module")
 def replicas(
-    postgres_server: PostgresServer, valkey_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
+    postgres_server: PostgresServer,
+    valkey_server: ValkeyServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    forks: ForkServers,
 ) -> Iterator[tuple[Pair, Pair]]:
     """A pair on PostgreSQL and Valkey, and a second backend that starts beside the first one on the empty database."""
     name = postgres_server.new_database()
@@ -33,7 +37,7 @@ def replicas(
     directory = tmp_path_factory.mktemp("replicas")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    with launching(directory) as launch:
+    with launching(directory, forks) as launch:
         seconds: list[RunningService] = []
 
         def launch_beside(module: str, *arguments: str, settings: dict[str, str], **rest: object) -> RunningService:

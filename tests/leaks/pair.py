@@ -12,6 +12,7 @@ import httpx2
 
 from tests.leaks.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.leaks.embedding import EmbedderKind
+from tests.servers.forks import ForkServers
 from tests.servers.ports import free_port
 from tests.servers.services import RunningService
 
@@ -34,12 +35,13 @@ class ModelAddresses:
 class Way(NamedTuple):
     """How the services of a pair are joined: the door of chat_shell, and the backend's database.
 
-    Where an embedder stands behind the backend, every chunk has a vector.
+    Where an embedder stands behind the backend, every chunk has a vector. With `forks` the services are forked.
     """
 
     door: Literal["grpc", "http"] = "grpc"
     postgres_url: str = ""
     embedder: EmbedderKind = "none"
+    forks: ForkServers | None = None
 
     @property
     def database(self) -> str:
@@ -102,6 +104,7 @@ async def running_pair(
         {**_settings_of_chat_shell((grpc_port, http_port), backend_url, models, timeout_seconds), **more.chat_shell},
         directory / "chat_shell",
         f"{chat_shell_url}/readyz",
+        way.forks,
     )
     file = directory / "backend" / "leaks.db"
     database = PostgresDatabase(way.postgres_url) if way.postgres_url else SqliteDatabase(file)
@@ -120,6 +123,7 @@ async def running_pair(
         },
         directory / "backend",
         f"{backend_url}/readyz",
+        way.forks,
     )
     with ExitStack() as running:
         for service in (chat_shell, backend):
@@ -149,6 +153,8 @@ def _settings_of_chat_shell(
     }
 
 
-def _service(command: tuple[str, ...], settings: Mapping[str, str], directory: Path, ready_url: str) -> RunningService:
+def _service(
+    command: tuple[str, ...], settings: Mapping[str, str], directory: Path, ready_url: str, forks: ForkServers | None
+) -> RunningService:
     directory.mkdir(parents=True, exist_ok=True)
-    return RunningService(*command, settings=settings, directory=directory, ready_url=ready_url)
+    return RunningService(*command, settings=settings, directory=directory, ready_url=ready_url, forks=forks)

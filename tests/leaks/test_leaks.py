@@ -18,15 +18,16 @@ from tests.leaks.lookups import SINK, play_lookups
 from tests.leaks.pair import Way
 from tests.leaks.runner import Stage, staged
 from tests.leaks.trials import SEARCHES_A_TURN
+from tests.servers.forks import ForkServers
 
 TIMEOUT_SECONDS = 6.0
 TELLING = ("one sentence", "figure, digits", "names", "canaries", "base64", "odd blanks as bits", "cipher: keyword")
 FORGED = ("mode_forgery", "ticket_forgery")
 
 
-async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
+async def test_no_hostile_model_gets_anything_out(tmp_path: Path, forks: ForkServers) -> None:
     cases = one_case_a_class(playable())
-    async with staged(tmp_path, cases, TIMEOUT_SECONDS) as stage:
+    async with staged(tmp_path, cases, TIMEOUT_SECONDS, Way(forks=forks)) as stage:
         mixed = sorted([*STUBS, HANG], key=lambda stub: random.Random(stub.name).random())
         a_case = -(-len(mixed) // len(cases))
         visits = [
@@ -46,10 +47,10 @@ async def test_no_hostile_model_gets_anything_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("door", ["grpc", "http"])
 async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(
-    tmp_path: Path, postgres_url: str, door: Literal["grpc", "http"]
+    tmp_path: Path, forks: ForkServers, postgres_url: str, door: Literal["grpc", "http"]
 ) -> None:
     telling = [stub for stub in STUBS if stub.name in TELLING]
-    way = Way(door, postgres_url if door == "http" else "")
+    way = Way(door, postgres_url if door == "http" else "", forks=forks)
     case = next(case for case in playable() if case.attack_class == "injection_chunk")
     async with staged(tmp_path, [case], TIMEOUT_SECONDS, way, is_gated=False) as stage:
         await stage.play([stage.planned(case, 0, telling)])

@@ -11,8 +11,9 @@ import pytest
 from backend.foundation.sql.chosen import open_database
 from backend.migrations.migrate import migrate
 from tests.servers.embedder import LocalEmbedder
+from tests.servers.forks import ForkServers
 from tests.servers.postgres import PostgresServer
-from tests.servers.services import Launch, RunningService
+from tests.servers.services import Launch, RunningService, service_environment
 from tests.servers.valkey import ValkeyServer
 
 
@@ -85,22 +86,37 @@ def local_embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEm
     server.kill()
 
 
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServers]:
+    """Processes that have imported our services, from which starts of them are forked."""
+    servers = ForkServers(tmp_path_factory.mktemp("forks"), service_environment({}))
+    with servers.running:
+        yield servers
+
+
 @pytest.fixture
-def launch(tmp_path: Path) -> Iterator[Launch]:
+def launch(tmp_path: Path, forks: ForkServers) -> Iterator[Launch]:
     """Start modules as processes, killed when the test ends; see `launching`."""
-    with launching(tmp_path) as start:
+    with launching(tmp_path, forks) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
-def launch_for_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launch]:
+def launch_for_module(tmp_path_factory: pytest.TempPathFactory, forks: ForkServers) -> Iterator[Launch]:
     """Start modules as processes, killed when the tests of a file have ended; see `launching`."""
+    with launching(tmp_path_factory.mktemp("services"), forks) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def launch_anew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launch]:
+    """Start modules as `launch_for_module` does, each in an interpreter of its own, as operators start them."""
     with launching(tmp_path_factory.mktemp("services")) as start:
         yield start
 
 
 @contextmanager
-def launching(own_directory: Path) -> Generator[Launch]:
+def launching(own_directory: Path, forks: ForkServers | None = None) -> Generator[Launch]:
     """Lend `launch(module, *arguments, settings=…, ready_url=…, directory=…)`; kill what was started at the end.
 
     It returns when the process has started; call `wait_ready` on it. Two of one module need two directories.
@@ -114,8 +130,9 @@ def launching(own_directory: Path) -> Generator[Launch]:
             ready_url: str = "",
             directory: Path | None = None,
         ) -> RunningService:
+            place = directory or own_directory
             service = RunningService(
-                module, *arguments, settings=settings, directory=directory or own_directory, ready_url=ready_url
+                module, *arguments, settings=settings, directory=place, ready_url=ready_url, forks=forks
             )
             service.start()
             running.callback(service.kill)

@@ -9,7 +9,8 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from deploy.demo.children import Child, ChildSpec
+from deploy.demo.children import Child, ChildSpec, Started
+from tests.servers.forks import ForkServers
 
 ROOT = Path(__file__).resolve().parents[2]
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
@@ -19,10 +20,18 @@ class RunningService(Child):
     """`python -m module arguments…` that is ready when `ready_url` answers 200.
 
     It sees the settings in `settings` and none of the developer's own environment; it works in `directory`, where
-    `<name>.log` and the files of its defaults (`var/`) go.
+    `<name>.log` and the files of its defaults (`var/`) go. With `forks` it is forked instead, where that is the same.
     """
 
-    def __init__(self, module: str, *arguments: str, settings: Mapping[str, str], directory: Path, ready_url: str = ""):
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        settings: Mapping[str, str],
+        directory: Path,
+        ready_url: str = "",
+        forks: ForkServers | None = None,
+    ):
         super().__init__(
             ChildSpec(
                 name=module,
@@ -33,6 +42,12 @@ class RunningService(Child):
             )
         )
         self.ready_url = ready_url
+        self._command = (module, *arguments)
+        self._forks = forks
+
+    def _spawned(self) -> Started:
+        serving = self._forks and self._forks.serving(self._command, self.spec.environment)
+        return serving.start(self._command, self.spec) if serving else super()._spawned()
 
     def stop(self, timeout_seconds: float = 60, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end and return its exit code; kill it only when it hangs."""

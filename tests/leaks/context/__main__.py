@@ -12,6 +12,7 @@ from tests.leaks.context.cases import Case, context_cases
 from tests.leaks.context.judging import Fault, faults_of, is_released
 from tests.leaks.context.play import Played, Player
 from tests.leaks.context.staging import context_stage
+from tests.leaks.pair import DEFAULT_WAY, Way
 
 NARROW = ("skill_unlabelled",)
 
@@ -28,14 +29,16 @@ def is_narrow(case: Case) -> bool:
     return "budget" in case.world or case.name in NARROW
 
 
-async def play_cases(directory: Path, cases: Sequence[Case], *, is_gated: bool = True) -> list[Outcome]:
+async def play_cases(
+    directory: Path, cases: Sequence[Case], way: Way = DEFAULT_WAY, *, is_gated: bool = True
+) -> list[Outcome]:
     """Play cases one after another, each on the stage that it wants."""
     outcomes: list[Outcome] = []
     for narrow in (False, True):
         fitting = [case for case in cases if is_narrow(case) == narrow]
         if not fitting:
             continue
-        async with context_stage(directory / str(narrow), is_narrow=narrow, is_gated=is_gated) as stage:
+        async with context_stage(directory / str(narrow), way, is_narrow=narrow, is_gated=is_gated) as stage:
             for number, case in enumerate(fitting):
                 played = await Player(stage, case, number).play()
                 outcomes.append(Outcome(played, tuple(faults_of(played, stage))))

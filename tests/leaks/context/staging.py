@@ -15,7 +15,7 @@ from tests.leaks.context.script import Script
 from tests.leaks.corpus.reading import document_text, secrets
 from tests.leaks.hostile.secondary_server import SecondaryServer
 from tests.leaks.oracle.oracle import Oracle
-from tests.leaks.pair import ADMIN_KEY, DEFAULT_WAY, MODEL, LeakPair, ModelAddresses, MoreSettings, running_pair
+from tests.leaks.pair import ADMIN_KEY, DEFAULT_WAY, MODEL, LeakPair, ModelAddresses, MoreSettings, Way, running_pair
 from tests.leaks.visits import ACT_FOR
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, RunningService
@@ -41,7 +41,9 @@ class ContextStage:
 
 
 @asynccontextmanager
-async def context_stage(directory: Path, *, is_narrow: bool, is_gated: bool = True) -> AsyncGenerator[ContextStage]:
+async def context_stage(
+    directory: Path, way: Way = DEFAULT_WAY, *, is_narrow: bool, is_gated: bool = True
+) -> AsyncGenerator[ContextStage]:
     """Start all. A narrow one has budgets of two searches a conversation, and skills without a label."""
     script = Script()
     async with (
@@ -58,13 +60,12 @@ async def context_stage(directory: Path, *, is_narrow: bool, is_gated: bool = Tr
             *("tests.servers.tool_server", "http", str(port), str(listing)),
             settings={"KEY": "k", "PYTHONPATH": str(ROOT)},
             directory=directory,
+            forks=way.forks,
         )
         server.start()
         try:
             server.wait_until(lambda: accepts_connections(port), 60)
-            async with running_pair(
-                directory, addresses, _TIMEOUT_SECONDS, DEFAULT_WAY, is_gated=is_gated, more=more
-            ) as pair:
+            async with running_pair(directory, addresses, _TIMEOUT_SECONDS, way, is_gated=is_gated, more=more) as pair:
                 key = await _service_key(pair)
                 async with pair.client(key, **{ACT_FOR: OWNER}) as owner, pair.client(key) as service:
                     name = DOCUMENT.rpartition("/")[2]
