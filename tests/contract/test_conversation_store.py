@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
+from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, Removal
 from backend.conversations.ports.conversations import ConversationStore
@@ -316,3 +318,60 @@ async def test_the_items_of_a_user_are_found_by_their_ids_each_once(stores: Stor
     assert {each.conversation_id for each in found} <= {"conv_a", "conv_b"}
     assert found[0].item in items
     assert await stores.conversations.owned_items("elsewhere", "ann", ["msg_x"]) == ()
+
+
+async def _ids(store: ConversationStore, user_id: str, tenant: str = "acme", **page: Any) -> list[str]:
+    query: dict[str, Any] = {"after": None, "limit": 10, "descending": True, **page}
+    return [each.id for each in await store.listed(tenant, user_id, **query)]
+
+
+async def test_a_user_finds_his_conversations_and_those_that_are_shared_with_him(store: ConversationStore) -> None:
+    for place, (name, owner, tenant) in enumerate(
+        [
+            ("a", "ann", "acme"),
+            ("b", "bob", "acme"),
+            ("c", "ann", "acme"),
+            ("d", "ann", "other"),
+            ("e", 'x"ann', "acme"),
+        ]
+    ):
+        created_at = T0 + timedelta(seconds=place)
+        begun = make_conversation(f"conv_{name}", user_id=owner, tenant=tenant, created_at=created_at)
+        await store.create(begun, (), ())
+    assert await _ids(store, "ann") == ["conv_c", "conv_a"]
+    assert await _ids(store, "ann", "other") == ["conv_d"]
+    assert await _ids(store, "bob") == ["conv_b"]
+    await store.set_member("conv_b", "ann", ConversationRole.READER, most=9)
+    await store.set_member("conv_e", 'y"ann', ConversationRole.READER, most=9)
+    assert await _ids(store, "ann") == ["conv_c", "conv_b", "conv_a"]
+    assert await _ids(store, "ANN") == []
+    await store.remove_member("conv_b", "ann")
+    assert await _ids(store, "ann", descending=False) == ["conv_a", "conv_c"]
+
+
+async def test_pages_of_conversations_go_through_all_in_both_directions(store: ConversationStore) -> None:
+    names = [f"conv_{place}" for place in range(7)]
+    for place, name in enumerate(names):  # two have the same instant
+        await store.create(make_conversation(name, created_at=T0 + timedelta(seconds=place // 2)), (), ())
+    for number in range(20):  # candidates of which none is his
+        await store.create(make_conversation(f"conv_z{number}", user_id="bob", created_at=T0), (), ())
+        await store.set_member(f"conv_z{number}", 'q"ann', ConversationRole.READER, most=9)
+    for descending in (False, True):
+        seen: list[str] = []
+        while page := await _ids(store, "ann", after=seen[-1] if seen else None, limit=2, descending=descending):
+            seen += page
+        assert seen == sorted(names, reverse=descending)
+
+
+async def test_the_conversation_of_a_joined_response_is_not_listed(store: ConversationStore) -> None:
+    await store.create(make_conversation("conv_a", latest_response_id="resp_a", running_response_id="resp_a"), (), ())
+    await store.create(make_conversation("conv_b"), (), ())
+    await store.create(make_conversation("conv_c", latest_response_id="resp_c", log_length=1), (make_entry(0),), ())
+    assert await _ids(store, "ann", descending=False) == ["conv_b", "conv_c"]
+
+
+async def test_a_page_cannot_begin_behind_a_conversation_of_somebody_else(store: ConversationStore) -> None:
+    await store.create(make_conversation("conv_b", user_id="bob"), (), ())
+    for after in ("conv_b", "conv_none"):
+        with pytest.raises(NotFound):
+            await _ids(store, "ann", after=after)

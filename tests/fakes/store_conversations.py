@@ -45,6 +45,23 @@ class FakeConversationStore:
         """Return the conversation, or None."""
         return self._state.conversations.get(conversation_id)
 
+    async def listed(
+        self, tenant: str, user_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[Conversation, ...]:
+        """Return up to `limit` conversations that a user may read, behind `after`."""
+        readable = [
+            each
+            for each in self._state.conversations.values()
+            if each.tenant == tenant and user_id in each.people.roles
+            if each.log_length > 0 or each.latest_response_id is None
+        ]
+        ordered = sorted(readable, key=lambda each: (each.created_at, each.id), reverse=descending)
+        places = {each.id: place for place, each in enumerate(ordered)}
+        if after is not None and after not in places:
+            raise NotFound(f"There is no conversation '{after}'.", param="after")
+        start = places[after] + 1 if after is not None else 0
+        return tuple(ordered[start : start + limit])
+
     async def opened(
         self, conversation_id: str, needs_log: Callable[[Conversation], bool]
     ) -> OpenedConversation | None:

@@ -23,6 +23,9 @@ from shared.models.values import JsonObject
 
 FILE_SEARCH_RESULTS = "file_search_call.results"
 
+RESPONSE_ID = "response_id"
+"""Lists of a conversation's items name the response of each where `include` asks for it: a word of our own."""
+
 Include = Literal[
     "file_search_call.results",
     "web_search_call.results",
@@ -32,6 +35,7 @@ Include = Literal[
     "code_interpreter_call.outputs",
     "reasoning.encrypted_content",
     "message.output_text.logprobs",
+    "response_id",
 ]
 
 BETWEEN_MESSAGES = "\n\n"

@@ -6,16 +6,17 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field
 
 from backend.conversations.domain.input_items import InputItems
-from backend.conversations.domain.item_bodies import Include
+from backend.conversations.domain.item_bodies import RESPONSE_ID, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router, read_json
 from backend.foundation.http.services import service_of
-from backend.foundation.http.shapes import Deleted, Metadata, RequestBody, unix_seconds
+from backend.foundation.http.shapes import Deleted, ListPage, Metadata, RequestBody, unix_seconds
 from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import CallerDep, OnceDep
 from shared.models.values import JsonObject
@@ -52,6 +53,10 @@ class ShownConversation(BaseModel):
     metadata: dict[str, str]
 
 
+class ConversationList(ListPage[ShownConversation]):
+    """A page of conversations; `first_id` and `last_id` are empty on an empty page."""
+
+
 NOTHING_MORE: list[Include] = []
 IncludeParam = Annotated[list[Include], Query(alias="include[]")]
 
@@ -77,6 +82,16 @@ async def create_conversation(
         return await services.conversations.find(caller, conversation_id)
 
     return _shown(await once(create, again))
+
+
+@router.get("/v1/conversations", summary="List conversations")
+async def list_conversations(
+    services: ServicesDep, caller: CallerDep, page: Annotated[PageQuery, Query()]
+) -> ConversationList:
+    """Return a page of the conversations that the caller may read, the newest first unless asked otherwise."""
+    found = await services.conversations.page(caller, page)
+    shown = [_shown(each) for each in found.conversations]
+    return ConversationList.of(shown, [each.id for each in shown], has_more=found.has_more)
 
 
 @router.get("/v1/conversations/{conversation_id}", summary="Retrieve a conversation")
@@ -108,6 +123,8 @@ async def list_items(
     query = ItemQuery(limit=page.limit, descending=page.descending, after=page.after)
     found = await services.conversations.items(caller, conversation_id, query)
     bodies = await services.withheld.shown_items(caller, conversation_id, found.items)
+    if RESPONSE_ID in page.include:
+        bodies = [{**body, "response_id": item.response_id} for body, item in zip(bodies, found.items, strict=True)]
     return item_list(bodies, page.include, has_more=found.has_more)
 
 

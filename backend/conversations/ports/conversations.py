@@ -46,6 +46,16 @@ class ConversationStore(Protocol):
         """Return the conversation, or None when there is none."""
         ...
 
+    async def listed(
+        self, tenant: str, user_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[Conversation, ...]:
+        """Return up to `limit` conversations that a user may read, by the time of their creation, behind `after`.
+
+        Raises:
+            NotFound: `after` names no conversation that this user may read.
+        """
+        ...
+
     async def opened(
         self, conversation_id: str, needs_log: Callable[[Conversation], bool]
     ) -> OpenedConversation | None:

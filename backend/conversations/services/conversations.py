@@ -20,6 +20,7 @@ from backend.conversations.services.conversation_members import ConversationMemb
 from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.domain.paging import PageQuery
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from shared.clock import Clock
@@ -67,6 +68,14 @@ class ItemPage:
     has_more: bool
 
 
+@dataclass(frozen=True)
+class ConversationPage:
+    """A page of conversations, and whether more follow it."""
+
+    conversations: tuple[Conversation, ...]
+    has_more: bool
+
+
 class CallerConversations:
     """Manages the conversations of callers; for who is no member of a conversation it does not exist.
 
@@ -94,6 +103,17 @@ class CallerConversations:
         begun = conversation.model_copy(update={"log_length": len(entries)})
         await self._store.create(begun, entries, items, claim.of(begun.id) if claim is not None else None)
         return begun
+
+    async def page(self, caller: Caller, query: PageQuery) -> ConversationPage:
+        """Return a page of the conversations that the caller may read, by the time of their creation.
+
+        Raises:
+            NotFound: `after` is not one of them.
+        """
+        found = await self._store.listed(
+            caller.tenant, caller.user_id, after=query.after, limit=query.limit + 1, descending=query.descending
+        )
+        return ConversationPage(found[: query.limit], has_more=len(found) > query.limit)
 
     async def find(self, caller: Caller, conversation_id: str) -> Conversation:
         """Return a conversation.

@@ -28,6 +28,7 @@ from backend.conversations.sql.codec import (
     to_members,
 )
 from backend.conversations.sql.lanes import branches_of
+from backend.conversations.sql.listed import read_page
 from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
@@ -164,6 +165,14 @@ class SqlConversationStore:
         """Return the conversation, or None."""
         row = await self._database.find(_FIND, {"where_id": conversation_id})
         return to_conversation(row) if row is not None else None
+
+    async def listed(
+        self, tenant: str, user_id: str, *, after: str | None, limit: int, descending: bool
+    ) -> tuple[Conversation, ...]:
+        """Return up to `limit` conversations that a user may read, behind `after`."""
+        return await self._database.read(
+            lambda connection: read_page(connection, tenant, user_id, after, limit, descending=descending)
+        )
 
     async def opened(
         self, conversation_id: str, needs_log: Callable[[Conversation], bool]

@@ -8,6 +8,9 @@ IS_RUNNING = text("status IN ('queued', 'in_progress')")
 """Plain text, because a database uses a partial index only for queries that repeat its condition."""
 
 
+IS_SHARED = text("members IS NOT NULL")
+
+
 def _conversation_key() -> Column[str]:
     return Column("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), primary_key=True)
 
@@ -36,6 +39,8 @@ conversation = Table(
     Column("search_filters", Text),
     Column("served_tools", Text),
     Column("members", Text),
+    Index(None, "tenant", "user_id", "created_at"),
+    Index("ix_conversation_shared", "tenant", sqlite_where=IS_SHARED, postgresql_where=IS_SHARED),
 )
 
 # `content` is the message in JSON; a void entry has none. `label` names the knowledge from which the text may come.

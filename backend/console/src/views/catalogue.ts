@@ -2,6 +2,7 @@
 import type { ComponentType } from "preact";
 import type { IconName } from "../components/icons";
 import type { Words } from "../words";
+import { HistoryList } from "./chat/history_list";
 import { ChatView } from "./chat/view";
 
 export interface View {
@@ -10,8 +11,10 @@ export interface View {
   icon: IconName;
   title: Words<string>;
   component: ComponentType<{ parts: string[] }>;
+  /** What the view shows at the side, below the list of views; `onChoose` closes the menu of a narrow page. */
+  side?: ComponentType<{ onChoose: () => void }>;
 }
 
 export const VIEWS: readonly View[] = [
-  { name: "chat", icon: "chat", title: { en: "Chat", zh: "对话" }, component: ChatView },
+  { name: "chat", icon: "chat", title: { en: "Chat", zh: "对话" }, component: ChatView, side: HistoryList },
 ];

@@ -188,3 +188,22 @@ async def test_an_unknown_conversation_is_404(user: httpx2.AsyncClient, method: 
     answer = await user.request(method, UNKNOWN + end)
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
     assert answer.json()["error"]["param"] == "conversation_id"
+
+
+async def test_conversations_are_listed_for_those_who_may_read_them(house: FakeHouse, user: httpx2.AsyncClient) -> None:
+    made = [(await user.post("/v1/conversations", json={"metadata": {"n": str(n)}})).json() for n in range(3)]
+    page = (await user.get("/v1/conversations", params={"order": "asc", "limit": 2})).json()
+    assert page["data"] == sorted(made, key=lambda each: (each["created_at"], each["id"]))[:2]
+    assert (page["object"], page["has_more"], page["last_id"]) == ("list", True, page["data"][1]["id"])
+    rest = (await user.get("/v1/conversations", params={"order": "asc", "after": page["last_id"]})).json()
+    assert [*page["data"], *rest["data"]] == sorted(made, key=lambda each: (each["created_at"], each["id"]))
+    wrong = await user.get("/v1/conversations", params={"after": "conv_none"})
+    assert (wrong.status_code, wrong.json()["error"]["param"]) == (404, "after")
+
+
+async def test_items_name_their_response_where_that_is_asked_for(user: httpx2.AsyncClient) -> None:
+    address = await _filled(user, 1)
+    plain = (await user.get(f"{address}/items")).json()
+    assert "response_id" not in plain["data"][0]
+    named = (await user.get(f"{address}/items", params={"include[]": "response_id"})).json()
+    assert named["data"][0]["response_id"] is None

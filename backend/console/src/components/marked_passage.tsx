@@ -1,0 +1,63 @@
+// A passage with the words marked that an answer shares with it.
+import type { JSX } from "preact";
+import { shownText } from "./shown_text";
+
+interface Word {
+  start: number;
+  end: number;
+  key: string;
+}
+
+const WORD = /[\p{Script=Han}]|[\p{L}\p{N}]+(?:[.,][\p{N}]+)*/gu;
+const LEAST_RUN = 3;
+
+function wordsOf(text: string): Word[] {
+  return [...text.matchAll(WORD)].map((found) => ({
+    start: found.index,
+    end: found.index + found[0].length,
+    key: found[0].toLowerCase(),
+  }));
+}
+
+/** Return which words of the passage stand in a run of some words that the answer has, too. */
+function shared(passage: Word[], answer: Word[]): boolean[] {
+  const runs = new Set(answer.slice(0, answer.length - LEAST_RUN + 1).map((_, at) => runAt(answer, at)));
+  const marks = passage.map(() => false);
+  for (let at = 0; at + LEAST_RUN <= passage.length; at += 1) {
+    if (runs.has(runAt(passage, at))) marks.fill(true, at, at + LEAST_RUN);
+  }
+  return marks;
+}
+
+function runAt(words: Word[], at: number): string {
+  return words.slice(at, at + LEAST_RUN).map((word) => word.key).join(" ");
+}
+
+/** How many words of a passage an answer shares. */
+export function sharedCount(passage: string, answer: string): number {
+  return shared(wordsOf(passage), wordsOf(answer)).filter(Boolean).length;
+}
+
+/** Put stretches of marked words together, with what stands between them. */
+function stretches(words: Word[], marks: boolean[]): { start: number; end: number }[] {
+  const found: { start: number; end: number }[] = [];
+  words.forEach((word, place) => {
+    if (!marks[place]) return;
+    const last = found.at(-1);
+    if (last && marks[place - 1]) last.end = word.end;
+    else found.push({ start: word.start, end: word.end });
+  });
+  return found;
+}
+
+export function MarkedPassage({ passage, answer }: { passage: string; answer: string }): JSX.Element {
+  const text = shownText(passage);
+  const words = wordsOf(text);
+  const parts: JSX.Element[] = [];
+  let end = 0;
+  for (const stretch of stretches(words, shared(words, wordsOf(answer)))) {
+    parts.push(<>{text.slice(end, stretch.start)}</>, <mark>{text.slice(stretch.start, stretch.end)}</mark>);
+    end = stretch.end;
+  }
+  return <p class="passage-text" dir="auto">{parts}{text.slice(end)}</p>;
+}

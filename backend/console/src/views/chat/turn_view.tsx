@@ -1,0 +1,149 @@
+// One turn: the question, what was done for it, the answer with its sources, and what can be done with it.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { isRunning, textOf, type Turn } from "../../api/turn";
+import type { Annotation, ContentPart, Item } from "../../api/types";
+import { Button } from "../../components/button";
+import { CopyButton } from "../../components/copy";
+import { Markdown, type Citation } from "../../components/markdown";
+import { shownText } from "../../components/shown_text";
+import { numberText, spoken } from "../../words";
+import { addressOf } from "../../state/router";
+import { Icon } from "../../components/icons";
+import { CHAT_WORDS } from "./words";
+
+export interface Source {
+  turn: Turn;
+  annotation: Annotation;
+  number: string;
+  /** The words of the answer around the place that is cited. */
+  said: string;
+}
+
+interface TurnViewProps {
+  turn: Turn;
+  shownSource: Source | null;
+  onSource: (source: Source) => void;
+  onAskAgain: (text: string) => void;
+  onCode: () => void;
+}
+
+export function TurnView({ turn, shownSource, onSource, onAskAgain, onCode }: TurnViewProps): JSX.Element {
+  const words = spoken(CHAT_WORDS);
+  const [isEditing, setEditing] = useState(false);
+  const isBusy = isRunning(turn);
+  return (
+    <article class="turn" aria-busy={isBusy} data-response={turn.id} data-status={turn.status}>
+      {isEditing ? (
+        <EditForm text={turn.asked} onCancel={() => setEditing(false)} onSave={(text) => { setEditing(false); onAskAgain(text); }} />
+      ) : (
+        <section class="asked" aria-label={words.you}><p dir="auto">{shownText(turn.asked)}</p></section>
+      )}
+      <section class="answer" aria-label={words.answer}>
+        {turn.thinking && <details class="thoughts"><summary>{words.thoughts}</summary><p dir="auto">{shownText(turn.thinking)}</p></details>}
+        {turn.output.map((item, place) => <OutputItem key={item.id || place} item={item} turn={turn} shownSource={shownSource} onSource={onSource} />)}
+        {isBusy && !turn.output.some((item) => item.type === "message" && textOf(item)) && <p class="waiting">{words.waiting}</p>}
+        <Ending turn={turn} />
+      </section>
+      {!isBusy && !isEditing && (
+        <div class="turn-actions">
+          <CopyButton text={turn.output.filter((item) => item.type === "message").map(textOf).join("\n\n")} label={words.copyAnswer} />
+          <Button kind="quiet" icon="again" label={words.again} onClick={() => onAskAgain(turn.asked)} />
+          <Button kind="quiet" icon="pen" label={words.edit} onClick={() => setEditing(true)} />
+          <Button kind="quiet" icon="code" label={words.code} onClick={onCode} />
+          {turn.id && <a class="button quiet square" href={addressOf("xray", turn.conversationId)} aria-label={words.xray} title={words.xray}><Icon name="xray" /></a>}
+          {turn.usage && (
+            <span class="usage">
+              {words.tokens(numberText(turn.usage.input_tokens), numberText(turn.usage.input_tokens_details?.cached_tokens ?? 0))}
+            </span>
+          )}
+        </div>
+      )}
+    </article>
+  );
+}
+
+function EditForm({ text, onSave, onCancel }: { text: string; onSave: (text: string) => void; onCancel: () => void }): JSX.Element {
+  const words = spoken(CHAT_WORDS);
+  const [draft, setDraft] = useState(text);
+  return (
+    <form
+      class="edit-form"
+      onSubmit={(event) => { event.preventDefault(); if (draft.trim()) onSave(draft.trim()); }}
+      onKeyDown={(event) => { if (event.key === "Escape") onCancel(); }}
+    >
+      <textarea aria-label={words.question} rows={3} value={draft} ref={(area) => { if (area && document.activeElement !== area) area.focus(); }} onInput={(event) => setDraft(event.currentTarget.value)} />
+      <div class="actions">
+        <Button type="submit" kind="primary" disabled={!draft.trim()}>{words.save}</Button>
+        <Button kind="quiet" onClick={onCancel}>{words.cancel}</Button>
+      </div>
+    </form>
+  );
+}
+
+interface OutputItemProps {
+  item: Item;
+  turn: Turn;
+  shownSource: Source | null;
+  onSource: (source: Source) => void;
+}
+
+function OutputItem({ item, turn, shownSource, onSource }: OutputItemProps): JSX.Element | null {
+  const words = spoken(CHAT_WORDS);
+  switch (item.type) {
+    case "message":
+      return (
+        <>
+          {partsOf(item).map((part, place) => (
+            <Markdown key={place} text={part.text ?? part.refusal ?? ""} citations={citationsOf(part, turn, shownSource, onSource)} />
+          ))}
+        </>
+      );
+    case "file_search_call":
+      return <p class="step">{item.queries?.length ? words.searched(item.queries.map(shownText)) : words.searching}</p>;
+    case "function_call":
+    case "mcp_call":
+      return <p class="step">{words.called(shownText(item.name ?? ""))}</p>;
+    case "compaction":
+      return <p class="step">{words.compacted}</p>;
+    default:
+      return null;
+  }
+}
+
+function partsOf(item: Item): ContentPart[] {
+  return typeof item.content === "string" ? [{ type: "output_text", text: item.content }] : (item.content ?? []);
+}
+
+function citationsOf(part: ContentPart, turn: Turn, shownSource: Source | null, onSource: (source: Source) => void): Citation[] {
+  const words = spoken(CHAT_WORDS);
+  const characters = [...(part.text ?? "")];
+  return (part.annotations ?? []).filter((each) => each.type === "file_citation").map((annotation) => {
+    const index = annotation.index ?? 0;
+    const said = characters.slice(Math.max(0, index - 400), index).join("").split(/\n\n/).at(-1) ?? "";
+    return {
+      index,
+      chip: (number) => (
+        <button
+          type="button"
+          class="cite"
+          aria-label={words.source(number, shownText(annotation.filename ?? ""))}
+          title={shownText(annotation.filename ?? "")}
+          aria-pressed={shownSource?.annotation === annotation}
+          onClick={() => onSource({ turn, annotation, number, said })}
+        >
+          {number}
+        </button>
+      ),
+    };
+  });
+}
+
+function Ending({ turn }: { turn: Turn }): JSX.Element | null {
+  const words = spoken(CHAT_WORDS);
+  if (turn.status === "cancelled") return <p class="ending">{words.stopped}</p>;
+  if (turn.status === "failed") return <p class="ending wrong" role="alert">{turn.error || words.failed}</p>;
+  if (turn.status !== "incomplete") return null;
+  const reason = turn.reason === "max_output_tokens" || turn.reason === "content_filter" ? turn.reason : "other";
+  return <p class="ending">{words.cut[reason]}</p>;
+}
