@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import axe_playwright_python
-from playwright.async_api import Browser, ConsoleMessage, Page, Request, expect
+from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Request, expect
 
 from tests.console.running import DEMO_MODEL, Running
 
@@ -43,6 +43,14 @@ class Tab:
         found: list[str] = await self.page.evaluate(_FINDINGS)
         return found
 
+    async def press_until_focused(self, key: str, wanted: Locator, most: int = 80) -> None:
+        """Press a key until it has led the focus to an element, as somebody without a mouse does."""
+        for _ in range(most):
+            if await wanted.evaluate("element => element === document.activeElement"):
+                return
+            await self.page.keyboard.press(key)
+        raise AssertionError(f"{key} does not lead to {wanted}")
+
     async def picture(self, name: str) -> None:
         """Keep a picture of the page where `TESTS_SCREENSHOTS` names a folder for it."""
         folder = os.environ.get("TESTS_SCREENSHOTS")
@@ -70,7 +78,13 @@ class Tab:
 
 @asynccontextmanager
 async def new_tab(
-    browser: Browser, running: Running, *, narrow: bool = False, dark: bool = False, language: str = "en"
+    browser: Browser,
+    running: Running,
+    *,
+    narrow: bool = False,
+    dark: bool = False,
+    language: str = "en",
+    model: str = DEMO_MODEL,
 ) -> AsyncGenerator[Tab]:
     """Lend a tab with nothing of other tabs in it; what must never happen in it fails the test at its end."""
     context = await browser.new_context(
@@ -82,9 +96,8 @@ async def new_tab(
     )
     context.set_default_timeout(PATIENCE_MS)
     expect.set_options(timeout=PATIENCE_MS)
-    await context.add_init_script(
-        f"localStorage.getItem('ballast.model') ?? localStorage.setItem('ballast.model', '\"{DEMO_MODEL}\"')"
-    )
+    # what a person chooses in a tab stays, as in a browser
+    await context.add_init_script(f"localStorage['ballast.model'] ??= JSON.stringify({model!r})")
     tab = Tab(await context.new_page(), running)
     tab.watch()
     try:

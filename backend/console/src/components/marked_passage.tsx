@@ -50,8 +50,16 @@ function stretches(words: Word[], marks: boolean[]): { start: number; end: numbe
   return found;
 }
 
+const WRAP = /(?<=[^\n]{50})\n(?=[^\s\-*#|>\d])/g;
+const CHINESE_WRAP = /(?<=[\u3000-\u9fff\uff00-\uffef]{20})\n(?=[\u3000-\u9fff\uff00-\uffef])/g;
+
+/** Take out line breaks that only keep a source's lines short. */
+function unwrapped(text: string): string {
+  return text.replace(CHINESE_WRAP, "").replace(WRAP, " ");
+}
+
 export function MarkedPassage({ passage, answer }: { passage: string; answer: string }): JSX.Element {
-  const text = shownText(passage);
+  const text = unwrapped(shownText(passage));
   const words = wordsOf(text);
   const parts: JSX.Element[] = [];
   let end = 0;

@@ -12,6 +12,8 @@ import { addressOf } from "../../state/router";
 import { Icon } from "../../components/icons";
 import { CHAT_WORDS } from "./words";
 
+const MOST_SAID = 600;
+
 export interface Source {
   turn: Turn;
   annotation: Annotation;
@@ -115,12 +117,17 @@ function partsOf(item: Item): ContentPart[] {
   return typeof item.content === "string" ? [{ type: "output_text", text: item.content }] : (item.content ?? []);
 }
 
+/** Return what is said between the citation before and the one that ends a text: what the latter is for. */
+function saidBefore(text: string): string {
+  return text.replace(/(\s*\[\d+\])+\s*$/, "").split(/\n\n|\[\d+\]/).at(-1) ?? "";
+}
+
 function citationsOf(part: ContentPart, turn: Turn, shownSource: Source | null, onSource: (source: Source) => void): Citation[] {
   const words = spoken(CHAT_WORDS);
   const characters = [...(part.text ?? "")];
   return (part.annotations ?? []).filter((each) => each.type === "file_citation").map((annotation) => {
     const index = annotation.index ?? 0;
-    const said = characters.slice(Math.max(0, index - 400), index).join("").split(/\n\n/).at(-1) ?? "";
+    const said = saidBefore(characters.slice(Math.max(0, index - MOST_SAID), index).join(""));
     return {
       index,
       chip: (number) => (

@@ -5,6 +5,7 @@ import type { Turn } from "../../api/turn";
 import { isRunning } from "../../api/turn";
 import { Button } from "../../components/button";
 import { errorText, Failure, Loading } from "../../components/notices";
+import { shownText } from "../../components/shown_text";
 import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
 import { bases, chooseBases, loadChoices } from "./choices";
@@ -76,7 +77,7 @@ function Beginning(): JSX.Element | null {
   const state = loading.value;
   if (state === "yes" && turns.value.length === 0) return <Loading />;
   if (typeof state === "object") return <Failure error={state.error} />;
-  if (turns.value.length > 0) return null;
+  if (turns.value.length > 0) return <h1 class="unseen">{shownText(turns.value[0]?.asked ?? "")}</h1>;
   const suggested = suggestionsFor(bases.value);
   return (
     <div class="beginning">

@@ -1,0 +1,247 @@
+"""Chat: answers with their sources, stop, ask again, edit, a reload in mid-stream, and what a keyboard reaches."""
+
+import re
+import shlex
+
+import httpx2
+import pytest
+from playwright.async_api import Locator, Route, expect
+
+from tests.console.browsing import Tab
+from tests.console.conftest import NewTab
+from tests.console.running import Running
+from tests.e2e.pair import MODEL
+from tests.fakes.model_server import FakeModelControl, Reply
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
+JSON = {"content-type": "application/json"}
+WORDS = tuple(f"w{number} " for number in range(60))
+
+
+async def ask(tab: Tab, text: str) -> None:
+    await tab.page.get_by_label("Question", exact=True).fill(text)
+    await tab.page.keyboard.press("Enter")
+
+
+def bare_client(running: Running) -> httpx2.AsyncClient:
+    headers = {"Authorization": f"Bearer {running.demo.user_key}"}
+    return httpx2.AsyncClient(base_url=running.pair.backend_url, headers=headers, timeout=60, trust_env=False)
+
+
+def turns(tab: Tab) -> Locator:
+    return tab.page.get_by_role("article")
+
+
+def answers(tab: Tab) -> Locator:
+    return tab.page.get_by_role("region", name="Answer")
+
+
+async def wait_ended(tab: Tab, status: str = "completed", turn: int = -1) -> None:
+    await expect(turns(tab).nth(turn)).to_have_attribute("data-status", status)
+
+
+async def test_an_answer_opens_the_passage_that_it_rests_on(tab: Tab):
+    await tab.open()
+    await tab.picture("chat-begin")
+    await tab.page.get_by_role("button", name=QUESTION, exact=True).click()
+    await wait_ended(tab)
+    await expect(answers(tab)).to_contain_text("A page is acknowledged within five minutes.")
+    chip = tab.page.get_by_role("button", name=re.compile(r"^Source \d+: on-call\.md$")).nth(1)
+    await chip.click()
+    passage = tab.page.get_by_role("complementary", name="Passage")
+    await expect(passage.locator("mark").first).to_have_text("A page is acknowledged within five minutes")
+    assert await tab.axe() == []
+    await tab.picture("chat")
+    await tab.page.keyboard.press("Escape")
+    await expect(passage).to_have_count(0)
+    await expect(chip).to_be_focused()
+    await expect(tab.page.get_by_role("navigation", name="Conversations").get_by_role("link").first).to_have_text(
+        QUESTION
+    )
+
+
+async def test_the_code_of_a_turn_asks_the_same(tab: Tab):
+    await tab.open()
+    await ask(tab, "Hello, it's me")
+    await wait_ended(tab)
+    await tab.page.get_by_role("button", name="Code", exact=True).click()
+    dialog = tab.page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Copy").click()
+    command: str = await tab.page.evaluate("navigator.clipboard.readText()")
+    arguments = shlex.split(command.replace("\\\n", " "))
+    assert arguments[:3] == ["curl", "-N", f"{tab.running.pair.backend_url}/v1/responses"]
+    with tab.running.pair.http(tab.running.demo.user_key) as client:
+        answer = client.post("/v1/responses", content=arguments[-1], headers={"content-type": "application/json"})
+    assert answer.status_code == 200
+    assert "response.completed" in answer.text
+    await tab.page.keyboard.press("Tab")
+    await dialog.get_by_role("tab", name="curl").press("ArrowRight")
+    await expect(dialog.get_by_role("tabpanel")).to_contain_text("client.responses.create(")
+    program = await dialog.locator("pre").inner_text()
+    assert "it's me" in program
+    compile(program, "shown", "exec")
+    assert await tab.axe() == []
+
+
+async def test_stop_keeps_what_was_said(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab:
+        await fake.script(Reply(text=WORDS, hold_after=20))
+        await tab.open()
+        await ask(tab, "stop me")
+        await expect(answers(tab)).to_contain_text("w19")
+        await tab.page.get_by_role("button", name="Stop", exact=True).click()
+        await wait_ended(tab, "cancelled")
+        await expect(answers(tab)).to_contain_text("w19")
+        await expect(answers(tab)).to_contain_text("Stopped. What was said is kept.")
+        assert await tab.axe() == []
+
+
+async def test_a_reload_in_mid_stream_loses_and_doubles_no_word(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab:
+        await fake.script(Reply(text=WORDS, hold_after=30))
+        await tab.open()
+        await ask(tab, "reload me")
+        await expect(answers(tab)).to_contain_text("w29")
+        followed = tab.page.expect_request(re.compile(r"/v1/responses/resp_\w+\?stream=true&.*starting_after=\d+"))
+        async with followed:
+            await tab.page.reload()
+        await expect(answers(tab)).to_contain_text("w29")
+        await fake.release()
+        await wait_ended(tab)
+        assert (await answers(tab).inner_text()).split() == "".join(WORDS).split()
+
+
+async def test_another_tab_sees_a_running_answer_from_its_beginning(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab, tabs(model=MODEL) as other:
+        await fake.script(Reply(text=WORDS, hold_after=30))
+        await tab.open()
+        await ask(tab, "look from elsewhere")
+        await expect(answers(tab)).to_contain_text("w29")
+        await other.open(tab.page.url.partition("#/")[2])
+        await expect(answers(other)).to_contain_text("w29")
+        await fake.release()
+        await wait_ended(other)
+        assert (await answers(other).inner_text()).split() == "".join(WORDS).split()
+        await wait_ended(tab)
+
+
+async def test_a_cut_connection_is_taken_up_again(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab:
+        await fake.script(Reply(text=WORDS, hold_after=30))
+        await tab.open()
+
+        async def cut(route: Route) -> None:
+            """Begin the turn, and let the browser's connection end in the middle of an event."""
+            async with bare_client(tab.running) as client:
+                body = route.request.post_data or ""
+                async with client.stream("POST", "/v1/responses", content=body, headers=JSON) as answer:
+                    received = b""
+                    async for part in answer.aiter_bytes():
+                        received += part
+                        if b"w29" in received:
+                            break
+            await route.fulfill(body=received[:-20], headers=dict(answer.headers))
+
+        await tab.page.route("**/v1/responses", cut, times=1)
+        async with tab.page.expect_request(re.compile(r"starting_after=\d+")):
+            await ask(tab, "cut me")
+        await fake.release()
+        await wait_ended(tab)
+        assert (await answers(tab).inner_text()).split() == "".join(WORDS).split()
+
+
+async def test_an_edit_and_a_repetition_branch_off_and_leave_the_first_conversation(
+    tabs: NewTab, fake: FakeModelControl
+):
+    async with tabs(model=MODEL) as tab:
+        for text in ("one", "two", "three", "four"):
+            await fake.script(Reply(text=(text,)))
+        await tab.open()
+        await ask(tab, "first")
+        await wait_ended(tab)
+        await ask(tab, "second")
+        await wait_ended(tab, turn=1)
+        first = tab.page.url
+        await turns(tab).nth(1).get_by_role("button", name="Edit").click()
+        await tab.page.get_by_role("textbox", name="Question").first.fill("second, better")
+        await tab.page.get_by_role("button", name="Ask this instead").click()
+        await expect(answers(tab).nth(1)).to_have_text("three")
+        await wait_ended(tab, turn=1)
+        edited = tab.page.url
+        await turns(tab).nth(0).get_by_role("button", name="Ask again").click()
+        await expect(answers(tab)).to_have_text(["four"])
+        await wait_ended(tab)
+        assert len({first, edited, tab.page.url}) == 3
+        sent = [str(request.body) for request in await fake.requests()]
+        assert "second, better" in sent[2]
+        assert "first" in sent[2]
+        await tab.page.goto(first)
+        await expect(answers(tab)).to_have_text(["one", "two"])
+        await tab.page.goto(edited)
+        await expect(answers(tab)).to_have_text(["one", "three"])
+
+
+async def test_a_conversation_is_deleted_after_a_question(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab:
+        await tab.open()
+        await ask(tab, "delete me soon")
+        await wait_ended(tab)
+        shown = tab.page.get_by_role("navigation", name="Conversations").get_by_role("link", name="delete me soon")
+        await expect(shown).to_be_visible()
+        await shown.hover()
+        await tab.page.get_by_role("button", name="Delete “delete me soon”").click()
+        await tab.page.get_by_role("button", name="Delete", exact=True).click()
+        await expect(shown).to_have_count(0)
+        await expect(turns(tab)).to_have_count(0)
+
+
+async def test_an_error_is_said_and_nothing_is_lost(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab:
+        await fake.script(Reply(status=400, body='{"error": {"message": "no"}}'))
+        await tab.open()
+        await ask(tab, "fail")
+        await wait_ended(tab, "failed")
+        await expect(tab.page.get_by_role("alert")).not_to_be_empty()
+        await ask(tab, "and now")
+        await wait_ended(tab, turn=1)
+        await expect(answers(tab).nth(1)).to_have_text("ok")
+
+
+async def test_the_keyboard_alone_suffices(tab: Tab):
+    await tab.open()
+    await expect(tab.page.get_by_role("button", name=QUESTION, exact=True)).to_be_visible()
+    await tab.page.keyboard.press("Tab")
+    await expect(tab.page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    await tab.page.keyboard.press("Enter")
+    await tab.press_until_focused("Tab", tab.page.get_by_role("button", name=QUESTION, exact=True))
+    await tab.page.keyboard.press("Enter")
+    await wait_ended(tab)
+    chip = tab.page.get_by_role("button", name=re.compile("^Source")).first
+    await tab.press_until_focused("Tab", chip)
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("complementary", name="Passage")).to_be_focused()
+    await tab.page.keyboard.press("Escape")
+    await expect(chip).to_be_focused()
+    await tab.press_until_focused("Tab", tab.page.get_by_label("Question", exact=True))
+    await tab.press_until_focused("Tab", tab.page.locator("summary", has_text="Operations handbook"))
+    await tab.page.keyboard.press("Enter")
+    await tab.press_until_focused("Tab", tab.page.get_by_role("checkbox", name="Operations handbook"))
+    await tab.page.keyboard.press("Space")
+    await tab.page.keyboard.press("Escape")
+    await expect(tab.page.locator("summary", has_text="No knowledge")).to_be_focused()
+
+
+async def test_narrow_dark_and_chinese(tabs: NewTab):
+    async with tabs(narrow=True, dark=True, language="zh") as tab:
+        await tab.open()
+        await tab.page.get_by_role("button", name="告警之后多久必须响应？").click()
+        await wait_ended(tab)
+        await tab.page.get_by_role("button", name=re.compile("^来源")).first.click()
+        await expect(tab.page.get_by_role("complementary", name="段落").locator("mark").first).to_contain_text(
+            "五分钟之内必须确认"
+        )
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
+        assert await tab.axe() == []
+        await tab.picture("chat-zh-narrow-dark")
