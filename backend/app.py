@@ -69,6 +69,7 @@ from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
+from shared.tls_door import tls_door
 
 log = structlog.get_logger("backend")
 
@@ -116,8 +117,7 @@ async def serve(settings: Settings) -> None:
         metrics = METRICS_ROUTERS if settings.admin_port is None else ()
         routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
-        tls = certificates.for_server() if certificates.files.can_serve else None
-        server = http_server(app, allows=options.allows, tls=tls)
+        server = http_server(app, allows=options.allows, tls=tls_door(certificates))
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_admin_door(settings, backend))
         look_for_cycles_rarely()

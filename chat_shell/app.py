@@ -25,7 +25,7 @@ from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
 from chat_shell.models.telemetry.calls import count_retry
-from chat_shell.models.transport.session import open_session, trace_configs
+from chat_shell.models.transport.session import open_session
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
@@ -57,6 +57,8 @@ from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
+from shared.tls_door import tls_door
+from shared.tracing import traced_requests
 
 log = structlog.get_logger("chat_shell")
 
@@ -79,7 +81,9 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         connector = aiohttp.TCPConnector(ssl=certificates.for_client())
         session = await stack.enter_async_context(
             aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trace_configs=trace_configs()
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trace_configs=traced_requests(aiohttp.TraceConfig()),
             )
         )
         admission = Admission()
@@ -251,7 +255,6 @@ def _certificates(settings: Settings) -> Certificates:
 
 def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -> tuple[GrpcDoor, HttpServer]:
     shown = certificates if certificates.files.can_serve else None
-    tls = certificates.for_server() if shown is not None else None
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
     bounds = MessageBounds(settings.max_message_bytes, settings.max_messages_bytes)
@@ -264,7 +267,7 @@ def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
     has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
     app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
-    return grpc_door, http_server(app, tls=tls)
+    return grpc_door, http_server(app, tls=tls_door(certificates))
 
 
 @asynccontextmanager

@@ -4,12 +4,12 @@ Names and attributes of spans hold ids, counts and names that an operator has gi
 or of documents.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, MutableSequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from enum import StrEnum
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 Attributes = Mapping[str, str | int | float | bool]
 TRACEPARENT = "traceparent"
@@ -150,6 +150,9 @@ class _Traced:
         self._span.end()
 
 
+_NOT_TRACED = nullcontext(NO_SPAN)
+
+
 def span_of(
     name: str,
     attributes: Attributes = NO_ATTRIBUTES,
@@ -158,6 +161,11 @@ def span_of(
 ) -> AbstractContextManager[WorkSpan, None]:
     """Trace the work of the `with` block, under the current span or that of another service."""
     return _Traced(name, kind, remote_parent, attributes)
+
+
+def inner_span_of(name: str, attributes: Attributes = NO_ATTRIBUTES) -> AbstractContextManager[WorkSpan, None]:
+    """Trace the work of the block where it belongs to traced work; alone it would be a trace that nobody looks for."""
+    return span_of(name, attributes) if _current.get() is not None else _NOT_TRACED
 
 
 class OutgoingRequest(Protocol):
@@ -199,6 +207,38 @@ async def trace_failure(_session: object, context: Any, failure: Any) -> None:
     """End that span where no answer came."""
     context.span.fail(type(failure.exception).__name__)
     context.span.end()
+
+
+class RequestHooks(Protocol):
+    """The `TraceConfig` of aiohttp: lists of what is called for each request of a session."""
+
+    @property
+    def on_request_start(self) -> MutableSequence[Any]:
+        """What is called before a request is sent."""
+        ...
+
+    @property
+    def on_request_end(self) -> MutableSequence[Any]:
+        """What is called as its answer begins."""
+        ...
+
+    @property
+    def on_request_exception(self) -> MutableSequence[Any]:
+        """What is called where no answer came."""
+        ...
+
+
+Hooks = TypeVar("Hooks", bound=RequestHooks)
+
+
+def traced_requests(hooks: Hooks) -> list[Hooks]:
+    """Return what traces the requests of a session; nothing where nothing is traced."""
+    if not is_tracing():
+        return []
+    hooks.on_request_start.append(trace_request)
+    hooks.on_request_end.append(trace_answer)
+    hooks.on_request_exception.append(trace_failure)
+    return [hooks]
 
 
 Scope = MutableMapping[str, Any]

@@ -17,6 +17,7 @@ from chat_shell.sealed.verdicts import CaseT
 from shared.models.execution import remaining_seconds
 from shared.models.safe_summary import Failure, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION
+from shared.tracing import span_of
 
 T = TypeVar("T")
 
@@ -65,15 +66,17 @@ class SealedRoom(Generic[CaseT]):
             await self._parts.usual_time.fill_up(passed_seconds, most_seconds)
 
     async def _decide(self, search: SealedSearch, progress: SearchProgress) -> SummaryResult:
-        # In a thread: a message of the largest size takes half a second.
-        refusal = await asyncio.to_thread(pre_screen, search.last_message, search.query)
+        with span_of("safe_summary pre_screen"):
+            # In a thread: a message of the largest size takes half a second.
+            refusal = await asyncio.to_thread(pre_screen, search.last_message, search.query)
         if refusal is not None:
             progress.is_open_ask = await asyncio.to_thread(is_open_ask, search.last_message, search.query)
             return refusal
         model, circuit = self._parts.model, self._parts.circuit
         if circuit.is_open(model.name):
             return Failure.CIRCUIT_OPEN
-        found = await self._find(search, progress)
+        with span_of("safe_summary retrieval"):
+            found = await self._find(search, progress)
         if not isinstance(found, SealedSearchResult):
             return found
         if circuit.is_open(model.name, found.canary_replies):
@@ -108,7 +111,8 @@ class SealedRoom(Generic[CaseT]):
         self._parts.observer.outcome_sent(outcome)
         recording = self._parts.backend.record(search, self._versions, outcome)
         guarded = failure_for_exceptions(recording, Failure.AUDIT_UNAVAILABLE)
-        answer = await _in_time(guarded, self._times.outcome_seconds)
+        with span_of("safe_summary record"):
+            answer = await _in_time(guarded, self._times.outcome_seconds)
         receipt = answer if isinstance(answer, OutcomeReceipt) else OutcomeReceipt(None)
         changed = next((code for code in _CHANGES if code == receipt.reason), None)
         self._parts.observer.outcome_answered(outcome.search_id, receipt, changed)

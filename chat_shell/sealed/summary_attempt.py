@@ -15,6 +15,7 @@ from chat_shell.sealed.room_parts import RoomParts
 from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt
 from chat_shell.sealed.verdicts import Blocked, CaseT, Refused, Verdict
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode
+from shared.tracing import SpanKind, span_of
 
 BLOCKED = "blocked"
 """What the log calls a reply that the gate blocked."""
@@ -61,7 +62,13 @@ class SummaryAttempt(Generic[CaseT]):
         body_bytes = len(orjson.dumps(messages))
         model = self._parts.model
         self._parts.observer.secondary_asked(model.name, self._prompt.for_operators(rewrite), body_bytes)
-        return await failure_for_exceptions(model.reply(messages), Failure.MODEL_UNAVAILABLE)
+        stage = "safe_summary rewrite" if rewrite else "safe_summary secondary_model"
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model.name}
+        with span_of(stage, attributes, SpanKind.CLIENT) as span:
+            reply = await failure_for_exceptions(model.reply(messages), Failure.MODEL_UNAVAILABLE)
+            if isinstance(reply, Failure):
+                span.fail(reply.value)
+        return reply
 
     async def _verdict(self, reply: bytes | Failure, case: CaseT) -> Verdict | Failure:
         verdict = reply if isinstance(reply, Failure) else await self._judged(reply, case)
@@ -73,7 +80,10 @@ class SummaryAttempt(Generic[CaseT]):
 
     async def _judged(self, reply: bytes, case: CaseT) -> Verdict | Failure:
         judging = asyncio.to_thread(self._parts.gate.judge, reply, case)
-        return await failure_for_exceptions(judging, Failure.INVALID_OUTPUT)
+        with span_of("safe_summary gate") as span:
+            verdict = await failure_for_exceptions(judging, Failure.INVALID_OUTPUT)
+            span.set({"ballast.safe_summary.decision": _decision(verdict)})
+        return verdict
 
     def _count(self, blocked: Blocked) -> None:
         self._progress.gate_codes += blocked.codes

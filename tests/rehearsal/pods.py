@@ -11,9 +11,9 @@ from tests.servers.ports import free_port
 from tests.servers.services import Launch, RunningService
 
 REMOVED_AFTER_SECONDS = 1.0
-PRE_STOP_SECONDS = 2.0
-"""When the proxy hears that a pod goes, and when the pod's process does. The manifests sleep longer, as proxies of
-large clusters hear later; what matters is the order."""
+PRE_STOP_SECONDS = 5.0
+"""When the proxy hears that a pod goes, and when the pod's process does: half the time that the manifests give, which
+is enough for whoever was connected just before, and has yet to finish his handshake on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Deployment:
         place.mkdir(parents=True)
         ports = {name: free_port() for name in self.proxies}
         settings = {**self.settings, **{name: str(port) for name, port in ports.items()}}
-        url = f"http://127.0.0.1:{next(iter(ports.values()))}/readyz"
+        url = f"https://127.0.0.1:{next(iter(ports.values()))}/readyz"
         service = self.launch(self.module, settings=settings, directory=place, ready_url=url)
         await asyncio.to_thread(service.wait_ready)
         self.pods.append(Pod(service, ports))

@@ -1,4 +1,4 @@
-"""Both services are rolled twice under sixty live streams: no turn fails, no stream is cut, no process ends badly.
+"""Both services are rolled twice, and their certificates exchanged, under sixty live streams: none fails, none is cut.
 
 `make rehearsal` runs it; the notes of a run are printed.
 """
@@ -14,8 +14,10 @@ import httpx2
 from tests.e2e.pair import ADMIN_KEY, MODEL, SECRET, SERVICE_TOKEN
 from tests.e2e.turns import Body, events_of, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
+from tests.rehearsal.identity import ExchangedCertificates
 from tests.rehearsal.pods import Deployment
 from tests.rehearsal.service_proxy import ServiceProxy
+from tests.servers.certificates import Authority, MountedSecret
 from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
@@ -25,9 +27,15 @@ SAID = tuple(f"word{number} " for number in range(200))
 PAUSE_SECONDS = 0.05
 
 
-async def test_both_services_are_rolled_twice_under_live_streams(
+async def test_both_services_are_rolled_and_their_certificates_exchanged_under_live_streams(
     launch: Launch, tmp_path: Path, empty_postgres_url: str, valkey_url: str
 ) -> None:
+    authority = Authority()
+    secrets = {
+        prefix: MountedSecret(tmp_path / prefix, authority.issue(), authority.certificate)
+        for prefix in ("BACKEND", "CHAT_SHELL")
+    }
+    certificates = ExchangedCertificates(secrets, authority)
     port = free_port()
     model_url = f"http://127.0.0.1:{port}/v1"
     model = launch(
@@ -44,12 +52,14 @@ async def test_both_services_are_rolled_twice_under_live_streams(
         front, grpc, back = [await stack.enter_async_context(ServiceProxy()) for _ in range(3)]
         shared = {"SERVICE_TOKEN": SERVICE_TOKEN}
         of_shells = {
-            "CHAT_SHELL_BACKEND_URL": f"http://127.0.0.1:{front.port}",
+            **secrets["CHAT_SHELL"].settings("CHAT_SHELL"),
+            "CHAT_SHELL_BACKEND_URL": f"https://127.0.0.1:{front.port}",
             "CHAT_SHELL_MODEL": MODEL,
             "CHAT_SHELL_MODEL_BASE_URL": model_url,
         }
         of_backends = {
-            "BACKEND_CHAT_SHELL_URL": f"grpc://127.0.0.1:{grpc.port}",
+            **secrets["BACKEND"].settings("BACKEND"),
+            "BACKEND_CHAT_SHELL_URL": f"grpcs://127.0.0.1:{grpc.port}",
             "BACKEND_DATABASE_URL": empty_postgres_url,
             "BACKEND_REDIS_URL": valkey_url,
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
@@ -61,31 +71,36 @@ async def test_both_services_are_rolled_twice_under_live_streams(
         for deployment in (shells, backends):
             for _ in range(PODS):
                 await deployment.scale_up()
-        ends = await streams_during(front, (shells, backends))
+        ends = await streams_during(front, (shells, backends), certificates)
     print(f"\nstreams by their end: {dict(ends)}")  # noqa: T201 -- what the rehearsal found
     assert set(ends) == {"completed"}
     assert ends["completed"] >= 2 * STREAMS
     assert shells.exit_codes == backends.exit_codes == [0] * (PODS * ROLLS)
 
 
-async def streams_during(front: ServiceProxy, deployments: tuple[Deployment, ...]) -> Counter[str]:
-    """Keep streams running while each service is rolled; return how they ended."""
-    url = f"http://127.0.0.1:{front.port}"
+async def streams_during(
+    front: ServiceProxy, deployments: tuple[Deployment, ...], certificates: ExchangedCertificates
+) -> Counter[str]:
+    """Keep streams running while each service is rolled, and certificates exchanged between; return how they ended."""
+    url = f"https://127.0.0.1:{front.port}"
     headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
     ends: Counter[str] = Counter()
     is_over = False
 
     async def stream(kept_connections: int) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=kept_connections)
-        client = httpx2.AsyncClient(base_url=url, headers=headers, timeout=120, trust_env=False, limits=limits)
-        async with client:
+        trusted = certificates.for_users()
+        options = {"base_url": url, "headers": headers, "timeout": 120, "trust_env": False}
+        async with httpx2.AsyncClient(verify=trusted, limits=limits, **options) as client:
             while not is_over:
                 ends[await end_of_stream(client)] += 1
 
     async with asyncio.TaskGroup() as group:
         for number in range(STREAMS):
             group.create_task(stream(number % 2))  # every second client keeps its connection
-        for _ in range(ROLLS):
+        for number in range(ROLLS):
+            if number:
+                await certificates.exchange()
             for deployment in deployments:
                 await deployment.roll()
         is_over = True

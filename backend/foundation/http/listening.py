@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -13,6 +12,7 @@ from fastapi import FastAPI
 
 from backend.foundation.http.reading import ConnectionRules, TimedProtocol, UnfinishedHeads
 from shared.request_timing import ReadLimits
+from shared.tls_door import TlsDoor
 
 SLOW_READER_SECONDS = 10
 """How long open connections may take to end after the shutdown of the application."""
@@ -25,6 +25,36 @@ DEFAULT_LIMITS = ReadLimits()
 
 class HttpServer(uvicorn.Server):
     """Serves until `should_exit`; the application decides when that is."""
+
+    def __init__(self, config: uvicorn.Config, tls: TlsDoor | None = None) -> None:
+        super().__init__(config)
+        self._tls = tls
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve on sockets that listen."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            await super().serve(sockets)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections; those of TLS come by the door for it."""
+        self._accepting: list[asyncio.Task[None]] = []
+        await super().startup(sockets if self._tls is None else [])
+        if self._tls is not None:
+            self._accepting = [
+                self._group.create_task(self._tls.accept(each, self._new_connection)) for each in sockets or ()
+            ]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, and wait for the answers that are under way."""
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
+
+    def _new_connection(self) -> asyncio.Protocol:
+        state = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        return cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)(**state)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -44,7 +74,7 @@ def http_server(
     app: FastAPI,
     limits: ReadLimits = DEFAULT_LIMITS,
     allows: Callable[[str], bool] = lambda _: False,
-    tls: ssl.SSLContext | None = None,
+    tls: TlsDoor | None = None,
 ) -> HttpServer:
     """Build the server; run it with `serve(sockets=[…])`.
 
@@ -64,8 +94,8 @@ def http_server(
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=SLOW_READER_SECONDS,
-            ssl_context_factory=(lambda _config, _default: tls) if tls is not None else None,
-        )
+        ),
+        tls,
     )
 
 

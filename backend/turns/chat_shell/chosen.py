@@ -2,6 +2,7 @@
 
 from urllib.parse import urlsplit
 
+from backend.turns.chat_shell.taken_calls import TakenCalls
 from backend.turns.ports.chat_shell import ChatShell
 from shared.certificates import Certificates
 from shared.clock import Clock
@@ -29,10 +30,10 @@ def connect_chat_shell(
         case "http" | "https" if address.netloc:
             from backend.turns.chat_shell.http_client import HttpChatShell
 
-            return HttpChatShell(url, service_token, clock, max_message_bytes, certificates.for_client())
+            return TakenCalls(HttpChatShell(url, service_token, clock, max_message_bytes, certificates.for_client()))
         case _:
             raise ValueError(f"{url!r} is no address of chat_shell: give grpc(s)://host:port or http(s)://host:port")
     from backend.turns.chat_shell.grpc_client import GrpcChatShell
 
     shown = certificates if address.scheme == "grpcs" else None
-    return GrpcChatShell(target, service_token, clock, max_message_bytes, shown)
+    return TakenCalls(GrpcChatShell(target, service_token, clock, max_message_bytes, shown))

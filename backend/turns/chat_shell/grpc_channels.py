@@ -34,15 +34,18 @@ class LentChannel:
             EXECUTE, request_serializer=bytes, response_deserializer=events_pb2.ExecutionEvent.FromString
         )
         self.calls = 0
+        self.is_left = False
         self._made_at = asyncio.get_running_loop().time()
 
     @property
     def is_stuck(self) -> bool:
-        """Whether no replica has taken its calls for a while.
+        """Whether its replica has refused a call because it goes, or no replica has taken its calls for a while.
 
         A replica that drains keeps its connection while turns run over it, and says that it takes no more. Where all
         replicas are behind one address, gRPC waits for this one, and only another channel reaches another one.
         """
+        if self.is_left:
+            return True
         is_refused = self.channel.get_state() is grpc.ChannelConnectivity.TRANSIENT_FAILURE
         return is_refused and asyncio.get_running_loop().time() - self._made_at >= REMADE_AFTER_SECONDS
 

@@ -8,7 +8,15 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from backend.turns.chat_shell.grpc_channels import CurrentChannel, LentChannel
-from backend.turns.chat_shell.refusals import BROKEN_OFF, REFUSES_US, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
+from backend.turns.chat_shell.refusals import (
+    BROKEN_OFF,
+    REFUSES_US,
+    TOO_LATE,
+    TOO_OLD,
+    UNREACHABLE,
+    NotTaken,
+    error_of_report,
+)
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.certificates import Certificates
 from shared.clock import Clock
@@ -48,6 +56,8 @@ LIST_TOOLS_TIMEOUT_SECONDS = 5.0
 RECONNECT_SECONDS = 1.5
 """Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
 
+CONNECT_MILLISECONDS = 5_000
+
 # gRPC checks the health of each replica itself, so that a draining replica gets no new turns.
 SERVICE_CONFIG = """{
     "loadBalancingConfig": [{"round_robin": {}}],
@@ -64,7 +74,8 @@ CHANNEL_OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.min_reconnect_backoff_ms", 200),
+    # How long an attempt to connect may take, despite its name: a handshake of TLS on a busy machine takes a second.
+    ("grpc.min_reconnect_backoff_ms", CONNECT_MILLISECONDS),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.dns_min_time_between_resolutions_ms", 5_000),
     ("grpc.use_local_subchannel_pool", 1),
@@ -128,7 +139,7 @@ class GrpcChatShell:
                 yield (last,)
         except grpc.aio.AioRpcError as error:
             if not isinstance(last, TurnEnd):
-                raise self._error_of_call(error, begun=last is not None) from error
+                raise self._error_of_call(error, connection, begun=last is not None) from error
         finally:
             call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
         if not isinstance(last, TurnEnd):
@@ -182,21 +193,26 @@ class GrpcChatShell:
             BallastError: the error with which chat_shell refused the call.
         """
         timeout = self._timeout_seconds(call.turn)
-        try:
-            message = tool_call_to_proto(call)
-            metadata = self._metadata_for(message.ByteSize())
-            async with self._connected() as connection:
+        message = tool_call_to_proto(call)
+        metadata = self._metadata_for(message.ByteSize())
+        async with self._connected() as connection:
+            try:
                 answer = await connection.stub.RunTool(message, metadata=metadata, timeout=timeout)
-            return tool_result_from_proto(answer)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                raise ChatShellUnavailable(TOO_OLD) from error
-            raise self._error_of_call(error, begun=False) from error
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    raise ChatShellUnavailable(TOO_OLD) from error
+                raise self._error_of_call(error, connection, begun=False) from error
+        return tool_result_from_proto(answer)
 
-    def _error_of_call(self, error: grpc.aio.AioRpcError, *, begun: bool) -> BallastError:
+    def _error_of_call(
+        self, error: grpc.aio.AioRpcError, connection: LentChannel | None = None, *, begun: bool
+    ) -> BallastError:
         if not begun:
             self._channels.tell_refusal(error)
-        return error_of_call(error, begun=begun)
+        raised = error_of_call(error, begun=begun)
+        if connection is not None and isinstance(raised, NotTaken):
+            connection.is_left = True
+        return raised
 
     def _metadata_for(self, message_bytes: int) -> tuple[tuple[str, str], ...]:
         return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)), *trace_headers().items())

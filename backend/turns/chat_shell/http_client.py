@@ -22,7 +22,7 @@ from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_to_body
 from shared.models.values import JsonObject
-from shared.tracing import is_tracing, trace_answer, trace_failure, trace_request
+from shared.tracing import traced_requests
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; this timeout is for a chat_shell that cannot."""
@@ -56,7 +56,7 @@ class HttpChatShell:
             headers={"authorization": f"Bearer {service_token}"},
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             cookie_jar=aiohttp.DummyCookieJar(),
-            trace_configs=trace_configs(),
+            trace_configs=traced_requests(aiohttp.TraceConfig()),
         )
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
@@ -245,14 +245,3 @@ def _error_of(error: aiohttp.ClientError | TimeoutError, *, begun: bool) -> Ball
     if isinstance(error, aiohttp.ClientError):
         return ChatShellUnavailable(BROKEN_OFF if begun else UNREACHABLE)
     return DeadlineExceeded(TOO_LATE)
-
-
-def trace_configs() -> list[aiohttp.TraceConfig]:
-    """Return what traces the requests of a session; nothing where nothing is traced."""
-    if not is_tracing():
-        return []
-    config = aiohttp.TraceConfig()
-    config.on_request_start.append(trace_request)
-    config.on_request_end.append(trace_answer)
-    config.on_request_exception.append(trace_failure)
-    return [config]

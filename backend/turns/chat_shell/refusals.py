@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from shared.errors import (
     BallastError,
     ChatShellUnavailable,
+    Draining,
     InternalError,
     PermissionDenied,
     Unauthenticated,
@@ -28,6 +29,10 @@ def _family(kind: type[BallastError]) -> Iterator[type[BallastError]]:
 KINDS = {kind.__name__: kind for kind in _family(BallastError)}
 
 
+class NotTaken(ChatShellUnavailable):
+    """A replica that shuts down refused a call of which nothing has run; `TakenCalls` makes it again."""
+
+
 def error_of_report(report: ErrorReport) -> BallastError:
     """Return the error to raise for what chat_shell reports.
 
@@ -36,6 +41,8 @@ def error_of_report(report: ErrorReport) -> BallastError:
     kind = KINDS.get(report.type, InternalError)
     if issubclass(kind, Unauthenticated | PermissionDenied):
         return InternalError(REFUSES_US)
+    if issubclass(kind, Draining):
+        return NotTaken(report.message)
     if issubclass(kind, Unavailable):
         return ChatShellUnavailable(report.message)
     return kind(report.message, param=report.param)

@@ -12,6 +12,7 @@ from chat_shell.doors.grpc.handlers import SERVICE_NAME, ChatShellHandlers
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import Certificates, ReadCertificates
+from shared.tls_door import HandshakeLimits
 
 KEEPALIVE_OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
@@ -19,6 +20,12 @@ KEEPALIVE_OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
+)
+
+# A client that does not finish its handshake keeps no place for long; a backend needs a connection or two.
+CONNECTION_OPTIONS = (
+    ("grpc.server_handshake_timeout_ms", int(HandshakeLimits().seconds * 1000)),
+    ("grpc.max_allowed_incoming_connections", HandshakeLimits().at_a_time),
 )
 
 # Windows of fixed size: otherwise gRPC takes in the bytes of calls that may not arrive yet without a bound.
@@ -77,6 +84,7 @@ def create_grpc_server(
         options=(
             *KEEPALIVE_OPTIONS,
             *WINDOW_OPTIONS,
+            *CONNECTION_OPTIONS,
             ("grpc.max_receive_message_length", bounds.max_message_bytes),
             ("grpc.max_send_message_length", bounds.max_message_bytes),
             ("grpc.so_reuseport", 0),

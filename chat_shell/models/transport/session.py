@@ -2,7 +2,7 @@
 
 import aiohttp
 
-from shared.tracing import is_tracing, trace_answer, trace_failure, trace_request
+from shared.tracing import traced_requests
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 
@@ -17,16 +17,5 @@ def open_session() -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
         trust_env=False,
-        trace_configs=trace_configs(),
+        trace_configs=traced_requests(aiohttp.TraceConfig()),
     )
-
-
-def trace_configs() -> list[aiohttp.TraceConfig]:
-    """Return what traces the requests of a session; nothing where nothing is traced."""
-    if not is_tracing():
-        return []
-    config = aiohttp.TraceConfig()
-    config.on_request_start.append(trace_request)
-    config.on_request_end.append(trace_answer)
-    config.on_request_exception.append(trace_failure)
-    return [config]

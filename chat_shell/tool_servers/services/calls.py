@@ -13,6 +13,7 @@ from shared.models.values import JsonObject
 from shared.prompts import tool_servers as texts
 from shared.prompts.tool_results import within_tokens
 from shared.tokens import ASCII_CHARACTERS_PER_TOKEN, estimate_tokens
+from shared.tracing import SpanKind, span_of
 
 MAX_CALLS_AT_ONCE = 16
 """Of one server. Further calls wait, which counts towards their time."""
@@ -60,9 +61,15 @@ class ServerCalls:
             self._observer.tool_called(self._entry.name, served.tool, outcome, seconds)
 
     async def _called(self, tool: str, arguments: JsonObject) -> CallResult:
+        attributes = {
+            "mcp.method.name": "tools/call",
+            "gen_ai.tool.name": tool,
+            "ballast.tool_server": self._entry.name,
+        }
         try:
-            async with asyncio.timeout(self._entry.timeout_seconds), self._places:
-                return await self._server.call(tool, arguments)
+            with span_of(f"tools/call {tool}", attributes, SpanKind.CLIENT):
+                async with asyncio.timeout(self._entry.timeout_seconds), self._places:
+                    return await self._server.call(tool, arguments)
         except TimeoutError:
             raise ToolServerFailed(CallFailure.TOO_SLOW) from None
 
