@@ -45,7 +45,7 @@ test-thorough: setup ## run every test, and try each property on many more examp
 test-upgrade: setup ## run the last release beside this one through an upgrade and a rollback under load; needs the history
 	@$(PYTEST) tests/upgrade/epochs.py tests/upgrade/rolling.py -o timeout=900
 
-rehearsal: setup ## roll both services under live streams, behind proxies that learn late
+rehearsal: setup ## roll both services and exchange their certificates under live streams, behind proxies that learn late
 	@$(PYTEST) tests/rehearsal/rolling.py -s -o timeout=900
 
 images: setup ## build both images, look into them and let them answer; needs root, and docker or IMAGE_BUILDER

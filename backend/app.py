@@ -26,7 +26,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor, result_or_error
-from backend.foundation.sql.chosen import check_database_reachable, open_database
+from backend.foundation.sql.chosen import check_database_reachable, open_database, traced_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
@@ -328,7 +328,7 @@ async def _take_admin_key(settings: Settings, keys: KeyAdministration) -> None:
 async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
     async with _reached_database(settings) as database:
         await _migrate(database)
-        yield database
+        yield traced_database(database)
 
 
 async def _migrate(database: Database) -> None:

@@ -29,6 +29,7 @@ from tests.bench.streaming import (
     stream_figures,
     turn_figures,
 )
+from tests.bench.tracing import tracing_figures
 from tests.bench.vectors import vector_figures
 
 RESULTS = Path("var/bench")
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
     "cancel": cancel_figures,
     "turns": turn_figures,
     "search": search_figures,
+    "traces": tracing_figures,
     "vectors": vector_figures,
 }
 

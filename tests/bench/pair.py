@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx2
 import psutil
@@ -47,14 +48,16 @@ class BenchPair:
 
 
 @contextmanager
-def bench_pair(directory: Path, backend: Mapping[str, str]) -> Generator[BenchPair]:
-    """Start fake model, chat_shell and backend; kill them in the end."""
+def bench_pair(
+    directory: Path, backend: Mapping[str, str], both: Mapping[str, str] = MappingProxyType({})
+) -> Generator[BenchPair]:
+    """Start fake model, chat_shell and backend, with settings for the backend and for both; kill them in the end."""
     ports = Ports()
     directory.mkdir(parents=True, exist_ok=True)
     services = {
         "model": model_service(directory, ports),
-        "chat_shell": chat_shell_service(directory, ports),
-        "backend": backend_service(directory, ports, backend),
+        "chat_shell": chat_shell_service(directory, ports, both),
+        "backend": backend_service(directory, ports, {**backend, **both}),
     }
     started: dict[str, float] = {}
     with ExitStack() as running:
@@ -89,7 +92,7 @@ def model_service(directory: Path, ports: Ports) -> RunningService:
     )
 
 
-def chat_shell_service(directory: Path, ports: Ports) -> RunningService:
+def chat_shell_service(directory: Path, ports: Ports, changes: Mapping[str, str]) -> RunningService:
     """Describe chat_shell with the fake model behind it."""
     settings = {
         "CHAT_SHELL_GRPC_PORT": str(ports.grpc),
@@ -98,6 +101,7 @@ def chat_shell_service(directory: Path, ports: Ports) -> RunningService:
         "CHAT_SHELL_MODEL": "bench",
         "CHAT_SHELL_MODEL_BASE_URL": f"{ports.model_root}/v1",
         "SERVICE_TOKEN": SERVICE_TOKEN,
+        **changes,
     }
     ready_url = f"{ports.chat_shell_url}/readyz"
     return RunningService("chat_shell", settings=settings, directory=directory, ready_url=ready_url)

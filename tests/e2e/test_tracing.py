@@ -24,13 +24,21 @@ INSIDE = f"""\
   chat fake-model [{CHAT_SHELL}]
     POST /v1/chat/completions [{CHAT_SHELL}]
   execute_tool knowledge_base_search [{CHAT_SHELL}]
-    POST {INTERNAL}/search [{CHAT_SHELL}]
-      POST {INTERNAL}/search [{BACKEND}]
-        search [{BACKEND}]
-        read_whole [{BACKEND}]
-    POST /v1/chat/completions [{CHAT_SHELL}]
-    POST {INTERNAL}/outcomes [{CHAT_SHELL}]
-      POST {INTERNAL}/outcomes [{BACKEND}]
+    safe_summary pre_screen [{CHAT_SHELL}]
+    safe_summary retrieval [{CHAT_SHELL}]
+      POST {INTERNAL}/search [{CHAT_SHELL}]
+        POST {INTERNAL}/search [{BACKEND}]
+          search [{BACKEND}]
+          read_whole [{BACKEND}]
+    safe_summary secondary_model [{CHAT_SHELL}]
+      POST /v1/chat/completions [{CHAT_SHELL}]
+    safe_summary gate [{CHAT_SHELL}]
+    safe_summary rewrite [{CHAT_SHELL}]
+      POST /v1/chat/completions [{CHAT_SHELL}]
+    safe_summary gate [{CHAT_SHELL}]
+    safe_summary record [{CHAT_SHELL}]
+      POST {INTERNAL}/outcomes [{CHAT_SHELL}]
+        POST {INTERNAL}/outcomes [{BACKEND}]
   chat fake-model [{CHAT_SHELL}]
     POST /v1/chat/completions [{CHAT_SHELL}]"""
 
@@ -74,7 +82,8 @@ async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tm
         base = new_base(pair, "stocks", {"reserve-rules.md": ENGLISH}, bob="restricted_analyst")
         async with pair.control() as main, FakeModelControl(url) as secondary:
             await main.script(searches(honest.query), Reply(text=(honest.answer,)))
-            await secondary.script(Reply(text=(orjson.dumps(honest.summary).decode(),)))
+            blocked = {**honest.summary, "summary": "The Quillmark reserve holds 48,200 litres."}
+            await secondary.script(*[Reply(text=(orjson.dumps(said).decode(),)) for said in (blocked, honest.summary)])
             async with bare_client(pair, "bob") as client:
                 client.headers["traceparent"] = f"00-{TRACE_ID}-{CALLER_SPAN_ID}-01"
                 await turn(client, honest.question, tools=[base.tool])
@@ -83,6 +92,9 @@ async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tm
         assert pair.chat_shell.stop() == 0
     spans = [span for span in collector.spans if span.trace_id == TRACE_ID]
     spans.sort(key=lambda span: span.began_at)
+    of_database = {span.name for span in spans if span.attributes.get("db.system.name") == "sqlite"}
+    assert {"sql change", "sql find"} < of_database, of_database
+    spans = [span for span in spans if span.name not in of_database]
     assert tree(spans, CALLER_SPAN_ID) == expected(http_door=http_door)
     assert [header.split("-")[1] for header in sent] == [TRACE_ID] * 2
     calls = [span for span in spans if span.name.startswith("chat ")]

@@ -1,6 +1,7 @@
 """A collector of OpenTelemetry traces over OTLP/HTTP that keeps what it is sent."""
 
 import gzip
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -86,3 +87,9 @@ def _spans_in(body: bytes) -> list[CollectedSpan]:
 
 def _attributes(listed: Any) -> dict[str, Any]:
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in listed}
+
+
+if __name__ == "__main__":
+    with collecting() as running:
+        print(running.url, flush=True)  # noqa: T201 -- the address, for whoever has started this process
+        sys.stdin.read()

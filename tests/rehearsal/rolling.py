@@ -90,8 +90,9 @@ async def streams_during(
     async def stream(kept_connections: int) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=kept_connections)
         trusted = certificates.for_users()
-        options = {"base_url": url, "headers": headers, "timeout": 120, "trust_env": False}
-        async with httpx2.AsyncClient(verify=trusted, limits=limits, **options) as client:
+        async with httpx2.AsyncClient(
+            base_url=url, headers=headers, timeout=120, trust_env=False, limits=limits, verify=trusted
+        ) as client:
             while not is_over:
                 ends[await end_of_stream(client)] += 1
 

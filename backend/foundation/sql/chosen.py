@@ -8,6 +8,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from backend.foundation.sql.database import Database
 from shared.environment import cause_of, shown_address
 from shared.errors import Unavailable
+from shared.tracing import is_tracing
 
 
 def open_database(url: str) -> Database:
@@ -31,6 +32,15 @@ def open_database(url: str) -> Database:
             return PostgresDatabase(parsed)
         case other:
             raise ValueError(f"the database must be sqlite or postgresql, not {other}")
+
+
+def traced_database(database: Database) -> Database:
+    """Return the database with spans for its work, where traces are made."""
+    if not is_tracing():
+        return database
+    from backend.foundation.sql.traced import TracedDatabase
+
+    return TracedDatabase(database)
 
 
 async def check_database_reachable(database: Database, url: str) -> None:
