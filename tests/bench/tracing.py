@@ -21,7 +21,7 @@ FLOWS = {
 
 def tracing_figures(plain: BenchPair, store: Store) -> list[Figure]:
     """Measure each kind of load on two pairs that differ in nothing but the exporter."""
-    with collector_process() as collector, bench_store(store.name) as other:
+    with running_collector() as collector, bench_store(store.name) as other:
         settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector}
         with bench_pair(plain.directory / "traced", other.settings, settings) as traced:
             return [
@@ -50,12 +50,12 @@ def cpu_of(pair: BenchPair, work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def collector_process() -> Generator[str]:
+def running_collector() -> Generator[str]:
     """Run a collector as a process, and lend its address."""
     command = [sys.executable, "-m", "tests.fakes.otlp_collector"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            yield child.stdout.readline().strip()
         finally:
-            process.kill()
+            child.kill()

@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin
 from backend.foundation.http.errors import install_error_handlers
-from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held
+from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
 from shared.shares import SharedBudget
@@ -23,6 +23,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
     """
     bodies = SharedBudget("room for bodies", options.max_bodies_bytes, least=options.max_body_bytes)
     bodies_held.set_function(lambda: bodies.taken)
+    bodies_most.set(options.max_bodies_bytes)
     # The documentation pages serve their own scripts, so that they work without internet access.
     app = FastAPIOffline(
         title="Ballast",

@@ -46,6 +46,7 @@ request_seconds = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600),
 )
 bodies_held = Gauge("ballast_http_body_bytes", "Bytes of request bodies held now")
+bodies_most = Gauge("ballast_http_body_bytes_most", "Bytes of request bodies that may be held")
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 

@@ -5,7 +5,7 @@ from time import time
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
-from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
@@ -48,6 +48,14 @@ TURN_SECONDS = Histogram(
     buckets=(*SECONDS_BUCKETS, 120, 300, 600),
 )
 INTER_DELTA = Histogram("ballast_inter_delta_seconds", "Between two pieces of an answer", buckets=SECONDS_BUCKETS)
+
+# Shown as 0 before anything is counted: Prometheus takes a series that begins with 1 for one that has not grown.
+for _cause in CutCause:
+    ANSWERS_CUT.labels(_cause.value)
+for _outcome in TakeoverOutcome:
+    TAKEN_OVER.labels(_outcome.value)
+for _status in filter(lambda each: each.is_terminal, ResponseStatus):
+    TURNS.labels(_status.value)
 
 
 class LoggingTurnObserver:

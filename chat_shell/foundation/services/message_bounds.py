@@ -23,6 +23,7 @@ class MessageBounds:
 
     def __init__(self, max_message_bytes: int, max_messages_bytes: int) -> None:
         self.max_message_bytes = max_message_bytes
+        self.max_messages_bytes = max_messages_bytes
         self._budget = SharedBudget("room for requests", max_messages_bytes)
         self._arriving = SharedBudget("room for arriving requests", max(1, max_messages_bytes // max_message_bytes))
         short_places = max_messages_bytes // SHORT_SHARE // SHORT_MESSAGE_BYTES

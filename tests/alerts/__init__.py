@@ -1,0 +1,1 @@
+"""Alerts made to fire by faults of real processes."""
