@@ -106,8 +106,8 @@ fmt: setup ## format, and mend what can be mended
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format
 
 lock: ## resolve the dependencies anew (needs uv)
-	@$(LOCK) --extra backend --extra chat-shell --group dev pyproject.toml -o requirements/dev.txt
-	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell pyproject.toml -o requirements/run.txt
+	@$(LOCK) --extra backend --extra chat-shell --extra cli --group dev pyproject.toml -o requirements/dev.txt
+	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell --extra cli pyproject.toml -o requirements/run.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
 	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt

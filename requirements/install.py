@@ -8,6 +8,7 @@ import hashlib
 import subprocess
 import sys
 import time
+import tomllib
 import venv
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,15 @@ from pathlib import Path
 _REQUIREMENTS = Path(__file__).resolve().parent
 _ENVIRONMENT = _REQUIREMENTS.parent / ".venv"
 _PYTHON = _ENVIRONMENT / "bin" / "python"
+_LAUNCHER = """\
+#!{python}
+import sys
+
+sys.path.insert(0, {root!r})
+from {module} import {function}
+
+sys.exit({function}())
+"""
 _SATISFIED_BY = {"run": ("run", "dev"), "dev": ("dev",), "local-embeddings": ("local-embeddings", "dev")}
 _WHERE_THERE_IS_A_WHEEL = ("--only-binary", ":all:", "--retries", "0", "--timeout", "15")
 _OLDEST_PYTHON = (3, 11)
@@ -31,6 +41,7 @@ def main(lock_name: str) -> None:
     if lock_name == "run" and not _is_satisfied("local-embeddings"):
         # a demo without it searches by words, and says so
         _install("local-embeddings", *_WHERE_THERE_IS_A_WHEEL)
+    write_launchers(_REQUIREMENTS.parent, _PYTHON, _PYTHON.parent)
 
 
 def _is_satisfied(lock_name: str) -> bool:
@@ -59,6 +70,17 @@ def _install(lock_name: str, *more_options: str) -> int:
         _stamp(lock_name).write_text(_digest(lock_name), encoding="ascii")
         print(f"Installed in {time.monotonic() - started:.0f} s", flush=True)
     return done.returncode
+
+
+def write_launchers(project: Path, python: Path, folder: Path) -> None:
+    """Write the commands of a project into a folder; they run its code where it lies, because it is not installed."""
+    declared = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for name, place in declared["scripts"].items():
+        module, _, function = place.partition(":")
+        launcher = folder / name
+        text = _LAUNCHER.format(python=python, root=str(project), module=module, function=function)
+        launcher.write_text(text, encoding="utf-8")
+        launcher.chmod(0o755)
 
 
 def _pip() -> list[str]:

@@ -12,7 +12,7 @@ from shared.garbage import no_looks_for_cycles
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("backend", "chat_shell")
-PRODUCT = ("shared", "backend", "chat_shell", "deploy")
+PRODUCT = ("shared", "backend", "chat_shell", "cli", "deploy")
 _GENERATED_SUFFIXES = ("_pb2.py", "_pb2_grpc.py")
 _NOT_OURS = (".git", ".venv", "var", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from tests.house.sources import Function, Source, parse, sources
 
-_SERVICES = ("backend", "chat_shell", "shared")
+_SERVICES = ("backend", "chat_shell", "shared", "cli")
 _APART = ("chat_shell/sealed/gate/", "backend/migrations/versions/")
 _ALLOWED_NAMES = frozenset({"main"})
 

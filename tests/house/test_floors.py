@@ -21,10 +21,12 @@ from importlinter.domain.contract import Contract
 from tests.house.contracts import FloorsAndDoors
 from tests.house.sources import ROOT
 
-_PACKAGES = ("shared", "backend", "chat_shell", "protos")
+_PACKAGES = ("shared", "backend", "chat_shell", "cli", "protos")
 _LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 _PLANTED_PROTOBUF = "protos.execution.v1.planted_pb2"
 _SEPARATE = "The two services never import each other; shared knows neither"
+_COMMAND = "The command knows the services by their API alone"
+_UNKNOWN_COMMAND = "No service knows the command"
 _PURE = "Domains are pure"
 _ROOMS = "Rooms of the backend"
 _CHAT_SHELL_ROOMS = "Rooms of chat_shell"
@@ -39,6 +41,9 @@ _PLANTS = [
     ("backend/turns/services/planted.py", "import chat_shell.knowledge.ports", _SEPARATE),
     ("chat_shell/turns/domain/planted.py", "import backend.turns.domain.turn_request", _SEPARATE),
     ("shared/planted.py", "import backend.identity.domain", _SEPARATE),
+    ("cli/planted.py", "import backend.settings", _COMMAND),
+    ("cli/commands/planted.py", "import sqlalchemy", _COMMAND),
+    ("shared/planted.py", "import cli.app", _UNKNOWN_COMMAND),
     ("shared/planted.py", "import fastapi", "shared carries no framework"),
     ("backend/unlisted_room/__init__.py", "", _ROOMS),
     ("backend/foundation/services/planted.py", "import backend.identity.domain", _ROOMS),

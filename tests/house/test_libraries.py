@@ -12,6 +12,7 @@ _OUTSIDE_OF_APP = {
     "aiosqlite": ("backend.*.sql",),
     "alembic": ("backend.migrations",),
     "asyncpg": ("backend.*.sql",),
+    "click": ("cli.running", "cli.commands", "cli.app"),
     "docx": ("backend.*.documents",),
     "fastapi": ("backend.*.http", "chat_shell.*.http"),
     "fastapi_offline": ("backend.*.http",),
@@ -19,6 +20,7 @@ _OUTSIDE_OF_APP = {
     "grpc": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_health": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_reflection": ("chat_shell.*.grpc",),
+    "httpx2": ("chat_shell.*.mcp", "cli.api", "cli.connection", "cli.app"),
     "jwt": ("backend.identity.tokens",),
     "mcp": ("backend.*.mcp", "chat_shell.*.mcp"),
     "mcp_types": ("backend.*.mcp", "chat_shell.*.mcp"),
@@ -26,6 +28,7 @@ _OUTSIDE_OF_APP = {
     "openpyxl": ("backend.*.documents",),
     "pptx": ("backend.*.documents",),
     "pypdf": ("backend.*.documents",),
+    "rich": ("cli.terminal",),
     "redis": ("backend.*.redis",),
     "prometheus_client": ("backend.*.telemetry", "backend.*.http", "chat_shell.*.telemetry", "chat_shell.*.http"),
     "sqlalchemy": ("backend.*.sql", "backend.migrations"),
@@ -44,7 +47,7 @@ _NEVER_SEALED = frozenset({"logging", "structlog", "opentelemetry", "warnings"})
 @functools.cache
 def graph() -> grimp.ImportGraph:
     """Build the graph of who imports whom, once."""
-    return grimp.build_graph("shared", "backend", "chat_shell", include_external_packages=True, cache_dir=None)
+    return grimp.build_graph("shared", "backend", "chat_shell", "cli", include_external_packages=True, cache_dir=None)
 
 
 def strayed(importer: str, library: str) -> bool:

@@ -21,7 +21,7 @@ def test_every_list_has_its_source_stated():
 def test_a_wheel_takes_whole_packages():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     assert set(wheel["targets"]) == {"wheel"}
-    assert wheel["targets"]["wheel"] == {"packages": ["shared", "backend", "chat_shell", "protos"]}
+    assert wheel["targets"]["wheel"] == {"packages": ["shared", "backend", "chat_shell", "cli", "protos"]}
 
 
 def test_an_image_takes_whole_packages():

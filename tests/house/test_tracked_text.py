@@ -64,7 +64,7 @@ def test_every_pin_has_a_hash_and_no_lock_has_an_address(lock_name: str):
 
 @pytest.mark.parametrize(
     ("lock_name", "extras"),
-    [("run.txt", ("backend", "chat-shell")), ("backend.txt", ("backend",)), ("chat-shell.txt", ("chat-shell",))],
+    [("run.txt", ("backend", "chat-shell", "cli")), ("backend.txt", ("backend",)), ("chat-shell.txt", ("chat-shell",))],
 )
 def test_what_is_declared_is_locked(lock_name: str, extras: tuple[str, ...]):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

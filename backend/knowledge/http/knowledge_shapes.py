@@ -161,6 +161,7 @@ class ShownDocument(BaseModel):
     knowledge_base_id: str
     name: str
     media_type: str
+    sha256: Annotated[str, Field(description="Of the bytes that were put, in hexadecimal digits.")]
     bytes: int
     chunks: int
     created_at: int
@@ -233,6 +234,7 @@ def shown_document(document: Document) -> ShownDocument:
         knowledge_base_id=document.knowledge_base_id,
         name=document.name,
         media_type=document.media_type,
+        sha256=document.sha256,
         bytes=document.size_bytes,
         chunks=document.chunk_count,
         created_at=unix_seconds(document.created_at),

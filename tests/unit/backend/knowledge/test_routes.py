@@ -1,6 +1,7 @@
 """Knowledge bases, members and documents over HTTP: who may do what, and what is refused."""
 
 import asyncio
+from hashlib import sha256
 from urllib.parse import quote
 
 import httpx2
@@ -229,6 +230,7 @@ async def test_a_document_is_put_read_replaced_and_deleted(members: Members) -> 
     shown = put.json()
     assert (put.status_code, shown["name"], shown["chunks"]) == (201, "guides/旅行 2026.md", 2)
     assert (shown["id"][:4], shown["bytes"], shown["media_type"]) == ("doc_", len(MANUAL.encode()), "text/markdown")
+    assert shown["sha256"] == sha256(MANUAL.encode()).hexdigest()
     same = await members.put(name, MANUAL)
     assert (same.status_code, same.json()) == (200, shown)
     read = await members.reader.get(f"{members.base}/documents/{name}")

@@ -1,0 +1,49 @@
+"""The command `ballast` with all its commands, and the one place where errors become messages and exit codes."""
+
+from collections.abc import Mapping, Sequence
+
+import click
+import httpx2
+
+from cli.commands.add import add
+from cli.commands.ask import ask
+from cli.connection import connection_of
+from cli.failures import CommandFailed, ExitCode
+from cli.terminal import Terminal
+
+PROGRAM = "ballast"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def ballast() -> None:
+    """Knowledge bases with answers that cite them.
+
+    BALLAST_URL is the backend's address, BALLAST_KEY your key, BALLAST_BASE the base that is asked where none is named.
+    """
+
+
+for command in (add, ask):
+    ballast.add_command(command)
+
+
+def run_command(
+    arguments: Sequence[str], environ: Mapping[str, str], transport: httpx2.AsyncBaseTransport | None = None
+) -> int:
+    """Run a command and return its exit code; whatever goes wrong is one message on standard error."""
+    notes = Terminal(is_json=False)
+    try:
+        connection = connection_of(environ, transport)
+        ended = ballast.main(list(arguments), PROGRAM, standalone_mode=False, obj=connection)
+    except CommandFailed as failed:
+        notes.note(failed.message, "red")
+        if failed.mend:
+            notes.note(f"What to do: {failed.mend}")
+        return failed.exit_code
+    except click.ClickException as wrong:
+        wrong.show()
+        return ExitCode.WRONG_USE
+    except (KeyboardInterrupt, click.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return ExitCode.DONE
+    return ended if isinstance(ended, int) else ExitCode.DONE

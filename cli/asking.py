@@ -1,0 +1,81 @@
+"""Asking a question: the events of a response, and the documents that its answer cites."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cli.answers import Answer, number_at, objects_at, part_at, text_at
+
+_MARKER = re.compile(r"\[(\d+)\]")
+
+
+@dataclass
+class HeardAnswer:
+    """What has come of a response so far."""
+
+    response: Answer = field(default_factory=dict[str, object])
+    last_number: int = -1
+    error: Answer = field(default_factory=dict[str, object])
+
+    @property
+    def response_id(self) -> str:
+        """The id of the response; empty before its first event."""
+        return text_at(self.response, "id")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the response has ended."""
+        return text_at(self.response, "status") not in ("", "in_progress", "queued")
+
+    def take(self, event: Answer) -> str:
+        """Take an event, and return the words that it adds to the answer."""
+        self.last_number = max(self.last_number, number_at(event, "sequence_number"))
+        if response := part_at(event, "response"):
+            self.response = response
+        if event.get("type") == "error":
+            self.error = part_at(event, "error") or event
+        return text_at(event, "delta") if event.get("type") == "response.output_text.delta" else ""
+
+
+def request_of(question: str, bases: Sequence[str], model: str | None, previous: str | None) -> Answer:
+    """Return the body of a request for a streamed response."""
+    body: Answer = {"input": question, "stream": True}
+    if bases:
+        body["tools"] = [{"type": "file_search", "vector_store_ids": list(bases)}]
+    if model is not None:
+        body["model"] = model
+    if previous is not None:
+        body["previous_response_id"] = previous
+    return body
+
+
+def said_in(response: Answer) -> str:
+    """Return the text of a response."""
+    return "".join(text_at(part, "text") for part in _parts(response))
+
+
+def footnotes_of(response: Answer) -> list[str]:
+    """Return a line for each cited document, with the number that stands in the text."""
+    lines: dict[str, None] = {}
+    for part in _parts(response):
+        text = text_at(part, "text")
+        for cited in objects_at(part, "annotations"):
+            marker = _MARKER.match(text, number_at(cited, "index"))
+            lines[f"[{marker[1] if marker else '?'}] {text_at(cited, 'filename')}"] = None
+    return list(lines)
+
+
+def fault_of(heard: HeardAnswer) -> str:
+    """Say why an answer is not whole; empty where it is."""
+    error = part_at(heard.response, "error") or heard.error
+    status = text_at(heard.response, "status")
+    if status == "completed":
+        return ""
+    if error:
+        return text_at(error, "message")
+    reason = text_at(part_at(heard.response, "incomplete_details"), "reason")
+    return f"The answer is {status}" + (f" ({reason})." if reason else ".")
+
+
+def _parts(response: Answer) -> list[Answer]:
+    return [part for item in objects_at(response, "output") for part in objects_at(item, "content")]

@@ -1,0 +1,130 @@
+"""`ballast ask`: ask a question, and see the answer as it comes with the documents that it cites."""
+
+import asyncio
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from cli.answers import Answer
+from cli.api import Api, segment
+from cli.asking import HeardAnswer, fault_of, footnotes_of, request_of
+from cli.bases import base_id_of
+from cli.failures import CommandFailed, ExitCode, RequestRefused
+from cli.running import Run, json_option, run_of
+
+_ATTEMPTS = 4
+_PAUSE_SECONDS = 0.5
+_CANCEL_SECONDS = 3.0
+
+
+class AskOptions(TypedDict):
+    """The options of `ballast ask`, but for `--json`."""
+
+    names: tuple[str, ...]
+    model: str | None
+    goes_on: bool
+    after: str | None
+
+
+@click.command()
+@click.argument("question")
+@click.option("--base", "names", multiple=True, metavar="NAME", help="Base to search, by name or id. [BALLAST_BASE]")
+@click.option("--agent", "--model", "model", metavar="NAME", help="Agent or model that answers.")
+@click.option("--continue", "goes_on", is_flag=True, help="Go on from the last answer that this command has shown.")
+@click.option("--after", metavar="RESPONSE", help="Go on from this response.")
+@json_option
+@click.pass_context
+def ask(context: click.Context, question: str, *, is_json: bool, **options: Unpack[AskOptions]) -> None:
+    """Ask a question and stream the answer; Ctrl-C stops it."""
+    run = run_of(context, is_json=is_json)
+    run.to_its_end(_ask(run, question, options))
+
+
+async def _ask(run: Run, question: str, options: AskOptions) -> None:
+    heard = HeardAnswer()
+    async with Api(run.connection) as api:
+        request = await _request(run, api, question, options)
+        try:
+            await _hear(run, api, request, heard)
+        except asyncio.CancelledError:
+            await _cancel(run, api, heard)
+            raise
+    _tell_end(run, heard)
+
+
+async def _request(run: Run, api: Api, question: str, options: AskOptions) -> Answer:
+    previous = options["after"] or (_last_answer(run.connection.answer_file) if options["goes_on"] else None)
+    names = options["names"] or (() if previous or options["model"] else run.connection.bases)
+    bases = [await base_id_of(api, name) for name in names]
+    return request_of(question, bases, options["model"], previous)
+
+
+def _last_answer(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        mend = "ask without --continue first, or name a response with --after"
+        raise CommandFailed("There is no last answer to go on from.", ExitCode.WRONG_USE, mend) from None
+
+
+async def _hear(run: Run, api: Api, request: Answer, heard: HeardAnswer) -> None:
+    """Show the answer as it comes; a connection that breaks is opened again where it broke."""
+    await _follow(run, api, ("POST", "/v1/responses", request), heard)
+    for attempt in range(_ATTEMPTS):
+        if heard.is_over or not heard.response_id:
+            return
+        await asyncio.sleep(_PAUSE_SECONDS * attempt)
+        path = f"/v1/responses/{segment(heard.response_id)}?stream=true&starting_after={heard.last_number}"
+        await _follow(run, api, ("GET", path, None), heard)
+
+
+async def _follow(run: Run, api: Api, call: tuple[str, str, Answer | None], heard: HeardAnswer) -> None:
+    try:
+        async for event in api.events(*call):
+            words = heard.take(event)
+            if not run.terminal.is_json:
+                run.terminal.piece(words)
+    except RequestRefused:
+        raise
+    except CommandFailed:
+        if not heard.response_id:
+            raise
+
+
+async def _cancel(run: Run, api: Api, heard: HeardAnswer) -> None:
+    """Stop the turn, which would go on without a reader."""
+    if not heard.response_id or heard.is_over:
+        return
+    try:
+        async with asyncio.timeout(_CANCEL_SECONDS):
+            await api.call("POST", f"/v1/responses/{segment(heard.response_id)}/cancel")
+    except (CommandFailed, TimeoutError):
+        run.terminal.note("\nThe answer could not be stopped; it goes on without you.")
+
+
+def _tell_end(run: Run, heard: HeardAnswer) -> None:
+    if heard.response_id:
+        _keep(run.connection.answer_file, heard.response_id)
+    if run.terminal.is_json:
+        run.terminal.json(heard.response)
+    else:
+        run.terminal.line()
+        if footnotes := footnotes_of(heard.response):
+            run.terminal.line()
+            for line in footnotes:
+                run.terminal.line(line, "dim")
+    if not heard.is_over:
+        mend = f"`ballast ask --after {heard.response_id} …` goes on once it has ended"
+        raise CommandFailed("The connection broke before the end of the answer.", ExitCode.UNREACHABLE, mend)
+    if fault := fault_of(heard):
+        raise CommandFailed(fault, ExitCode.PARTLY_FAILED)
+
+
+def _keep(file: Path, response_id: str) -> None:
+    """Keep the id for `--continue`; where nothing can be written, the answer stands all the same."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(response_id, encoding="ascii")
+    except OSError:
+        return
