@@ -1,5 +1,6 @@
 """Read the settings of both services from environment variables, or from files that they name."""
 
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, TypeVar
@@ -92,9 +93,14 @@ def shown_address(address: str) -> str:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return the class name of an error's first cause; its message is left out, because drivers put secrets there."""
+    """Return the class name of an error's first cause; its message is left out, because drivers put secrets there.
+
+    Of a certificate that is not trusted the reason stands there, too: OpenSSL words it, and the driver adds nothing.
+    """
     while (before := error.__cause__ or error.__context__) and isinstance(before, Exception):
         error = before
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{type(error).__name__}: {error.verify_message}"
     return type(error).__name__
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.bench.agent_building import agent_figures
 from tests.bench.building import building_figures
 from tests.bench.figures import Figure, render_table, write_json
+from tests.bench.neighbours import neighbour_figures
 from tests.bench.pair import BenchPair, bench_pair
 from tests.bench.recognising import recognising_figures
 from tests.bench.searching import search_figures
@@ -46,6 +47,7 @@ SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
     "turns": turn_figures,
     "search": search_figures,
     "traces": tracing_figures,
+    "neighbours": neighbour_figures,
     "vectors": vector_figures,
 }
 

@@ -59,8 +59,10 @@ class Goals:
 GOALS = {"sqlite": Goals(20_000, 5, 150), "postgres": Goals(15_000, 7, 115)}
 
 
-def load(pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = False) -> dict[str, Any]:
-    """Run the load generator as a process of its own and return what it saw.
+def load_command(
+    pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = False, key: str = ADMIN_KEY
+) -> list[str]:
+    """Return the command of the load generator.
 
     `direct` asks the model without the pair, `chat` the pair through Chat Completions, else through Responses.
     """
@@ -72,9 +74,16 @@ def load(pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = Fals
     host = pair.model_url if direct else pair.backend_url
     url = f"{host}/v1/chat/completions" if direct or chat else f"{host}/v1/responses"
     command = [sys.executable, "-m", "tests.bench.load", "--url", url, "--body", str(path)]
-    command += ["--header", f"Authorization: Bearer {ADMIN_KEY}"]
+    command += ["--header", f"Authorization: Bearer {key}"]
     command += ["--streams", str(flow.streams), "--total", str(flow.total), "--ramp-seconds", "1" if flow.rate else "0"]
-    command += ["--first-marker", DIRECT_MARKER if direct else CHAT_MARKER] if direct or chat else []
+    return command + (["--first-marker", DIRECT_MARKER if direct else CHAT_MARKER] if direct or chat else [])
+
+
+def load(
+    pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = False, key: str = ADMIN_KEY
+) -> dict[str, Any]:
+    """Run the load generator as a process of its own and return what it saw; see `load_command`."""
+    command = load_command(pair, flow, direct=direct, chat=chat, key=key)
     finished = subprocess.run(command, check=True, capture_output=True, text=True)
     seen: dict[str, Any] = json.loads(finished.stdout)
     if seen["ended"] != flow.total:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeVar, cast
+from urllib.parse import urlencode
 
 import asyncpg
 from sqlalchemy import URL, Connection, QueuePool, event
@@ -25,6 +26,7 @@ from backend.foundation.sql.statements import (
 )
 
 _PING_TIMEOUT_SECONDS = 2.0
+_TLS_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl")
 Result = TypeVar("Result")
 
 _CONNECTIONS = 20
@@ -144,8 +146,9 @@ class PostgresDatabase:
 
 
 def _engine(url: URL, connections: int) -> AsyncEngine:
+    tls = {name: url.query[name] for name in _TLS_OPTIONS if name in url.query}
     engine = create_async_engine(
-        url.set(drivername="postgresql+asyncpg"),
+        url.difference_update_query(_TLS_OPTIONS).set(drivername="postgresql+asyncpg"),
         pool_size=connections,
         max_overflow=0,
         pool_timeout=_POOL_WAIT_SECONDS,
@@ -154,6 +157,8 @@ def _engine(url: URL, connections: int) -> AsyncEngine:
             "timeout": _CONNECT_TIMEOUT_SECONDS,
             "server_settings": _SERVER_SETTINGS,
             "prepared_statement_cache_size": _STATEMENTS_KEPT,
+            # The driver reads these in an address alone; all else that it gets by name goes before what stands there.
+            **({"dsn": f"postgresql://?{urlencode(tls)}"} if tls else {}),
         },
         hide_parameters=True,
     )
