@@ -30,7 +30,7 @@ from backend.knowledge.services.ingest_document import IngestDocument, NewDocume
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
-from tests.bench.eval_retrieval import HANDBOOK, PASSAGES, read_corpora
+from tests.bench.eval_sets import HANDBOOK, PASSAGES, read_corpora
 from tests.fakes.clock import FakeClock
 from tests.servers.postgres import PostgresServer
 

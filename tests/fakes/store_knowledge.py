@@ -6,8 +6,9 @@ from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
-from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan, shown_score
+from backend.knowledge.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
 from backend.knowledge.domain.filters import Attributes, Filter, matches
+from backend.knowledge.domain.fusion import scored_by_words
 from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
 from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
@@ -183,7 +184,7 @@ class FakeKnowledge:
             and (filters is None or matches(filters, document.attributes))
         ]
         ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
-        return tuple(hit.model_copy(update={"score": shown_score(hit.score)}) for hit in ordered[:limit])
+        return tuple(scored_by_words(hit, greatest_score(terms, statistics)) for hit in ordered[:limit])
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         stored = self._documents_of(base_ids)

@@ -1,7 +1,7 @@
 """BM25, the ranking of every search index, over the statistics of the searched bases and of no other."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
+from math import fsum, log
 
 from shared.models.values import Value
 
@@ -68,6 +68,12 @@ def plan(terms: Iterable[str], statistics: Statistics) -> Query:
         leading.append(term)
         postings += statistics.chunk_counts[term]
     return Query(terms=tuple(sorted(rarest_first)), leading=tuple(sorted(leading)))
+
+
+def greatest_score(terms: Iterable[str], statistics: Statistics) -> float:
+    """Return what no chunk's score for these words exceeds: words that no chunk has count, as the rarest."""
+    weights = sorted((statistics.idf(term) * (K1 + 1) for term in terms), reverse=True)
+    return fsum(weights[:MAX_RANKED_TERMS])
 
 
 class Scorer:

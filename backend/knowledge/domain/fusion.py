@@ -2,56 +2,65 @@
 
 from collections.abc import Sequence
 
-from backend.knowledge.domain.bm25 import SCORE_DECIMALS
+from backend.knowledge.domain.bm25 import SCORE_DECIMALS, shown_score
 from backend.knowledge.domain.knowledge import ChunkHit
-from backend.meaning.domain import writing_system_of
 
 FUSION_DEPTH = 100
 """How far both rankings are read."""
 
 FUSION_K = 10
-"""How slowly a place in a ranking loses its worth; no value of the grid in docs/retrieval.md is better."""
+"""How slowly a place in a ranking loses its worth; docs/retrieval.md has the grid."""
 
-WORDS_ACROSS_LANGUAGES = 0.25
-"""What a place in the ranking by words is worth where the nearest meaning is in other letters than the question.
+HALF_SHARE = 0.4
+"""The share of the query's words at which a place in the ranking by words is worth half.
 
-The answer then stands in a language whose words the question does not have; what shares its words is something else.
+A chunk that answers the query in its own language has a fifth to two fifths of its words, weighed by their rarity; one
+that shares words by chance, because the answer stands in another language, has half of that. docs/retrieval.md has
+the grid.
 """
-
-_FARTHEST = -2.0
 
 RERANKED_HITS = 50
 """How many of the first hits a reranker reads."""
 
+_FARTHEST = -2.0
+_LEAST_WORTH = 0.01
+"""What a place is worth at least: even the nearest chunk may be far away."""
 
-def weight_of_words(query: str, by_meaning: Sequence[ChunkHit]) -> float:
-    """Return what a place in the ranking by words is worth, beside one in that by meaning."""
-    if not by_meaning or writing_system_of(query) is writing_system_of(by_meaning[0].chunk.text):
-        return 1.0
-    return WORDS_ACROSS_LANGUAGES
+
+def scored_by_words(hit: ChunkHit, greatest_score: float) -> ChunkHit:
+    """Return a hit with the score that callers see, and its share of the query's words, instead of BM25's score."""
+    share = min(hit.score / greatest_score, 1.0) if greatest_score else 0.0
+    return hit.model_copy(
+        update={"score": shown_score(hit.score), "share_of_words": round(share, SCORE_DECIMALS)},
+    )
 
 
 def fuse(
-    by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit], k: int = FUSION_K, words: float = 1.0
+    by_words: Sequence[ChunkHit], by_meaning: Sequence[ChunkHit], k: int = FUSION_K, half_share: float = HALF_SHARE
 ) -> tuple[ChunkHit, ...]:
-    """Join two rankings by reciprocal rank fusion: a chunk that is first in both has the score 1.
+    """Join two rankings by reciprocal rank fusion, each place weighed by what its ranking measured.
 
-    A place in `by_words` is worth `words` times as much as one in `by_meaning`.
-    Scores depend on places alone, and thereby on nothing but the searched bases. Of equal scores the nearer meaning
-    comes first: a question in another language than its answer shares words with other texts alone.
+    By words that is the share of the query's words, so that words found by chance count little; by meaning it is the
+    cosine. A chunk that is first in both rankings has the score 1, whatever was measured. Of equal scores the nearer
+    meaning comes first. Scores depend on nothing but the searched bases.
     The scores of `by_meaning` are cosines; each hit keeps its own as `similarity`.
     """
+    words = [(hit.chunk.id, hit.share_of_words / (hit.share_of_words + half_share)) for hit in by_words]
+    meaning = [(hit.chunk.id, hit.score) for hit in by_meaning]
     sums: dict[str, float] = {}
-    for ranking, worth in ((by_words, words), (by_meaning, 1.0)):
-        for place, hit in enumerate(ranking[:FUSION_DEPTH], start=1):
-            sums[hit.chunk.id] = sums.get(hit.chunk.id, 0.0) + worth * (k + 1) / (k + place) / (1 + words)
+    most = 0.0
+    for ranking in (words[:FUSION_DEPTH], meaning[:FUSION_DEPTH]):
+        worths = {chunk_id: max(measured, _LEAST_WORTH) for chunk_id, measured in ranking}
+        for place, (chunk_id, worth) in enumerate(worths.items(), start=1):
+            sums[chunk_id] = sums.get(chunk_id, 0.0) + worth * (k + 1) / (k + place)
+        most += max(worths.values(), default=0.0)
     found_by_words = {hit.chunk.id for hit in by_words}
     similarities = {hit.chunk.id: hit.score for hit in by_meaning}
     hits = {hit.chunk.id: hit for hit in (*by_meaning, *by_words) if hit.chunk.id in sums}
     fused = (
         hit.model_copy(
             update={
-                "score": round(sums[chunk_id], SCORE_DECIMALS),
+                "score": round(sums[chunk_id] / most, SCORE_DECIMALS),
                 "similarity": similarities.get(chunk_id),
                 "has_words_of_query": chunk_id in found_by_words,
             }

@@ -123,7 +123,8 @@ class ChunkHit(Value):
     """A chunk that a search found, and its document; a higher score is a better hit, between 0 and 1.
 
     `similarity` is the cosine between the vectors of chunk and query, -1 to 1, where both have one.
-    `has_words_of_query` is False for a chunk that only its meaning found.
+    `has_words_of_query` is False for a chunk that only its meaning found; `share_of_words` is how much of the query's
+    words, each weighed by its rarity, it has, from 0 to 1.
     """
 
     knowledge_base_id: str
@@ -136,6 +137,7 @@ class ChunkHit(Value):
     attributes: Attributes = Field(default={})
     similarity: float | None = None
     has_words_of_query: bool = True
+    share_of_words: float = 0.0
 
     @property
     def source_id(self) -> str:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, fuse, reordered, weight_of_words
+from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, fuse, reordered
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.knowledge.ports.nearest import NearestChunks
@@ -38,8 +38,7 @@ class FusedRetrieval:
             # The search by words alone raises what callers have to know.
             raise failed.exceptions[0] from None
         by_meaning = nearest.result()
-        worth = weight_of_words(query, by_meaning)
-        hits = fuse(by_words, by_meaning, words=worth) if by_meaning else by_words
+        hits = fuse(by_words, by_meaning) if by_meaning else by_words
         return (await self._reranked(query, hits))[:limit]
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:

@@ -7,9 +7,8 @@ from sqlalchemy import Connection, bindparam, func, select
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.bm25 import shown_score
 from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import content_rank
+from backend.knowledge.domain.fusion import content_rank, scored_by_words
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
@@ -40,15 +39,15 @@ class SqlRetrieval:
         tokens = tokenize(query[:MAX_QUERY_CHARACTERS])
         index = await self._index()
 
-        def work(connection: Connection) -> list[ChunkHit]:
+        def work(connection: Connection) -> tuple[list[ChunkHit], float]:
             if not base_ids or not tokens or limit <= 0:
-                return []
+                return [], 0.0
             allowed = None if filters is None else self._chunks.allowed(connection, base_ids, filters)
             found = index.search(connection, base_ids, tokens, limit, allowed)
-            return self._chunks.hits(connection, _possible(found, limit))
+            return self._chunks.hits(connection, _possible(found.chunks, limit)), found.greatest_score
 
-        hits = sorted(await self._database.snapshot(work), key=content_rank)[:limit]
-        return tuple(hit.model_copy(update={"score": shown_score(hit.score)}) for hit in hits)
+        hits, greatest_score = await self._database.snapshot(work)
+        return tuple(scored_by_words(hit, greatest_score) for hit in sorted(hits, key=content_rank)[:limit])
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""

@@ -14,6 +14,13 @@ class Found(NamedTuple):
     score: float
 
 
+class FoundByWords(NamedTuple):
+    """Chunks that have words of a question, and the score that no chunk could exceed."""
+
+    chunks: list[Found]
+    greatest_score: float
+
+
 class Range(NamedTuple):
     """Numbers of chunks of a base, from the first to before the end."""
 
@@ -46,7 +53,7 @@ class SearchIndex(Protocol):
         tokens: Sequence[str],
         limit: int,
         allowed: Allowed = None,
-    ) -> list[Found]:
+    ) -> FoundByWords:
         """Return the best chunks in any order: `limit` of them, where so many match.
 
         More are returned that tie with the last. Unseen chunks are not found and do not change scores. With `allowed`

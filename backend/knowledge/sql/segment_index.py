@@ -24,6 +24,7 @@ from backend.knowledge.domain.bm25 import (
     SCORE_DECIMALS,
     Query,
     Statistics,
+    greatest_score,
     length_norm,
     looked_up_terms,
     plan,
@@ -31,7 +32,7 @@ from backend.knowledge.domain.bm25 import (
 from backend.knowledge.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
-from backend.knowledge.sql.search_index import Allowed, Found, IndexSegment, Range
+from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, IndexSegment, Range
 from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, gaps, outside
 
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
@@ -118,13 +119,14 @@ class SegmentIndex:
         tokens: Sequence[str],
         limit: int,
         allowed: Allowed = None,
-    ) -> list[Found]:
+    ) -> FoundByWords:
         """Return the best chunks in any order: `limit` of them, where so many match, and more that tie with the last.
 
         Unseen chunks are not found and do not change scores.
         """
         bases = self._read_bases(connection, base_ids)
-        corpus = self._corpus(connection, bases, looked_up_terms(tokens), is_ranked=True)
+        terms = looked_up_terms(tokens)
+        corpus = self._corpus(connection, bases, terms, is_ranked=True)
         statistics = Statistics(
             chunk_count=sum(base.chunk_count for base in bases),
             token_count=sum(base.token_count for base in bases),
@@ -132,11 +134,11 @@ class SegmentIndex:
         )
         query = plan(corpus.words, statistics)
         if not query.terms:
-            return []
+            return FoundByWords([], 0.0)
         scores = compute_off_event_loop(connection, partial(_scored, corpus, query, statistics))
         if allowed is not None:
             scores *= _mask(bases, allowed, len(scores))
-        return self._best(connection, bases, scores, limit)
+        return FoundByWords(self._best(connection, bases, scores, limit), greatest_score(terms, statistics))
 
     def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
         """Return in how many chunks of a base each token stands; without tokens of no chunk."""

@@ -10,6 +10,7 @@ from backend.knowledge.domain.bm25 import (
     MIN_LEADING_POSTINGS,
     Scorer,
     Statistics,
+    greatest_score,
     looked_up_terms,
     plan,
 )
@@ -63,3 +64,13 @@ def test_nothing_known_leads_nowhere() -> None:
     query = plan(["unknown"], statistics_of({}, 0))
     assert (query.terms, query.leading) == ((), ())
     assert Scorer(query, statistics_of({}, 0)).score({}, 0) == 0
+
+
+def test_no_score_exceeds_the_greatest_to_which_unknown_words_add() -> None:
+    words = [f"w{number}" for number in range(MAX_RANKED_TERMS + 20)]
+    statistics = statistics_of({word: 10 * place + 1 for place, word in enumerate(words)})
+    scorer = Scorer(plan(words, statistics), statistics)
+    full = scorer.score(dict.fromkeys(words, 10_000), 100)
+    assert 0.9 * greatest_score(words, statistics) < full <= greatest_score(words, statistics)
+    assert greatest_score(["w9", "unknown"], statistics) > 2 * greatest_score(["w9"], statistics)
+    assert greatest_score([], statistics) == 0.0

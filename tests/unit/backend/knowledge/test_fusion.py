@@ -6,18 +6,25 @@ from hypothesis import strategies as st
 from backend.knowledge.domain.fusion import (
     FUSION_DEPTH,
     FUSION_K,
-    WORDS_ACROSS_LANGUAGES,
+    HALF_SHARE,
     content_rank,
     fuse,
     reordered,
-    weight_of_words,
+    scored_by_words,
 )
 from backend.knowledge.domain.knowledge import Chunk, ChunkHit
 
 
-def hit(text: str, score: float = 0.5) -> ChunkHit:
+def hit(text: str, score: float = 0.5, share: float = HALF_SHARE) -> ChunkHit:
     chunk = Chunk(id=f"c_{text}", document_id="d", ordinal=0, heading_path=(), text=text, tokens=1)
-    return ChunkHit(knowledge_base_id="kb_a", document_id="d", document_name="n", chunk=chunk, score=score)
+    return ChunkHit(
+        knowledge_base_id="kb_a",
+        document_id="d",
+        document_name="n",
+        chunk=chunk,
+        score=score,
+        share_of_words=share,
+    )
 
 
 def texts(hits: tuple[ChunkHit, ...]) -> list[str]:
@@ -37,7 +44,7 @@ def test_a_chunk_of_both_rankings_is_before_one_that_is_first_in_one() -> None:
 
 
 def test_of_equal_scores_the_nearest_meaning_comes_first_then_content_decides() -> None:
-    assert texts(fuse([hit("a")], [hit("b", -0.9)])) == ["b", "a"]
+    assert texts(fuse([hit("a")], [hit("b")])) == ["b", "a"]
     alike = [hit(text).model_copy(update={"score": 1.0, "similarity": 0.5}) for text in "ba"]
     assert texts(tuple(sorted(alike, key=content_rank))) == ["a", "b"]
 
@@ -50,34 +57,44 @@ def test_hits_keep_their_cosine_and_tell_what_found_them() -> None:
 
 def test_rankings_are_read_to_their_depth() -> None:
     long = [hit(f"{number:03}") for number in range(FUSION_DEPTH + 5)]
-    assert len(fuse(long, [])) == FUSION_DEPTH
-    assert fuse(long, [])[-1].score == round((FUSION_K + 1) / (FUSION_K + FUSION_DEPTH) / 2, 9)
+    fused = fuse(long, [hit("000", 0.5)])
+    assert len(fused) == FUSION_DEPTH
+    assert fused[-1].score == round((FUSION_K + 1) / (FUSION_K + FUSION_DEPTH) / 2, 9)
 
 
-@given(RANKINGS, RANKINGS)
-def test_scores_fall_from_one_to_above_zero_and_depend_on_places_alone(words: list[str], meaning: list[str]) -> None:
-    fused = fuse([hit(text, 0.1) for text in words], [hit(text, -0.3) for text in meaning])
-    again = fuse([hit(text, 0.8) for text in words], [hit(text, 0.9) for text in meaning])
+@given(RANKINGS, RANKINGS, st.floats(-1, 1), st.floats(0, 1))
+def test_scores_fall_from_one_to_above_zero(words: list[str], meaning: list[str], near: float, share: float) -> None:
+    fused = fuse([hit(text, 0.1, share) for text in words], [hit(text, near) for text in meaning])
     scores = [one.score for one in fused]
     assert sorted(texts(fused)) == sorted({*words, *meaning})
     assert all(0 < score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
-    assert [(one.chunk.id, one.score) for one in again] == [(one.chunk.id, one.score) for one in fused]
+
+
+def test_words_that_a_chunk_shares_by_chance_count_little() -> None:
+    nearest = [hit("answer", 0.6), hit("b", 0.5), hit("c", 0.4), hit("shared", 0.3)]
+    assert texts(fuse([hit("shared", share=0.1)], nearest))[0] == "answer"
+    assert texts(fuse([hit("shared", share=0.6)], nearest))[0] == "shared"
+
+
+def test_of_texts_that_say_the_same_the_one_with_the_words_of_the_query_comes_first() -> None:
+    own, twin = hit("own", 0.55, share=0.3), hit("twin", 0.6)
+    assert texts(fuse([own], [twin, own])) == ["own", "twin"]
+
+
+def test_what_lies_near_counts_more_than_what_lies_far() -> None:
+    word = hit("word", share=0.5)
+    assert texts(fuse([word], [hit("near", 0.8)])) == ["near", "word"]
+    assert texts(fuse([word], [hit("far", 0.2)])) == ["word", "far"]
+
+
+def test_a_hit_by_words_tells_its_share_of_the_most_that_a_chunk_could_have() -> None:
+    scored = scored_by_words(hit("a", 3.0), 12.0)
+    assert (scored.score, scored.share_of_words) == (0.75, 0.25)
+    assert scored_by_words(hit("a", 0.0), 0.0).share_of_words == 0.0
 
 
 def test_a_preference_moves_hits_and_leaves_scores_at_their_places() -> None:
     hits = (hit("a", 0.9), hit("b", 0.5), hit("c", 0.4), hit("d", 0.1))
     moved = reordered(hits, [-7.5, 12.0, 12.0])
     assert [(one.chunk.text, one.score) for one in moved] == [("b", 0.9), ("c", 0.5), ("a", 0.4), ("d", 0.1)]
-
-
-def test_words_are_worth_less_where_the_nearest_meaning_is_in_other_letters() -> None:
-    english, chinese = hit("A page is acknowledged."), hit("告警要确认。")
-    assert weight_of_words("谁来确认告警？", [chinese, english]) == 1.0
-    assert weight_of_words("谁来确认告警？", []) == 1.0
-    worth = weight_of_words("谁来确认告警？", [english, chinese])
-    assert worth == WORDS_ACROSS_LANGUAGES
-    words, meaning = [chinese, hit("a")], [english, hit("b"), chinese]
-    assert texts(fuse(words, meaning, words=worth))[:2] == [chinese.chunk.text, english.chunk.text]
-    assert texts(fuse([hit("a"), hit("c")], meaning, words=worth))[:3] == [one.chunk.text for one in meaning]
-    assert fuse([english], [english], words=worth)[0].score == 1.0
